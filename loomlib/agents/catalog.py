@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from loomlib.aws.connection import Clients
+from loomlib.aws.runtimes import RuntimeDescription, describe_runtime, list_endpoints
 from loomlib.errors import AgentNotFoundError, LoomError, ResourceNotFoundError
 
 from .arn import RuntimeArn
 from .entry import DELETED, AgentEntry, entry_from_row
 
 if TYPE_CHECKING:
-    from loomlib.aws.connection import Clients
-    from loomlib.aws.runtimes import RuntimeDescription
     from loomlib.store import Store
 
 GROUP_PREFIX: Final = "group:"
@@ -42,15 +42,11 @@ class Catalog:
             InvalidArnError: The ARN is not a runtime's.
             AwsError: The runtime cannot be described (`ResourceNotFoundError`, `AccessDeniedError` and so on).
         """
-        from loomlib.aws.runtimes import describe_runtime
-
         parsed = arn if isinstance(arn, RuntimeArn) else RuntimeArn.parse(arn)
         return self.add(describe_runtime(self._clients, parsed.runtime_id, region=parsed.region))
 
     def add(self, description: RuntimeDescription) -> AgentEntry:
         """Add the agent of a runtime that the caller has already described, with its endpoints."""
-        from loomlib.aws.runtimes import list_endpoints
-
         arn = RuntimeArn.parse(description.arn)
         qualifiers = list_endpoints(self._clients, arn.runtime_id, region=arn.region)
         row = self._store.agents.upsert(

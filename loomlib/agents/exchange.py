@@ -11,6 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loomlib import errors
+from loomlib.aws.addresses import is_loopback
+from loomlib.aws.connection import Clients
+from loomlib.aws.engine import Engine
 
 from ..presentation.formats import time_limit
 from .answers import AnswerReader, Piece, reader_for
@@ -24,8 +27,6 @@ from .requests import InvocationRequest
 from .timeline import Timeline
 
 if TYPE_CHECKING:
-    from loomlib.aws.connection import Clients
-    from loomlib.aws.engine import Engine
     from loomlib.aws.transport import HttpResponse
 
 _log = logging.getLogger(__name__)
@@ -101,7 +102,6 @@ class Exchange:
             self._task.cancel()
 
     async def _send(self) -> None:
-        from loomlib.aws.addresses import is_loopback
         from loomlib.aws.signing import sign_invocation
         from loomlib.aws.transport import stream_invocation
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from loomlib.aws.connection import Clients
+from loomlib.aws.errors import LIMIT_REACHED, bounded, failure
 from loomlib.errors import AwsError, LoomError, ResourceLimitError, TransportError
 
 from .entry import AgentEntry
-
-if TYPE_CHECKING:
-    from loomlib.aws.connection import Clients
 
 _log = logging.getLogger(__name__)
 _PAGES: Final = 10
@@ -42,7 +41,6 @@ def interruption(
         session_id: The runtime session.
         qualifier: The endpoint.
     """
-    from loomlib.aws.errors import LIMIT_REACHED, bounded, failure
     from loomlib.aws.logs import filter_events
 
     start = f"Loom: session {session_id}: "

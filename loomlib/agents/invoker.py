@@ -5,6 +5,9 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Self, Unpack
 
+from loomlib.aws.connection import Clients
+from loomlib.aws.engine import Engine, shared_engine
+
 from .entry import AgentEntry
 from .exchange import Exchange
 from .invocation_writer import InvocationWriter
@@ -13,8 +16,6 @@ from .requests import InvokeOptions, make_request
 from .streams import AsyncEventStream, EventStream, wait_for, wait_for_async
 
 if TYPE_CHECKING:
-    from loomlib.aws.connection import Clients
-    from loomlib.aws.engine import Engine
     from loomlib.store import Store
 
 
@@ -102,8 +103,6 @@ class Invoker:
         self.writer.close()
 
     def _exchange(self, agent: AgentEntry, prompt: str | None, options: InvokeOptions) -> Exchange:
-        from loomlib.aws.engine import shared_engine
-
         return self._exchange_type(
             make_request(agent, prompt, **options),
             clients=self._clients,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from loomlib import errors
+from loomlib.aws.errors import error_from_response
 
 from .record import InvocationRecord
 from .requests import InvocationRequest
@@ -54,8 +55,6 @@ def refusal(answer: HttpResponse, body: bytes, *, what: str, on: str) -> errors.
         what: The operation.
         on: What it was working on.
     """
-    from loomlib.aws.errors import error_from_response
-
     code, message = _error_of(body, answer.headers)
     return error_from_response(
         answer.status,

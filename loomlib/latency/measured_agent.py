@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from loomlib.jobs.dask import WorkerReference
+
 if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
-    from loomlib.jobs.dask import WorkerReference
     from loomlib.store import InvocationRow, Store
     from loomlib.telemetry import AgentStart
     from loomlib.telemetry.session_starts import SessionStartRecord

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from loomlib.dispatch import call
 from loomlib.errors import StudyError
 from loomlib.experiments import StudyRecord
-from loomlib.store import Store
+from loomlib.store import MeasurementRow, Store, StudyRow
 
 from .arms import Arm
 from .design import AGENT, MemoryDesign
@@ -22,8 +22,6 @@ from .writing import ExtractionState
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from loomlib.agents import GROUP_PREFIX
 from loomlib.experiments import MOST_TASKS_PER_PROCESSOR, MachineConditions
+from loomlib.latency import StudyResult
 from loomlib.presentation.formats import number, plural
 from loomlib.store import InvocationRow
 from loomlib.workbench import Agent, Workbench
 from loomlib.workbench.blueprints import find_blueprint
 from loomlib.workbench.traces import Traces
 from loomlib.workbench.tracing import find_traces
-
-if TYPE_CHECKING:
-    from loomlib.latency import StudyResult
 
 
 def ask_samples(agent: Agent, prompts: str = "") -> int:

@@ -10,6 +10,7 @@ from loomlib.errors import LoomError, NotSupportedError, ReportError
 from loomlib.evals.compare.page import page, quiet, table
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.experiments import exit_code, new_id
+from loomlib.imports.bedrock_agents.emit.naming import runtime_name
 from loomlib.imports.bedrock_agents.parity.agent_parity import COLUMNS, AgentParity
 from loomlib.imports.bedrock_agents.parity.alike_gate import LEAST_ALIKE
 from loomlib.imports.bedrock_agents.parity.prompts import cases_of
@@ -225,8 +226,6 @@ def compared_agents(
 
 
 def _named(agents: str) -> list[tuple[str, str]]:
-    from loomlib.imports.bedrock_agents.emit.naming import runtime_name
-
     named: dict[str, str] = {}
     for part in filter(None, (text.strip() for text in agents.split(","))):
         name, given, successor = (text.strip() for text in part.partition("="))

@@ -15,6 +15,7 @@ from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import Diagnosis, diagnose_study
 from loomlib.workbench import Agent
+from loomlib.workbench.trace_view import TraceView
 from loomlib.workbench.tracing import find_traces
 
 from .agent_traces import load_of, load_sentence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.workbench.trace_view import TraceView
 
 FORMAT = "loom.where-time-goes/1"
 _WITH_SPANS = ("found", "partial")

@@ -13,6 +13,7 @@ from loomlib.experiments import MachineConditions, StudyConditions
 from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
 from loomlib.workbench import Agent
+from loomlib.workbench.trace_view import TraceView
 from loomlib.workbench.tracing import find_traces
 
 from .agent_traces import load_of, load_sentence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from loomlib.workbench.trace_view import TraceView
 
 FORMAT = "loom.parallel-tools/1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
+from loomlib.latency.watch import Change, FigureHistory, WatchResult
 from loomlib.latency.watch.drawing import nights_drawing
 from loomlib.latency.watch.method import METHOD_NOTES
 from loomlib.presentation.formats import percent
@@ -14,9 +14,6 @@ from loomlib.presentation.html import fragment
 from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 
 from .displays import Listing, Verdict
-
-if TYPE_CHECKING:
-    from loomlib.latency.watch import Change, FigureHistory, WatchResult
 
 FORMAT = "loom.watch/1"
 

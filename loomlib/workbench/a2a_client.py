@@ -10,6 +10,7 @@ from ..agents.protocols.a2a_session import A2aSession
 from ..agents.protocols.a2a_values import A2aEvent, A2aTask, Artifact, fold_task, message_params
 from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import Running
+from ..aws.engine import shared_engine
 from ..closing import Closing
 from ..json_values import as_list, as_mapping, as_text
 from ..presentation.html import card
@@ -109,8 +110,6 @@ class A2aClient(Closing):
         stop_session: Callable[[str], object] | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        from ..aws.engine import shared_engine
-
         self._engine, self._make, self._read_card, self.context = shared_engine(), make_session, read_card, context
         self._session = make_session(session_id)
         self._end_session, self._stop_session, self.timeout_s = end_session, stop_session, timeout_s

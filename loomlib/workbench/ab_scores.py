@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
 from ..evals.capture.scoring import score_conversations
 from ..evals.evaluators.connecting import connected
 from ..evals.registry import Choice, make_evaluator
+from ..evals.runs import EvalRun
 from .capturing import add_tools
 from .context import Context
 from .conversations import conversation_of
-
-if TYPE_CHECKING:
-    from ..evals.runs import EvalRun
 
 SessionScores = dict[str, dict[str, list[float]]]
 """By evaluator, the scores of each session."""

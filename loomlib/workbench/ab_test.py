@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, EventStream, new_session_id
 from ..errors import LoomError
+from ..evals.registry import Choice
+from ..evals.runs import EvalRun
 from ..presentation.formats import number, percent, plural
 from ..presentation.html import card, fragment
 from ..presentation.text import printable, text_table
@@ -23,8 +25,6 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evals.registry import Choice
-    from ..evals.runs import EvalRun
     from .ab_target import AbTarget
 
 

@@ -12,6 +12,8 @@ from ..aws.bearer import Bearer, token_of
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
+from ..evals import EvalSet
+from ..evals.runs import EvalRun, evaluate
 from .bench_memories import Memories, memory_variables
 from .cards import agent_card
 from .context import Context
@@ -22,8 +24,6 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evals import EvalSet
-    from ..evals.runs import EvalRun
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
@@ -287,8 +287,6 @@ class Agent:
             repeats: How often each case is asked.
             **options: Those of `loom.evaluate`.
         """
-        from ..evals.runs import evaluate
-
         return evaluate(self, evalset, evaluators, repeats, **options)
 
     def _options(self, **options: Unpack[CallOptions]) -> InvokeOptions:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..aws.addresses import is_loopback
 from ..deploy.agent_file import looks_like_secret, write_agent_file
 from ..deploy.cloudformation import stack_template
 from ..deploy.deployment import Deployment
 from ..deploy.policies import AwsPlace
+from ..deploy.spec import AgentSpec
 from ..deploy.steps import DeployPlan
 from ..errors import LoomError
 from ..jobs import written
@@ -23,9 +24,6 @@ from .plan_view import plan_html, plan_text
 from .policy_view import PolicyView
 from .template_view import TemplateView
 from .wait_line import WaitLine
-
-if TYPE_CHECKING:
-    from ..deploy.spec import AgentSpec
 
 
 class AgentPlan:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..agents import AgentEntry
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws.bearer import Bearer
+from .a2a_client import A2aClient
+from .agent_sessions import check_protocol
+from .agui_client import AguiClient, AguiTransport
 from .context import Context
+from .mcp_client import McpClient
+from .protocol_sessions import open_agent_a2a, open_agent_mcp, open_websocket
+from .socket_client import SocketClient
 
 if TYPE_CHECKING:
-    from .a2a_client import A2aClient
     from .agent_messages import AgentMessages
-    from .agui_client import AguiClient, AguiTransport
-    from .mcp_client import McpClient
-    from .socket_client import SocketClient
 
 
 class AgentProtocols:
@@ -70,8 +72,6 @@ class AgentProtocols:
         Raises:
             ProtocolError: The agent speaks another protocol, or does not open a session.
         """
-        from .protocol_sessions import open_agent_mcp
-
         options = Callbacks(**callbacks)
         return open_agent_mcp(
             self._context,
@@ -99,8 +99,6 @@ class AgentProtocols:
         Raises:
             ProtocolError: The agent speaks another protocol.
         """
-        from .protocol_sessions import open_agent_a2a
-
         return open_agent_a2a(
             self._context,
             self._entry,
@@ -135,9 +133,6 @@ class AgentProtocols:
         Raises:
             ProtocolError: The agent speaks MCP or A2A.
         """
-        from .agent_sessions import check_protocol
-        from .agui_client import AguiClient
-
         check_protocol(self._entry, "AGUI", "HTTP")
         return AguiClient(
             self._context,
@@ -165,7 +160,5 @@ class AgentProtocols:
             ProtocolError: The agent speaks MCP or A2A, which have no WebSocket.
             AwsError: The WebSocket was refused.
         """
-        from .protocol_sessions import open_websocket
-
         token = bearer or self._bearer
         return open_websocket(self._context, self._entry, self._qualifier, session_id=session_id, bearer=token)

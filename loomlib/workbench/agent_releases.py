@@ -12,6 +12,7 @@ from ..presentation.formats import percent
 from ..presentation.html import card
 from ..releases.ab_tests import AbTests
 from ..releases.endpoints import EndpointReleases
+from ..releases.served import served_versions
 from ..store import AbTestRow
 from .agent_endpoint import AgentEndpoint as AgentEndpoint
 from .context import Context
@@ -364,8 +365,6 @@ class AgentReleases:
         return text if text.isdecimal() else self._endpoints.get(text).version
 
     def _before(self, endpoint: EndpointDescription) -> str:
-        from ..releases.served import served_versions
-
         served = served_versions(self._endpoints.changes(endpoint.name), endpoint.version)
         return served[-2] if len(served) > 1 else ""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
 from ..agents.interruptions import interruption
@@ -13,12 +12,11 @@ from ..agents.protocols.http_channel import HttpChannel
 from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks
 from ..aws.bearer import Bearer, token_of
+from ..aws.engine import shared_engine
 from ..aws.runtimes import stop_session
+from ..aws.signing import SignedRequest, sign_invocation
 from ..errors import ProtocolError
 from .context import Context
-
-if TYPE_CHECKING:
-    from ..aws.signing import SignedRequest
 
 
 def agent_mcp(
@@ -101,8 +99,6 @@ def agent_channel(
         session_id: The runtime session of all messages.
         bearer: A token sent instead of a signature, or a function that returns it.
     """
-    from ..aws.engine import shared_engine
-    from ..aws.signing import sign_invocation
 
     def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
         del method  # InvokeAgentRuntime knows POST only

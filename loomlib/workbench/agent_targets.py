@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
+from ..agents.protocols.ways import WayCaller
 from ..aws.bearer import Bearer
 from .blueprints import find_blueprint
 from .context import Context
+from .protocol_sessions import session_target
+from .session_target import SessionTarget
 
 if TYPE_CHECKING:
-    from ..agents.protocols.ways import WayCaller
     from .eval_target import AgentTarget
     from .load_target import LoadTestTarget
-    from .session_target import SessionTarget
     from .study_target import StudyTarget
 
 
@@ -77,6 +78,5 @@ class AgentTargets:
     def _session_target(self, entry: AgentEntry) -> SessionTarget | None:
         if entry.protocol not in ("MCP", "A2A"):
             return None
-        from .protocol_sessions import session_target
 
         return session_target(self._context, entry, self._qualifier, bearer=self._bearer)

@@ -15,13 +15,13 @@ from ..imports.bedrock_agents.parity.golden import AnswerSource, golden_set
 from ..imports.bedrock_agents.parity.measuring import ParitySubject, answered, measure_parity
 from ..imports.bedrock_agents.parity.names import ToolNames
 from ..imports.bedrock_agents.parity.prompts import CasesSource, cases_of
+from .agent import Agent
 from .bedrock_agent_target import BedrockAgentTarget
 from .context import Context
 from .imported_agent_target import ImportedAgentTarget
 
 if TYPE_CHECKING:
     from ..redaction import RedactionRule, Redactor
-    from .agent import Agent
 
 
 def compare_with_successor(

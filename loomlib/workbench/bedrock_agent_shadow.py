@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
 from ..errors import NotSupportedError
@@ -14,13 +14,11 @@ from ..imports.bedrock_agents import ImportedAgent
 from ..imports.bedrock_agents.parity.names import ToolNames
 from ..imports.bedrock_agents.parity.shadow_pairs import ShadowSide, side_effects
 from ..presentation.formats import join, percent
+from .agent import Agent
 from .bedrock_agent_parity import parity_subject, successor_target, version_text
 from .bedrock_agent_target import BedrockAgentTarget
 from .context import Context
 from .shadow_traffic import ShadowTraffic
-
-if TYPE_CHECKING:
-    from .agent import Agent
 
 _log = logging.getLogger(__name__)
 

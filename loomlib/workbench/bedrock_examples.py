@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..errors import ResourceNotFoundError
+from ..evals import EvalCase, EvalSet
+from ..evals.values.cases import EvaluatorChoice, Turn
 from ..toml_files import read_toml
-
-if TYPE_CHECKING:
-    from ..evals import EvalSet
 
 _FOLDER: Final = Path(__file__).parent.parent / "bedrock_examples"
 _FILE: Final = "example.toml"
@@ -56,9 +55,6 @@ def example_cases(name: str) -> EvalSet:
     Raises:
         ResourceNotFoundError: There is no such example.
     """
-    from ..evals import EvalCase, EvalSet
-    from ..evals.values.cases import EvaluatorChoice, Turn
-
     prompts: list[Mapping[str, Any]] = read_example(name)["prompts"]
     cases = [
         EvalCase(

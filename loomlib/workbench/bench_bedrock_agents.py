@@ -10,6 +10,8 @@ from ..aws import bedrock_agents
 from ..aws.bedrock_agent_examples import create_agents
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
 from ..errors import NotSupportedError
+from ..evals import EvalSet
+from ..evals.runs import EvalRun
 from .account_resources import AccountResources
 from .bedrock_agent_memory import BedrockAgentMemory
 from .bedrock_agent_reply import BedrockAgentReply
@@ -21,8 +23,6 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evals import EvalSet
-    from ..evals.runs import EvalRun
     from ..imports.bedrock_agents import ImportedAgent
     from ..imports.bedrock_agents.emit import FrameworkName
     from ..imports.bedrock_agents.parity.agent_parity import AgentParity

@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..evals import EvalSet
+from ..evals.capture import Collection
+from ..evals.runs import EvalRun
 from .context import Context
 from .frames import eval_run_frame, eval_set_frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..evals import EvalSet
-    from ..evals.capture import Collection
-    from ..evals.runs import EvalRun
 
 
 class BenchEvals:
@@ -35,8 +34,6 @@ class BenchEvals:
 
     def run(self, id: str) -> EvalRun:
         """Return the stored run of that id."""
-        from ..evals.runs import EvalRun
-
         return EvalRun.load(self._context.store, id)
 
     def collect(

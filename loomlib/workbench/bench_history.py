@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..presentation.formats import number, plural, seconds, size
 from ..presentation.html import card
+from ..store.history import ExportedHistory, ExportSelection, PrunedHistory
 from .context import Context
 from .wait_line import WaitLine
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-
-    from ..store.history import ExportedHistory, PrunedHistory
 
 
 class HistoryExport:
@@ -87,7 +86,6 @@ class BenchHistory:
             StoreError: The folder cannot be written to, is in use, or has another store's rows.
         """
         from ..metrics import Window
-        from ..store.history import ExportSelection
 
         window, show = Window.of(since, until), progress or WaitLine()
         chosen = None if agents is None else tuple(entry.id for entry in self._context.catalog.select(agents))

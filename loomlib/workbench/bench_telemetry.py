@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
 from ..store import InvocationRow
+from ..store.call_search import CallFilter, SearchOrder
 from .bench_history import BenchHistory
 from .context import Context
 from .frames import rows_frame
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         StartPolicy,
     )
     from ..metrics import AgentFigures
-    from ..store.call_search import SearchOrder
     from .catching_up import CaughtUp
     from .overview import Overview
     from .trace_view import TraceView
@@ -155,7 +155,6 @@ class BenchTelemetry:
             limit: The most rows.
         """
         from ..metrics import Window
-        from ..store.call_search import CallFilter
         from .frames import found_call_frame
 
         if order not in ("newest", "slowest"):

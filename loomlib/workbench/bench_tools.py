@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ..agents.protocols import CallbackOptions, Callbacks
+from ..aws.browsers import list_browsers
+from ..aws.web_search import search_web
 from .context import Context
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ class BenchTools:
         Args:
             region: The AWS region; the connection's by default.
         """
-        from ..aws.browsers import list_browsers
         from .frames import browser_frame
 
         return browser_frame(list_browsers(self._context.clients, region=region))
@@ -107,7 +108,6 @@ class BenchTools:
         Raises:
             AwsError: The search failed.
         """
-        from ..aws.web_search import search_web
         from .frames import web_result_frame
 
         found = search_web(

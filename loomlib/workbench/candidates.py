@@ -9,6 +9,7 @@ from pathlib import Path
 from ..aws.packages import runtime_name
 from ..aws.runtimes import delete_runtime
 from ..errors import AgentNotFoundError
+from ..evals.values.digests import digest_of
 from ..store import Store
 from .agent import Agent
 from .bench import Workbench
@@ -55,8 +56,6 @@ class AgentCandidates:
 
     def build(self, environment: Mapping[str, str]) -> Agent:
         """Return the agent with these variables; deploy it unless it is deployed already."""
-        from ..evals.values.digests import digest_of
-
         variables = {**self._environment, **environment}
         name = f"{self._name}_{digest_of(variables)[:10]}"
         with suppress(AgentNotFoundError):

@@ -18,6 +18,7 @@ from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
 from ..aws.web_search import WebResult
+from ..evals import EvalSet
 from ..store import EvalRunRow, FoundCall, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -25,7 +26,6 @@ from .blueprints import Blueprint
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evals import EvalSet
     from ..imports.bedrock_agents import ImportedAgent
 
 _AGENTS = (

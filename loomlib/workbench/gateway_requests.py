@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..aws.bearer import Bearer, token_of
+from ..aws.engine import shared_engine
 from ..aws.errors import error_from_response
 from ..aws.gateways import Gateway
 from ..aws.signing import SignedRequest, plain_request, sign_request
@@ -76,8 +77,6 @@ def send_to_target(
     Raises:
         AwsError: AgentCore refused the request.
     """
-    from ..aws.engine import shared_engine
-
     url = f"{gateway.url.removesuffix('/mcp')}/{path}"
     if payload is None or isinstance(payload, bytes):
         body, kind = payload or b"", "application/octet-stream"
@@ -110,7 +109,6 @@ def send_to_target(
 
 
 async def _answer(request: SignedRequest, read_timeout_s: float) -> HttpAnswer:
-    from ..aws.engine import shared_engine
     from ..aws.transport import stream_invocation
 
     began = time.perf_counter()

@@ -13,6 +13,7 @@ from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import RunInCaller, Running
 from ..agents.protocols.schemas import check_arguments
 from ..agents.protocols.stdio_channel import StdioChannel
+from ..aws.engine import shared_engine
 from ..closing import Closing
 from ..errors import ProtocolError, ToolNotFoundError
 from ..json_values import as_list, as_mapping, as_text
@@ -83,8 +84,6 @@ class McpClient(Closing):
         stop_session: Callable[[str], object] | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        from ..aws.engine import shared_engine
-
         self._engine, self._make, self._callbacks, self.context = shared_engine(), make_session, callbacks, context
         self._session = make_session(session_id, callbacks)
         self.timeout_s = timeout_s

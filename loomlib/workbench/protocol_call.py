@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, InvocationRecord
+from ..agents.entry import ServerEntry
 from ..agents.protocols.transcript import TranscriptEntry, read_transcript
 from ..deprecation import renamed_members
 from ..errors import NotSupportedError
@@ -19,7 +20,6 @@ from .transcripts import transcript_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..agents.entry import ServerEntry
     from .invocation_evals import InvocationEvals
     from .trace_view import TraceView
 

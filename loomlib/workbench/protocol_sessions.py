@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..agents import AgentEntry, new_session_id
+from ..agents.entry import ServerEntry
 from ..agents.protocols.a2a_session import A2aSession
 from ..agents.protocols.channels import Channel
 from ..agents.protocols.http_channel import HttpChannel, read_json
@@ -18,6 +19,8 @@ from ..agents.protocols.servers import server_entry
 from ..agents.protocols.socket_session import SocketSession
 from ..agents.protocols.stdio_channel import StdioChannel
 from ..aws.bearer import Bearer, check_bearer, token_of
+from ..aws.engine import shared_engine
+from ..aws.signing import SignedRequest, plain_request, sign_get, sign_request
 from ..errors import AwsError, NotSupportedError, ProtocolError, TransportError
 from .a2a_client import A2aClient
 from .agent_sessions import agent_a2a, agent_mcp, check_protocol, stop_agent_session
@@ -25,10 +28,6 @@ from .context import Context
 from .mcp_client import McpClient
 from .session_target import SessionTarget
 from .socket_client import SocketClient
-
-if TYPE_CHECKING:
-    from ..agents.entry import ServerEntry
-    from ..aws.signing import SignedRequest
 
 _CARD: Final = "/.well-known/agent-card.json"
 
@@ -83,8 +82,6 @@ def check_is_stateless(context: Context, entry: AgentEntry, qualifier: str, *, b
         NotSupportedError: It wants a handshake first.
         LoomError: It cannot be reached.
     """
-    from ..aws.engine import shared_engine
-
     session_id = new_session_id()
     session = agent_mcp(context, entry, qualifier, bearer, session_id, Callbacks())
 
@@ -204,9 +201,6 @@ def gateway_session(
         signed: Whether requests are signed.
         bearer: A token sent instead of a signature, or a function that returns it.
     """
-    from ..aws.engine import shared_engine
-    from ..aws.signing import plain_request, sign_request
-
     entry = server_entry(context.store, url)
 
     def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
@@ -251,9 +245,6 @@ def open_agent_a2a(
         check_bearer(bearer)
 
     def card(id: str) -> Mapping[str, Any]:
-        from ..aws.engine import shared_engine
-        from ..aws.signing import sign_get
-
         request = sign_get(
             context.clients,
             f"invocations{_CARD}",
@@ -301,9 +292,6 @@ def open_server_a2a(
         return A2aSession(channel, entry=entry, writer=context.invoker.writer, session_id=id)
 
     def card(_id: str) -> Mapping[str, Any]:
-        from ..aws.engine import shared_engine
-        from ..aws.signing import plain_request
-
         address = f"{url.rstrip('/')}{_CARD}"
         request = plain_request(address, headers or {}, "GET", b"", {"Accept": "application/json"})
         return shared_engine().submit(read_json(request, what="GET", on=address)).result()
@@ -331,8 +319,6 @@ def open_websocket(
     Raises:
         ProtocolError: The agent's protocol has none.
     """
-    from ..aws.engine import shared_engine
-
     check_protocol(entry, "HTTP", "AGUI")
     if isinstance(bearer, str):
         check_bearer(bearer)
@@ -379,9 +365,6 @@ def _channel(
     folder: str | Path | None,
     has_stream: bool = True,
 ) -> Channel:
-    from ..aws.engine import shared_engine
-    from ..aws.signing import plain_request
-
     if not isinstance(server, str):
         return StdioChannel(server, environment=environment, folder=folder, name=entry.name)
     return HttpChannel(

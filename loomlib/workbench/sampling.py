@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..agents.protocols import Sampling
+from ..aws.converse import converse
 from ..json_values import as_mapping, as_text, number_or_none
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ def sampling_model(bench: Workbench, model_id: str = DEFAULT_MODEL) -> Callable[
     """
 
     def answer(request: Sampling) -> Mapping[str, Any]:
-        from ..aws.converse import converse
-
         given = converse(
             bench.context.clients,
             model_id,

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..agents import AgentEntry, InvocationRecord, new_session_id
+from ..agents.entry import ServerEntry
 from ..agents.protocols.measuring import CallOutcome
+from ..aws.engine import shared_engine
 from ..errors import InvocationFailedError, LoomError
 from ..evals.evaluators.connecting import connected
 from ..evals.values.answers import CaseFailure, TurnAnswer
@@ -24,9 +26,6 @@ from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
 from .tracing import find_start, first_session_starts
-
-if TYPE_CHECKING:
-    from ..agents.entry import ServerEntry
 
 
 class AskedSession(Protocol):
@@ -78,8 +77,6 @@ class SessionTarget:
         tool: str | None = None,
         end_session: Callable[[str], object] | None = None,
     ) -> None:
-        from ..aws.engine import shared_engine
-
         self._engine, self._make, self._tool, self._end_session = shared_engine(), make_session, tool, end_session
         self._context, self._entry, self._sessions = context, entry, dict[str, AskedSession]()
         self.name = f"{entry.name} {tool}" if tool else entry.name

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import queue
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..agents.protocols.running import Running
 from ..agents.protocols.socket_session import SocketMessage, SocketSession
+from ..aws.engine import Engine
 from ..closing import Closing
 from ..errors import PeerClosedError, ProtocolError
 from ..presentation.formats import time_limit
 from ..presentation.html import card
 from .context import Context
 from .protocol_call import ProtocolCall
-
-if TYPE_CHECKING:
-    from ..aws.engine import Engine
 
 
 class SocketClient(Closing):

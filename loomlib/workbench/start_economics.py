@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from ..agents import AgentEntry, RuntimeArn
 from ..errors import StudyError
+from ..experiments import StudyRecord
 from ..latency import StudyResult
 from ..latency.economics import MeasuredStarts, SessionTraffic, measured_starts
 from ..latency.prewarm import PrewarmResult
 from ..latency.start_up import StartUpResult
 from ..store import InvocationRow
+from ..telemetry.cost import RuntimeUse
 from .context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..experiments import StudyRecord
-    from ..telemetry.cost import RuntimeUse
 
 _KINDS: Final[Mapping[str, type[StudyRecord]]] = {
     "latency": StudyResult,

@@ -9,18 +9,22 @@ import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..agents import new_session_id
 from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks
+from ..agents.protocols.measuring import CallOutcome
 from ..aws import gateways
 from ..aws.converse import ModelAnswer, ToolForm, converse
+from ..aws.engine import shared_engine
 from ..errors import LoomError, ResourceNotFoundError
 from ..json_values import as_mapping, as_text
 from ..latency.gateways import GatewaySpans, ToolAnswer, generate_catalogue
 from ..latency.gateways.study import SEARCH_TOOL
+from ..store import InvocationRow, Store
 from ..telemetry.span_records import SpanReader
+from ..telemetry.trace_lookup import PollingPolicy
 from ..telemetry.traces.read import read_spans
 from ..telemetry.traces.span import Span
 from ..telemetry.traces.trace import Trace
@@ -30,11 +34,6 @@ from .bench import Workbench
 from .blueprints import find_code
 from .liveness import accepts_connections
 from .protocol_sessions import gateway_session
-
-if TYPE_CHECKING:
-    from ..agents.protocols.measuring import CallOutcome
-    from ..store import InvocationRow, Store
-    from ..telemetry.trace_lookup import PollingPolicy
 
 T = TypeVar("T")
 
@@ -256,8 +255,6 @@ class _McpToolCaller:
     """Calls tools of one MCP endpoint; its session runs on the engine's loop."""
 
     def __init__(self, session: McpSession, *, end: Any = None) -> None:
-        from ..aws.engine import shared_engine
-
         self._engine, self._session, self._end = shared_engine(), session, end
 
     async def open(self) -> None:

@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..deprecation import renamed_members
+from ..evals.capture import Conversation
 from ..presentation.formats import milliseconds, percent, plural
 from ..presentation.text import one_line
 from ..telemetry import cost, diagnosis, traces
+from ..telemetry.session_starts import SessionStartRecord
 from ..telemetry.traces.figures import draw_waterfall
+from .conversations import conversation_of
 from .frames import rows_frame
 from .trace_finder import TracedInvocation
 from .trace_look import PART_NAMES
@@ -31,9 +34,6 @@ from .trace_rows import (
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-    from ..evals.capture import Conversation
-    from ..telemetry.session_starts import SessionStartRecord
 
 
 class TraceView:
@@ -116,8 +116,6 @@ class TraceView:
 
     def conversation(self) -> Conversation:
         """Return prompt and answer with the tool calls, as `EvalSet.capture` takes them."""
-        from .conversations import conversation_of
-
         return conversation_of([self._found.row], self._agent_name, {self.invocation_id: self.trace})
 
     def breakdown(self) -> traces.Breakdown:

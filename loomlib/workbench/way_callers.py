@@ -34,6 +34,7 @@ from ..agents.protocols.ways import (
     way_answer,
 )
 from ..aws.bearer import Bearer, token_of
+from ..aws.engine import shared_engine
 from ..errors import AwsError, LoomError
 from ..json_values import as_mapping
 from ..presentation.formats import time_limit
@@ -127,8 +128,6 @@ class _SessionCaller:
     """A caller whose session runs on the engine's loop."""
 
     def __init__(self) -> None:
-        from ..aws.engine import shared_engine
-
         self._engine = shared_engine()
 
     async def _run(self, work: Coroutine[Any, Any, T]) -> T:

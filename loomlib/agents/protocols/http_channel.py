@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from loomlib.aws.addresses import is_loopback
+from loomlib.aws.engine import Engine, shared_engine
 from loomlib.errors import LoomError, MalformedResponseError, TransportError
 from loomlib.json_values import as_list, mapping_or_none, parse_object
 
@@ -21,7 +23,6 @@ from .channels import OnClosed, OnMessage
 from .measured_call import MeasuredCall
 
 if TYPE_CHECKING:
-    from loomlib.aws.engine import Engine
     from loomlib.aws.signing import SignedRequest
     from loomlib.aws.transport import HttpResponse
 
@@ -112,7 +113,6 @@ class HttpChannel:
     async def _exchange(
         self, request: SignedRequest, call: MeasuredCall | None, on_send: Callable[[int], None]
     ) -> None:
-        from loomlib.aws.addresses import is_loopback
         from loomlib.aws.transport import stream_invocation
 
         began_s, has_begun = time.time(), False
@@ -192,7 +192,6 @@ async def read_json(request: SignedRequest, *, what: str, on: str) -> Mapping[st
     Raises:
         AwsError: It cannot be read.
     """
-    from loomlib.aws.engine import shared_engine
     from loomlib.aws.transport import stream_invocation
 
     async with stream_invocation(shared_engine(), request, read_timeout_s=60.0) as answer:

@@ -6,10 +6,9 @@ import asyncio
 import queue
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from loomlib.aws.engine import Engine
+from loomlib.aws.engine import Engine
 
 T = TypeVar("T")
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loomlib.aws.connection import Clients
+from loomlib.aws.engine import Engine
 from loomlib.errors import AwsError, PeerClosedError
 from loomlib.json_values import to_text
 
@@ -24,8 +26,6 @@ from .measured_call import MeasuredCall
 from .measuring import CallOutcome
 
 if TYPE_CHECKING:
-    from loomlib.aws.connection import Clients
-    from loomlib.aws.engine import Engine
     from loomlib.aws.websocket import WebSocket
     from loomlib.aws.wire import WireBytes
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ..record import InvocationRecord
+
 if TYPE_CHECKING:
     from loomlib.aws.wire import WireBytes
 
-    from ..record import InvocationRecord
 
 HTTP_JSON: Final = "HTTP JSON"
 HTTP_SSE: Final = "HTTP SSE"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from loomlib.aws import Clients
 from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.experiments import choose_progress, new_id
 from loomlib.jobs import OwnThread
@@ -28,9 +29,6 @@ from .options import Budget, RunOptions
 from .outcome_rows import garbage_collection_paused, read_gathered
 from .progress import Progress, RunSnapshot
 from .stored_runs import new_row, stored_set
-
-if TYPE_CHECKING:
-    from loomlib.aws import Clients
 
 
 def evaluate(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import EvalError
 from loomlib.experiments import RunLedger
 from loomlib.store import EvalRunRow
+from loomlib.store.eval_runs import EvalRuns
 
 from ..compare.summaries import Summary
 from ..values.eval_set import EvalSet
 from .stored_runs import stored_set
-
-if TYPE_CHECKING:
-    from loomlib.store.eval_runs import EvalRuns
 
 
 class EvalLedger(RunLedger[EvalRunRow]):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from loomlib.errors import StudyError
+from loomlib.experiments import StudyRecord
+from loomlib.telemetry.cost import RuntimeUse
 
 from ..prewarm import PrewarmResult
 from ..result import StudyResult
 from ..scenarios import Scenario
 from ..start_up import StartedSession, StartUpResult
-
-if TYPE_CHECKING:
-    from loomlib.experiments import StudyRecord
-    from loomlib.telemetry.cost import RuntimeUse
 
 GIVEN: Final = "given"
 """The source of times that nobody measured."""

@@ -18,6 +18,7 @@ from .design import LoadDesign
 from .limit import load_limit
 from .result import FoundLoad, LoadResult
 from .sentences import cost_text, load_text, sentences
+from .steps import stored_figures
 from .traffic import read_value, requests_sentence, scenario_sentence
 
 if TYPE_CHECKING:
@@ -270,8 +271,6 @@ def _calls_of(design: LoadDesign) -> str:
 
 def details(result: LoadResult) -> dict[str, Any]:
     """Return what the study adds to the JSON summary of every study."""
-    from .steps import stored_figures
-
     found, limit, cost = result.found, load_limit(result), result.cost
     return {
         "format": FORMAT,

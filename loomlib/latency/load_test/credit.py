@@ -6,13 +6,11 @@ the reservation: a step that was stopped or killed reserves nothing twice when i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.errors import CreditsUsedUpError
 from loomlib.experiments import StudyLedger
-
-if TYPE_CHECKING:
-    from loomlib.store import Store
+from loomlib.store import Store
 
 
 class StepCredit:

@@ -14,15 +14,15 @@ from loomlib.errors import CreditsUsedUpError, LoomError
 from loomlib.experiments import Procedure, StudyRun, UnitOutcome
 from loomlib.presentation.formats import number, plural, seconds
 
+from ..load.calls import LoadCall
+from ..load.plans import LoadPlan
+from ..load.search import HighestLoad
 from .credit import StepCredit
 from .next_step import MadeStep, WantedStep
 from .steps import LoadedStep, step_details
 
 if TYPE_CHECKING:
-    from ..load.calls import LoadCall
     from ..load.engine import LoadStep
-    from ..load.plans import LoadPlan
-    from ..load.search import HighestLoad
     from .design import LoadDesign
     from .subject import LoadedAgent
 

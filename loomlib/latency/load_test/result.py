@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 from loomlib.experiments import Gate, StudyRecord
+from loomlib.store import MeasurementRow, StudyRow
 
 from .design import LoadDesign
 from .parts import StepParts
@@ -16,8 +17,6 @@ from .steps import LoadedStep
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

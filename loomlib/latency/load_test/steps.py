@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from loomlib.experiments import MeasuredUnit, unit_fields
 from loomlib.presentation.formats import NumberKind, exact
 from loomlib.statistics import Estimate
+from loomlib.store import MeasurementRow
+
+from ..load.calls import INTERRUPTED, NOT_SENT, LoadCall
+from ..load.columns import call_columns
+from ..load.objectives import CostObjective, LatencyObjective
+from ..load.slo import ObjectiveResult, Slo, exceeding
 
 if TYPE_CHECKING:
-    from loomlib.store import MeasurementRow
-
-    from ..load.calls import LoadCall
     from ..load.engine import LoadStep
-    from ..load.slo import ObjectiveResult, Slo
     from ..load.step_figures import StepFigures
 
 WARM_UP_SHARE: Final = 0.2
@@ -128,10 +130,6 @@ def step_details(
     """
     from loomlib.statistics import percentile
 
-    from ..load.calls import INTERRUPTED, NOT_SENT
-    from ..load.columns import call_columns
-    from ..load.objectives import CostObjective
-    from ..load.slo import exceeding
     from ..load.step_figures import step_figures
 
     from_s = evidence_from_s(seconds, slo)
@@ -180,8 +178,6 @@ def _by_kind(indexes: Sequence[int], labels: Sequence[str]) -> dict[str, list[in
 
 
 def _objective(one: ObjectiveResult) -> StepObjective:
-    from ..load.objectives import CostObjective, LatencyObjective
-
     objective = one.objective
     is_latency = isinstance(objective, LatencyObjective)
     assert not isinstance(objective, CostObjective)  # limits of a step have none: `LoadDesign.limits`

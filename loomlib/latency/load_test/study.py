@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from loomlib.errors import LoomError, StudyError
 from loomlib.experiments import StudyLedger, StudyRun
+from loomlib.jobs.dask import WorkerReference
+from loomlib.store import PlannedMeasurement, StudyRow
 
 from ..agent_study import EndpointStudy
 from ..design import DEFAULT_PROMPT
+from ..load.bodies import Bodies
+from ..load.calls import LoadCall
+from ..load.plans import LoadPlan, plan_load
 from ..load.replay import StoredTraffic
+from ..load.search import HighestLoad
+from ..load.sessions import SessionScenario
 from .design import KIND, POISSON, RECORDED, LoadDesign
 from .estimate import LoadEstimate, check_allowed, estimate_load
 from .next_step import MadeStep, WantedStep, next_step
@@ -28,15 +35,7 @@ from .subject import AgentWithLoadTarget, LoadedAgent, SampledCall, loaded_agent
 from .traffic import RecordedTraffic, read_value, stored_value
 
 if TYPE_CHECKING:
-    from loomlib.jobs.dask import WorkerReference
-    from loomlib.store import PlannedMeasurement, StudyRow
-
-    from ..load.bodies import Bodies
-    from ..load.calls import LoadCall
     from ..load.engine import LoadEngine, LoadStep
-    from ..load.plans import LoadPlan
-    from ..load.search import HighestLoad
-    from ..load.sessions import SessionScenario
 
 TRACED_CALLS: Final = 24
 """Calls of a step whose traces are read: with them the median of a part has an interval."""
@@ -195,8 +194,6 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
     def enough(self, unit: LoadedStep) -> str | None:
         """Return why the search has ended; None to go on."""
-        from ..load.search import HighestLoad
-
         wanted = self.wanted(unit.position)
         if not isinstance(wanted, HighestLoad):
             return None
@@ -220,8 +217,6 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             position: The step's place.
             wanted: Its load and length.
         """
-        from ..load.plans import plan_load
-
         design = self.design
         if design.traffic is not None:
             return self._stored_traffic(design.traffic).plan(

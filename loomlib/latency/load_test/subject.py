@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from loomlib.store import InvocationRow
+
+from ..load.bodies import Bodies
+from ..load.calls import LoadCall
 from ..measured_agent import StudiedAgent
 
 if TYPE_CHECKING:
-    from loomlib.store import InvocationRow
     from loomlib.telemetry.cost import Cost
     from loomlib.telemetry.traces import Breakdown
 
-    from ..load.bodies import Bodies
-    from ..load.calls import LoadCall
     from ..load.engine import LoadTarget
 
 

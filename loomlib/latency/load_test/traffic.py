@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from loomlib.errors import StudyError
 from loomlib.presentation.formats import exact, number, plural, seconds, size
+from loomlib.store import InvocationRow
 
 from ..load.bodies import Bodies, GrowingPrompts, PayloadSizes, PromptLengths
 from ..load.replay import StoredTraffic
 from ..load.sessions import ColdSessions, Conversations, PreWarmedPool, SessionScenario, StickySessions, WarmSessions
-
-if TYPE_CHECKING:
-    from loomlib.store import InvocationRow
 
 _CLASSES: Final[Mapping[str, type[Any]]] = {
     one.__name__: one

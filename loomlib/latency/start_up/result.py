@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loomlib.dispatch import call
 from loomlib.experiments import Gate, MeasuredUnit, StudyRecord, unit_fields
+from loomlib.store import MeasurementRow, StudyRow
 from loomlib.telemetry.session_starts import SessionStartRecord
 
 from .design import PLATFORMS, StartUpDesign
-
-if TYPE_CHECKING:
-    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

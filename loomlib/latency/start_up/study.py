@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from loomlib.errors import LoomError, StudyError
 from loomlib.experiments import Procedure, StudyRun, UnitOutcome, planned_units
+from loomlib.store import PlannedMeasurement, StudyRow
 
 from ..agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome
 from ..design import DEFAULT_PROMPT
@@ -25,9 +26,6 @@ from ..measured_agent import (
 from .design import PLATFORMS, PROCESS, StartUpDesign
 from .direct import DirectStarts, script_in
 from .result import StartedSession, StartUpResult
-
-if TYPE_CHECKING:
-    from loomlib.store import PlannedMeasurement, StudyRow
 
 _logger = logging.getLogger(__name__)
 

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ...embeddings import embed
+
 _FOUND: Final = 10
 _REMEMBERED: Final = 10_000
 
@@ -26,8 +28,6 @@ class ToolSearch:
             entries: Tools as `tools/list` shows them.
         """
         import numpy as np
-
-        from ...embeddings import embed
 
         texts = [_text(entry) for entry in entries]
         with self._using:

@@ -6,16 +6,14 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord
+from loomlib.local.resources.store import ResourceStore
 from loomlib.local.tenancy import sees_resource
 from loomlib.local.wire import invalid, not_found
 
 from .strategies import checked, created, modified
-
-if TYPE_CHECKING:
-    from loomlib.local.resources.store import ResourceStore
 
 Parameters = Mapping[str, Any]
 MemoryDocument = dict[str, Any]

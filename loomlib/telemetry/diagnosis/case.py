@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from loomlib.store import InvocationRow
 
 from ..traces import (
     Breakdown,
@@ -27,9 +28,6 @@ from ..traces import (
 )
 from .prompt_reading import PromptReading, measure_prompt_reading
 from .result_lengths import result_lengths
-
-if TYPE_CHECKING:
-    from loomlib.store import InvocationRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

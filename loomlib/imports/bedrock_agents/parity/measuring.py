@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.evals import EvalSet
@@ -15,6 +15,7 @@ from loomlib.evals.values.evaluator import Evaluator
 from loomlib.experiments import ProgressSnapshot, choose_progress, new_id
 from loomlib.jobs import OwnThread
 from loomlib.presentation.formats import number
+from loomlib.store import Store
 
 from ..features import Feature
 from .agent_parity import AgentParity
@@ -24,9 +25,6 @@ from .names import ToolNames
 from .pairs import AnswerPair, pairs_of_runs, pairs_with_itself
 from .recorded_answers import RecordedAnswers
 from .rule import AlikeRule
-
-if TYPE_CHECKING:
-    from loomlib.store import Store
 
 _LOGGER: Final = "loomlib.imports"
 
