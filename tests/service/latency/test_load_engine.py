@@ -332,6 +332,6 @@ def test_the_time_of_users_counts_from_the_start_of_the_step_in_all_processes(po
     calls = [call for call in runner(2, 1.0) if call.sent_s is not None]
     # Before, the start of the processes was a part of the second: half of it was left, or nothing on a busy machine.
     assert max(call.sent_s or 0.0 for call in calls) > 0.7
-    engine.run(at_once(2, "again"), step="again", on_start=lambda: started.append(1))
-    engine.run(at_once(2, "again"), step="again", on_start=lambda: started.append(2))
+    engine.run(at_once(2, "started"), step="again", on_start=lambda: started.append(1))
+    engine.run(at_once(2, "started"), step="again", on_start=lambda: started.append(2))
     assert started == [1]
