@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray
+from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray, finite_sample
 from .student import t_cdf, t_quantile
 
 PERMUTATION_METHOD: Final = "difference of means, studentized permutation test"
@@ -79,7 +79,7 @@ def compare_groups(
     Returns:
         The comparison; without a value where a group has fewer than six values or no value varies.
     """
-    a, b = _sample(first), _sample(second)
+    a, b = finite_sample(first), finite_sample(second)
     n = (int(a.size), int(b.size))
     if min(n) < SMALLEST_N:
         return _unknown(TOO_SMALL, n, confidence, needed_n=SMALLEST_N)
@@ -192,10 +192,3 @@ def _welch(
 def _unknown(reason: str, n: tuple[int, int], confidence: float, needed_n: int | None = None) -> GroupComparison:
     missing = Estimate.missing(reason, n=sum(n), confidence=confidence, method=PERMUTATION_METHOD, needed_n=needed_n)
     return GroupComparison(difference=missing, p_value=None, n=n)
-
-
-def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
-    sample = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(sample).all():
-        raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")
-    return sample

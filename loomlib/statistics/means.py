@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..presentation.formats import TOO_SMALL, exact, number
 from .estimates import Estimate
-from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray
+from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray, finite_sample
 from .student import t_quantile
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ def cluster_means(values: Sequence[float] | FloatArray, clusters: Sequence[Hasha
     """
     import numpy as np
 
-    sample = _sample(values)
+    sample = finite_sample(values)
     codes, sizes = _codes(clusters, sample.size)
     return np.bincount(codes, weights=sample, minlength=sizes.size) / sizes
 
 
 def standard_error(values: Sequence[float] | FloatArray) -> float:
     """Return the standard error s / √n of independent values, with n − 1 degrees of freedom."""
-    sample = _sample(values)
+    sample = finite_sample(values)
     if sample.size < 2:
         raise ValueError("one value has no standard error")
     return float(sample.std(ddof=1) / math.sqrt(sample.size))
@@ -74,7 +74,7 @@ def clustered_standard_error(values: Sequence[float] | FloatArray, clusters: Seq
     """
     import numpy as np
 
-    sample = _sample(values)
+    sample = finite_sample(values)
     codes, sizes = _codes(clusters, sample.size)
     if sizes.size < 2:
         raise ValueError("one cluster has no standard error")
@@ -100,7 +100,7 @@ def estimate_mean(
     Returns:
         The estimate; without a value below six cases, and when all values are equal inside the scale.
     """
-    sample = _sample(values) if clusters is None else cluster_means(values, clusters)
+    sample = finite_sample(values) if clusters is None else cluster_means(values, clusters)
     method = UNBOUNDED_METHOD if bounds is None else MEAN_METHOD
     n = int(sample.size)
     if n < SMALLEST_N:
@@ -195,12 +195,3 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
     known: dict[Hashable, int] = {}
     codes = np.fromiter((known.setdefault(cluster, len(known)) for cluster in clusters), dtype=np.intp, count=n)
     return codes, np.bincount(codes, minlength=len(known))
-
-
-def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
-    import numpy as np
-
-    sample = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(sample).all():
-        raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")
-    return sample

@@ -76,7 +76,7 @@ def bounded_from(p: float, confidence: float = CONFIDENCE) -> int:
 def percentile(values: Sequence[float] | FloatArray, p: float) -> float:
     """Return percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
-    sample = _sample(values)
+    sample = finite_sample(values)
     return _percentile(_arranged(sample, _places(sample.size, p, (None, None)) if sample.size else []), p)
 
 
@@ -123,7 +123,7 @@ def estimate_percentiles(
         percentiles: The percentiles, each between 0 and 1.
         confidence: Confidence level of each interval.
     """
-    sample = _sample(values)
+    sample = finite_sample(values)
     ends = {p: _ends(sample.size, p, confidence) for p in percentiles if sample.size >= needed_for(p)}
     arranged = _arranged(sample, [place for p, both in ends.items() for place in _places(sample.size, p, both)])
     return [
@@ -301,12 +301,17 @@ def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.int
     return ordered[lower] + weight * (ordered[upper] - ordered[lower])
 
 
-def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
+def finite_sample(values: Sequence[float] | FloatArray) -> FloatArray:
+    """Return a sample as an array.
+
+    Raises:
+        ValueError: A value is infinite or not a number.
+    """
     import numpy as np
 
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a sample must have finite numbers only: count failed calls instead of giving them a value")
+        raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")
     return sample
 
 
