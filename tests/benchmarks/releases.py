@@ -56,8 +56,8 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
                 figures.append(_figures(tree, group))
                 if not figures[-1]:
                     failed.add(f"{group} of {tree.name}")
-        rows.extend(_compared(ours, theirs))
-    show(rows)
+        rows.extend(compared := _compared(ours, theirs))
+        show(compared)
     slower = [row.what for row in rows if row.met is False]
     print(f"\n{len(slower)} slower: {'; '.join(slower)}" if slower else f"\nnothing is slower than × {MOST}")
     if failed:
