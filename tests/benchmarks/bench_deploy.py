@@ -40,10 +40,10 @@ def deploy(laboratory: Laboratory, rounds: int = 3) -> Iterator[Row]:
             waiting.start()
             beside += _paced(laboratory, caller, session, ended=ended)
             waiting.join()
-            told = json.loads(ended[0])
-            if told["status"] != "READY":
-                raise RuntimeError(f"the package could not be deployed: {told}")
-            took_s.append(told["took_s"])
+            figures = json.loads(ended[0])
+            if figures["status"] != "READY":
+                raise RuntimeError(f"the package could not be deployed: {figures}")
+            took_s.append(figures["took_s"])
         deployer.stdin.close()
     caller.close()
     laboratory.end_session("bare", session)

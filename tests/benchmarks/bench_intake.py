@@ -45,9 +45,9 @@ def intake(laboratory: Laboratory, blocks: int = 4) -> Iterator[Row]:
             quiet += _paced(laboratory, caller, session)
             print(f"go {_BLOCK_S}", file=sender.stdin, flush=True)
             beside += _paced(laboratory, caller, session)
-            told = json.loads(sender.stdout.readline())
-            stored, took_s = stored + told["stored"], took_s + told["took_s"]
-            answers_ms += told["took_ms"]
+            figures = json.loads(sender.stdout.readline())
+            stored, took_s = stored + figures["stored"], took_s + figures["took_s"]
+            answers_ms += figures["took_ms"]
         sender.stdin.close()
     caller.close()
     laboratory.end_session("bare", session)

@@ -47,7 +47,7 @@ second = agent.invoke("What is {number} * 3?", session_id=first.session_id)
 check.exercise("1.4", [first, second])
 memory = bench.memories.create("memory_{me}", strategies=["semantic"])
 member = bench.deploy("assistant_with_memory", name="member_{me}", memory=memory)
-told = member.invoke(payload={{"prompt": "I live in Town{number}.", "actor": "anna"}})
+first_answer = member.invoke(payload={{"prompt": "I live in Town{number}.", "actor": "anna"}})
 deadline = time.monotonic() + 120
 while not len(memory.records(actor="anna")) and time.monotonic() < deadline:
     time.sleep(0.2)
@@ -60,7 +60,7 @@ print({
     "memories": sorted(bench.memories.table()["name"]),
     "asked": sorted(agent.history.table()["prompt"]),
     "right": [first.ok and "{twice}" in first.text, second.ok and "{thrice}" in second.text],
-    "opened": sorted([first.session_id, told.session_id, again.session_id]),
+    "opened": sorted([first.session_id, first_answer.session_id, again.session_id]),
     "recalled": again.text,
     "records": list(memory.records()["text"]),
     "found": list(memory.search("Where do I live?")["text"]),

@@ -47,16 +47,16 @@ import json, sys, time
 import loomlib as loom
 from loomlib.settings import Settings
 home, name = sys.argv[1:]
-told = lambda _: None
+quiet = lambda _: None
 peak = lambda: next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
 with loom.connect(home=home) as bench:
     memory = bench.memories.get(name)
     began = time.perf_counter()
-    actors = memory.actors(progress=told)
+    actors = memory.actors(progress=quiet)
     actor = actors["actor_id"][0]
-    memory.sessions(actor, progress=told)
-    memory.events(actor, progress=told)._repr_html_()
-    memory.timeline(actor, progress=told)._repr_html_()
+    memory.sessions(actor, progress=quiet)
+    memory.events(actor, progress=quiet)._repr_html_()
+    memory.timeline(actor, progress=quiet)._repr_html_()
     first_s, first_mb = time.perf_counter() - began, peak()
     began = time.perf_counter()
     seen = sum(1 for _ in memory.iter_events())

@@ -28,7 +28,7 @@ def cold(laboratory: Laboratory, n: int = 12) -> Iterator[Row]:
         for turn in range(n + 1):
             session = new_session()
             caller = Caller(laboratory.state.port)
-            heard = caller.ask(signed_request(laboratory.signed(name, session, _BODY)))
+            response = caller.ask(signed_request(laboratory.signed(name, session, _BODY)))
             caller.close()
             laboratory.end_session(name, session)
             times = {True: 0.0, False: 0.0}
@@ -41,7 +41,7 @@ def cold(laboratory: Laboratory, n: int = 12) -> Iterator[Row]:
                     hand.close()
             if turn == 0:
                 continue  # fills the caches of the file system for both
-            service.append(heard.first_ms)
+            service.append(response.first_ms)
             for lean in (True, False):
                 by_hand[lean].append(times[lean])
         for lean in (True, False):

@@ -49,11 +49,11 @@ def _beside(labs: dict[str, Laboratory], folder: Path, n: int, how: str) -> Iter
     for turn in range(n + 1):
         session = new_session()
         for platform, lab in labs.items():
-            heard = _start(lab, session)
+            response = _start(lab, session)
             lab.end_session("strands", session)
-            answers[platform].add(b"".join(piece for _, piece in heard.arrivals))
+            answers[platform].add(b"".join(piece for _, piece in response.arrivals))
             if turn:  # the first fills the caches of the file system
-                took[platform].append(heard.first_ms)
+                took[platform].append(response.first_ms)
         hand = ByHand(folder / "hand", AGENTS["strands"], lean=False)
         try:
             first_ms, _ = hand.first_answer(plain_request(hand.port, session, json.dumps(_BODY).encode()))

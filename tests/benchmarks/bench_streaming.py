@@ -92,13 +92,13 @@ def first_bytes(laboratory: Laboratory, n: int = 20) -> Iterator[Row]:
         for turn in range(n + 1):
             record = invoker.invoke(agent, payload=_PACED, session_id=session)
             request = signed_request(laboratory.signed("paced", session, _PACED))
-            heard = asyncio.run(ask_async(laboratory.state.port, request))
+            response = asyncio.run(ask_async(laboratory.state.port, request))
             by_boto = _by_boto(laboratory, session)
             if not record.ok or record.ttft_ms is None:
                 raise RuntimeError(f"the invocation failed: {record.error_message}")
             if turn:  # the first opened the session
                 loom.append(record.ttft_ms)
-                raw.append(heard.first_ms)
+                raw.append(response.first_ms)
                 boto.append(by_boto)
         invoker.close()
     laboratory.end_session("paced", session)

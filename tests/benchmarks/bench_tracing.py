@@ -29,11 +29,11 @@ def _cold(laboratory: Laboratory, name: str, n: int) -> Row:
     for turn in range(n + 1):
         for state in random.sample(("on", "off"), 2):
             session, caller = new_session(), Caller(laboratory.state.port)
-            heard = caller.ask(signed_request(laboratory.signed(f"{name}_{state}", session, _BODY)))
+            response = caller.ask(signed_request(laboratory.signed(f"{name}_{state}", session, _BODY)))
             caller.close()
             laboratory.end_session(f"{name}_{state}", session)
             if turn:
-                times[state].append(heard.first_ms)
+                times[state].append(response.first_ms)
     ratio = median(on / off for on, off in zip(times["on"], times["off"], strict=True))
     aim = 1.03 if name == "bare" else 1.05
     return Row(
@@ -54,9 +54,9 @@ def _warm(laboratory: Laboratory, name: str, n: int) -> Row:
     for turn in range(n + 20):
         for state in random.sample(("on", "off"), 2):
             request = signed_request(laboratory.signed(f"{name}_{state}", sessions[state], _BODY))
-            heard = callers[state].ask(request)
+            response = callers[state].ask(request)
             if turn >= 20:
-                times[state].append(heard.whole_ms)
+                times[state].append(response.whole_ms)
     for state, session in sessions.items():
         callers[state].close()
         laboratory.end_session(f"{name}_{state}", session)

@@ -66,7 +66,7 @@ def _row(what: str, bucket: str, found: Sequence[Comparison]) -> Row:
     within = sum(abs(error) <= _TOLERANCE_MS for error in errors)
     return Row(
         what=what,
-        ours=ms([each.told[bucket] for each in found]),
+        ours=ms([each.traced[bucket] for each in found]),
         reference=f"truth {ms([each.truth[bucket] for each in found])}",
         compared=f"off by {median(errors):+.2f} ms, {within} of {len(errors)} within 5",
         aim="≤ 5 ms",

@@ -55,10 +55,10 @@ class ByHand:
                     raise RuntimeError("the agent ended before it answered") from None
                 time.sleep(0.001)
         try:
-            heard = caller.ask(request)
+            response = caller.ask(request)
         finally:
             caller.close()
-        return (heard.arrivals[0][0] - self.started_ns) / 1e6, heard
+        return (response.arrivals[0][0] - self.started_ns) / 1e6, response
 
     def close(self) -> None:
         self._holder.close()

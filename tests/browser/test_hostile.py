@@ -81,7 +81,7 @@ _LATER = """async (address) => {
         await new Promise((done) => setTimeout(done, 20));
     }
 }"""
-_FACES = """() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs
+_OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs
     .filter((each) => each.data).map((each) => Object.keys(each.data))"""
 _ONLY_PANELS = """(panels) => {
     const cells = [...window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells];
@@ -253,9 +253,9 @@ def test_objects_have_views_beside_their_static_html_and_are_released_with_their
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
     run_cell(page, VIEWS)
-    faces = page.evaluate(_FACES)
-    assert len(faces) == 7
-    assert all({"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(each) for each in faces)
+    outputs = page.evaluate(_OUTPUTS)
+    assert len(outputs) == 7
+    assert all({"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(each) for each in outputs)
     trace = panel_of(page, "Trace of hostile")
     waterfall = trace.get_by_role("grid", name="waterfall")
     waterfall.locator("tr[data-index]").filter(

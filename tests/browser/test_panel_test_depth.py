@@ -80,7 +80,7 @@ SHOUTS = {
 
 
 @dataclass
-class Heard:
+class Received:
     """What reached two listening sockets of this machine."""
 
     address: str
@@ -89,10 +89,10 @@ class Heard:
 
 
 @contextlib.contextmanager
-def listening() -> Iterator[Heard]:
+def listening() -> Iterator[Received]:
     tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
-    heard = Heard(f"http://127.0.0.1:{tcp.getsockname()[1]}", f"stun:127.0.0.1:{udp.getsockname()[1]}")
+    received = Received(f"http://127.0.0.1:{tcp.getsockname()[1]}", f"stun:127.0.0.1:{udp.getsockname()[1]}")
     ended = threading.Event()
 
     def hear(sound: socket.socket) -> None:
@@ -100,19 +100,19 @@ def listening() -> Iterator[Heard]:
         while not ended.is_set():
             with contextlib.suppress(TimeoutError):
                 if sound is udp:
-                    heard.all.append(f"UDP {sound.recv(2000)[:20]!r}")
+                    received.all.append(f"UDP {sound.recv(2000)[:20]!r}")
                 else:
                     connection, _ = sound.accept()
                     with connection:
                         connection.settimeout(1)
                         # Chromium connects before a policy refuses to go there; then nothing is sent.
-                        heard.all += [f"TCP {sent!r}"] if (sent := connection.recv(2000)[:80]) else []
+                        received.all += [f"TCP {sent!r}"] if (sent := connection.recv(2000)[:80]) else []
 
     threads = [threading.Thread(target=hear, args=(each,)) for each in (tcp, udp)]
     for thread in threads:
         thread.start()
     try:
-        yield heard
+        yield received
     finally:
         ended.set()
         for thread in threads:
@@ -199,8 +199,8 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
 
     # Views that try everything reach nothing.
     title, address = page.title(), page.url
-    with listening() as heard:
-        turn = ask(panel, json.dumps(HOSTILE.replace("LEAK", heard.address).replace("STUN", heard.stun)))
+    with listening() as received:
+        turn = ask(panel, json.dumps(HOSTILE.replace("LEAK", received.address).replace("STUN", received.stun)))
         expect(turn.locator(".loom-view")).to_contain_text(
             "Refused: tools/call delete_everything, ui/open-link", timeout=30_000
         )
@@ -213,7 +213,7 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
             turn = ask(panel, json.dumps(f"<script>{shout};</script>"))
             expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {said}", timeout=60_000)
             expect(turn.locator("iframe")).to_have_count(0)
-        assert heard.all == []
+        assert received.all == []
     assert (page.title(), page.url, len(page.context.pages)) == (title, address, 1)
     assert page.evaluate("window.loomTaken") is None
     assert watched.outside == []

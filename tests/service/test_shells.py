@@ -265,8 +265,8 @@ def test_hostile_messages_harm_neither_shell_nor_service(aws: Any, plain: dict[s
         bad = [b"", b"\x07hello", b"\x01out", *(RESIZE + size for size in sizes)]
         for frame in bad:
             socket.send(frame)
-            told = received(socket, lambda frame: frame[:1] == STDERR)[-1]
-            assert told.startswith(STDERR + b"Loom: ")
+            message = received(socket, lambda frame: frame[:1] == STDERR)[-1]
+            assert message.startswith(STDERR + b"Loom: ")
         socket.send("text")
         socket.send(HEARTBEAT)
         assert received(socket, lambda frame: frame[:1] == HEARTBEAT)[-1] == HEARTBEAT

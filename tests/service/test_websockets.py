@@ -272,9 +272,9 @@ def test_unsigned_requests_foreign_hosts_and_web_pages_are_refused(aws: Any, tal
 
 def test_an_agent_opens_only_sockets_that_its_role_may(aws: Any, talker: dict[str, Any]) -> None:
     caller = aws.deploy("socket_caller", CALLING_AGENT)
-    told = aws.deploy("told_caller", CALLING_AGENT, environmentVariables={"OTHER": talker["agentRuntimeArn"]})
+    permitted = aws.deploy("told_caller", CALLING_AGENT, environmentVariables={"OTHER": talker["agentRuntimeArn"]})
     payload = json.dumps({"arn": talker["agentRuntimeArn"], "port": aws.state.port}).encode()
-    assert json.loads(aws.invoke(told["agentRuntimeArn"], payload)[1]) == "HELLO"
+    assert json.loads(aws.invoke(permitted["agentRuntimeArn"], payload)[1]) == "HELLO"
     refused = json.loads(aws.invoke(caller["agentRuntimeArn"], payload)[1])
     assert refused[0] == 403
     assert "is not authorized to perform: bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream" in refused[1]

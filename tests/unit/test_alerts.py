@@ -142,10 +142,10 @@ class Inboxes:
 
     def __init__(self, *broken: str) -> None:
         self.broken = set(broken)
-        self.told: list[tuple[str, str]] = []
+        self.notified: list[tuple[str, str]] = []
 
     def __call__(self, notification: Notification) -> Sequence[str]:
-        self.told += [
+        self.notified += [
             (name, notification.title.split(" ", 1)[1]) for name in notification.names if name not in self.broken
         ]
         return [f"{name!r} could not be reached" for name in notification.names if name in self.broken]
@@ -167,20 +167,20 @@ def test_a_failed_address_is_retried_alone_and_given_up_in_the_end(store: Store)
     def check(at: timedelta) -> Any:
         return check_alerts(store, "local", shares(30, 90), inbox, now=NOON + at).checked[0]
 
-    assert (check(timedelta(0)).notified, inbox.told) == (("team",), [("team", "ALARM · errors")])
+    assert (check(timedelta(0)).notified, inbox.notified) == (("team",), [("team", "ALARM · errors")])
     assert check(MINUTE / 2).problems == ()  # too soon
     tries, at = 1, MINUTE
     while check(at).problems[-1].endswith("could not be reached"):
         tries, at = tries + 1, 2 * at + MINUTE
         assert tries < 20
-    assert (tries, inbox.told) == (MOST_TRIES - 1, [("team", "ALARM · errors")])
+    assert (tries, inbox.notified) == (MOST_TRIES - 1, [("team", "ALARM · errors")])
     inbox.broken.clear()
     last = check(timedelta(hours=23))
     assert (last.notified, len(last.problems)) == ((), 1)
     assert "not retried until the alert changes" in last.problems[0]
     assert [each.kind for each in store.alerts.events("local")].count("gave up") == 1
     assert check(timedelta(days=30)).notified == ("team", "night")
-    assert inbox.told[1:] == [("team", "STILL IN ALARM · errors"), ("night", "STILL IN ALARM · errors")]
+    assert inbox.notified[1:] == [("team", "STILL IN ALARM · errors"), ("night", "STILL IN ALARM · errors")]
     assert check(timedelta(days=30, hours=1)).problems == ()
 
 
@@ -196,7 +196,7 @@ def test_a_late_delivery_is_sent_once_and_the_end_goes_to_those_notified(store: 
     assert over.checked[0].notified == ("team",)
     inbox.broken.clear()
     assert check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 4 * HOUR).checked[0].notified == ("night",)
-    assert inbox.told == [
+    assert inbox.notified == [
         ("team", "ALARM · errors"), ("night", "ALARM · errors"), ("team", "RESOLVED · errors"),
         ("night", "RESOLVED · errors"),
     ]  # fmt: skip
@@ -330,8 +330,8 @@ def test_apprise_notifies_a_loopback_server_and_the_address_is_not_stored(
     assert [each["path"] for each in got] == ["/hook-s3cr3t", "/broken-s3cr3t"]
     assert got[0]["title"] == "Loom: ALARM · errors"
     assert "the whole interval is above the limit" in got[0]["message"]
-    told = [repr(found), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
-    assert not [each for each in told if "s3cr3t" in each]
+    texts = [repr(found), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
+    assert not [each for each in texts if "s3cr3t" in each]
     kept = query(store_url, "SELECT rule, untold FROM alerts") + query(store_url, "SELECT reading FROM alert_events")
     assert kept
     assert "s3cr3t" not in str(kept)

@@ -32,9 +32,9 @@ from loomlib.errors import RequestRejectedError, TransportError
 def test_what_a_pattern_refuses_is_reported_as_a_rule_in_words(message: str, rule: str) -> None:
     assert rule in rule_in(message)
     assert bool(rule_in(message)) is bool(rule)
-    told = error_from_response(400, what="Creating", on="it", code="ValidationException", message=message)
-    assert (rule or "correct the request") in told.try_
-    assert message in told.what
+    error = error_from_response(400, what="Creating", on="it", code="ValidationException", message=message)
+    assert (rule or "correct the request") in error.try_
+    assert message in error.what
 
 
 def test_a_request_that_botocore_refuses_itself_is_reported_in_one_line_with_the_rule() -> None:

@@ -27,11 +27,11 @@ def test_there_are_the_promised_blueprints() -> None:
 
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
 def test_a_blueprint_has_what_a_listing_shows(path: Path) -> None:
-    told = tomllib.loads(path.read_text())
-    assert set(told) - {"variant_of", "protocol"} == {"title", "description", "response", "shows", "prompts"}
-    assert told["response"] in ("json", "stream")
-    assert told.get("protocol", "HTTP") in ("HTTP", "MCP", "A2A", "AGUI")
-    assert told["prompts"]
+    metadata = tomllib.loads(path.read_text())
+    assert set(metadata) - {"variant_of", "protocol"} == {"title", "description", "response", "shows", "prompts"}
+    assert metadata["response"] in ("json", "stream")
+    assert metadata.get("protocol", "HTTP") in ("HTTP", "MCP", "A2A", "AGUI")
+    assert metadata["prompts"]
     assert (path.parent / "requirements.txt").read_text().strip()
 
 

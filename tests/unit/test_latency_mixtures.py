@@ -98,7 +98,7 @@ def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summa
 
 def test_a_cold_call_that_found_a_process_is_named_as_such() -> None:
     made = calls(cold=[300.0] * 10 + [20.0] * 5)
-    told = [replace(call, started_process=place < 10) for place, call in enumerate(made)]
-    found = find_mixture(told, INTERVALS)
+    changed = [replace(call, started_process=place < 10) for place, call in enumerate(made)]
+    found = find_mixture(changed, INTERVALS)
     assert found is not None
     assert found.sentence(Scenario.COLD.value).startswith("10 of 15 cold calls started a new process, 66.7 % of them")

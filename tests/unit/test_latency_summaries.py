@@ -21,7 +21,7 @@ COLD = [310.0 + 3 * k for k in range(12)]
 WARM = [10.0 + k / 2 for k in range(12)]
 
 
-def told(measurements: list) -> list[str]:  # type: ignore[type-arg]
+def sentences_of(measurements: list) -> list[str]:  # type: ignore[type-arg]
     """The sentences of a study with these calls, without the one on where the time goes."""
     design = StudyDesign(cold=1)
     result = StudyResult(
@@ -93,7 +93,7 @@ def test_without_a_start_there_is_no_clock_bound() -> None:
 
 def test_a_study_is_reported_in_three_sentences() -> None:
     made = calls(cold=COLD, warm=WARM, cold_starts=[each - 8 for each in COLD], warm_starts=[2.0] * 12)
-    first, second, third = told(made)
+    first, second, third = sentences_of(made)
     assert first.startswith("A new session costs 317 ms (95 % interval ")
     assert first.endswith(" before the agent starts.")
     assert second.startswith("In a warm session, 9 in 10 answers begin within 14.")
@@ -102,12 +102,12 @@ def test_a_study_is_reported_in_three_sentences() -> None:
 
 def test_failures_are_reported_by_class() -> None:
     made = [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "throttle")]
-    assert told(made)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
+    assert sentences_of(made)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
 
 
 def test_too_few_calls_are_reported_as_too_few() -> None:
     made = calls(cold=[300.0], warm=[10.0])
-    assert told(made) == [
+    assert sentences_of(made) == [
         "The cost of a new session is not known: 1 pair of a cold and a warm call, 6 are needed.",
         "In a warm session, too few calls were answered to tell when 9 in 10 begin (1; 10 are needed).",
         "No failures in 2 calls.",
@@ -116,13 +116,13 @@ def test_too_few_calls_are_reported_as_too_few() -> None:
 
 def test_a_difference_that_may_be_nothing_is_not_reported_as_a_cost() -> None:
     made = calls(cold=[10.0, 12, 9, 11, 10, 12, 8, 11], warm=[11.0, 11, 10, 10, 12, 10, 9, 11])
-    assert told(made)[0].startswith("8 pairs of calls show no difference between a new and a warm session")
+    assert sentences_of(made)[0].startswith("8 pairs of calls show no difference between a new and a warm session")
 
 
 def test_a_study_without_any_call_reports_it() -> None:
     made = [each for each in calls(cold=[1.0])]
     made = [type(made[0])(position=0, block=0, scenario=Scenario.COLD, state="planned")]
-    assert told(made)[-1] == "This study is not finished: 1 call pending."
+    assert sentences_of(made)[-1] == "This study is not finished: 1 call pending."
 
 
 @given(

@@ -250,9 +250,9 @@ def test_the_command_reads_the_database_alone_and_ends_with_the_code_of_a_gate(t
     slower = loom(home, "watch", "calculator", "--scenario", "warm", "--metric", "p50")
     assert slower.return_value == 2
     assert slower.stdout.startswith("Regression since ")
-    told = loom(home, "--json", "watch", "calculator", "--metric", "p50", "--notify", "nobody")
-    assert told.return_value == 2
-    (problem,) = json.loads(told.stdout)["problems"]
+    printed = loom(home, "--json", "watch", "calculator", "--metric", "p50", "--notify", "nobody")
+    assert printed.return_value == 2
+    (problem,) = json.loads(printed.stdout)["problems"]
     assert "there is no address 'nobody'" in problem
     allowed = loom(home, "--json", "watch", "calculator", "--metric", "p50", "--max-slower", "100%")
     assert allowed.return_value == 0

@@ -79,9 +79,9 @@ def test_a_frame_connects_and_receives_its_tools_result_once() -> None:
     greeting = ask(channel, "ui/initialize", {"appInfo": {}})["result"]
     assert (greeting["protocolVersion"], greeting["hostContext"]["theme"]) == ("2026-01-26", "dark")
     ready = {"jsonrpc": "2.0", "method": "ui/notifications/initialized"}
-    told = channel.receive(json.dumps(ready))
-    assert [each["method"] for each in told] == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
-    assert told[0]["params"] == {"arguments": {"count": 2}}
+    answers = channel.receive(json.dumps(ready))
+    assert [each["method"] for each in answers] == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+    assert answers[0]["params"] == {"arguments": {"count": 2}}
     assert channel.receive(ready) == []
     size = {"jsonrpc": "2.0", "method": "ui/notifications/size-changed", "params": {"height": 120.5}}
     assert channel.receive(size) == []
@@ -161,9 +161,9 @@ def test_a_tools_answer_that_is_too_long_for_a_page_is_replaced_by_a_notice() ->
     channel = FrameChannel(
         replace(view(), result=long, arguments={"a": "x" * 2_000_001}), lambda _name, _with: {"result": long}
     )
-    told = ask(channel, "tools/call", {"name": "roll", "arguments": {}})["result"]
+    answered = ask(channel, "tools/call", {"name": "roll", "arguments": {}})["result"]
     arguments, result = channel.receive({"jsonrpc": "2.0", "method": "ui/notifications/initialized"})
-    for each in (told, result["params"]):
+    for each in (answered, result["params"]):
         assert each["isError"] is True
         assert "2\u202f000\u202f000 at most" in each["content"][0]["text"]
     assert arguments["params"] == {"arguments": {}}

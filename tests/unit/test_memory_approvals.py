@@ -85,5 +85,5 @@ def test_any_other_values_give_an_approval_of_a_known_state_or_none(changes: dic
 
 
 def test_an_invalid_time_hides_no_other_approval() -> None:
-    told = read_approvals([noted(id="odd", expires_at="0001-01-01T00:00:00+14:00"), noted()], now=ASKED)
-    assert [each.id for each in told] == ["a1"]
+    approvals = read_approvals([noted(id="odd", expires_at="0001-01-01T00:00:00+14:00"), noted()], now=ASKED)
+    assert [each.id for each in approvals] == ["a1"]

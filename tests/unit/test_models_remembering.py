@@ -44,8 +44,8 @@ def test_the_context_block_is_used_and_is_not_the_question(remembered: str, ques
 
 def test_the_conversation_takes_precedence_over_the_memory() -> None:
     question = said("<user_context>The user lives in Lisbon.</user_context>", "Where do I live?")
-    told = [said("I live in Porto."), said("Noted.", role="assistant"), question]
-    assert reply(*told).text == "You live in Porto."
+    messages = [said("I live in Porto."), said("Noted.", role="assistant"), question]
+    assert reply(*messages).text == "You live in Porto."
 
 
 def test_a_context_block_is_never_a_question_or_an_instruction() -> None:

@@ -319,9 +319,9 @@ def test_what_a_plugin_prints_goes_beside_a_commands_result(
         """,
     )
     load_plugins().check()
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert [each.split()[-1] for each in told.err.splitlines()] == ["import", "hook", "factory"]
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert [each.split()[-1] for each in printed.err.splitlines()] == ["import", "hook", "factory"]
 
 
 def test_one_distribution_may_bring_several_plugins(install: Install) -> None:

@@ -19,9 +19,9 @@ class Watched:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        self.told: list[Mapping[str, Any]] = []
+        self.messages: list[Mapping[str, Any]] = []
         self._numbers = itertools.count(1)
-        panel.listen(self.told.append)
+        panel.listen(self.messages.append)
 
     def begin(self, name: str, /, **form: Any) -> int:
         number = next(self._numbers)
@@ -30,12 +30,12 @@ class Watched:
 
     def answer(self, number: int) -> Mapping[str, Any]:
         """The answer's value; None-like failure is told as {"failed": True}."""
-        wait_until(lambda: any(each.get("id") == number and each["is"] != "heard" for each in self.told))
-        found = next(each for each in self.told if each.get("id") == number and each["is"] != "heard")
+        wait_until(lambda: any(each.get("id") == number and each["is"] != "received" for each in self.messages))
+        found = next(each for each in self.messages if each.get("id") == number and each["is"] != "received")
         return {"failed": True} if found["is"] == "failed" else found["value"]
 
     def ask(self, name: str, /, **form: Any) -> Mapping[str, Any]:
         return self.answer(self.begin(name, **form))
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
-        return [each for each in self.told if each["is"] == kind]
+        return [each for each in self.messages if each["is"] == kind]

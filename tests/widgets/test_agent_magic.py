@@ -132,11 +132,11 @@ def test_a_failed_call_is_a_value_and_a_line(ran: dict[str, Any]) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(ran: dict[str, Any], name: str, said: str) -> None:
-    told = text(ran[name], "stderr") + "".join(each["evalue"] for each in ran[name] if each["output_type"] == "error")
-    assert said in told, ran[name]
-    assert "Traceback" not in told
+    shown = text(ran[name], "stderr") + "".join(each["evalue"] for each in ran[name] if each["output_type"] == "error")
+    assert said in shown, ran[name]
+    assert "Traceback" not in shown
 
 
 def test_a_session_id_that_no_agent_takes_is_reported(ran: dict[str, Any]) -> None:
-    told = text(ran["short session"], "stderr") + str(ran["short session"])
-    assert "33" in told
+    shown = text(ran["short session"], "stderr") + str(ran["short session"])
+    assert "33" in shown

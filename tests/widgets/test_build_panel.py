@@ -69,7 +69,7 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
     assert "own" in names(watched)
     assert empty.agent("own").invoke("x").text.strip('"') == "s3cret-word"
     # The value is nowhere but in the agent.
-    for shown in (watched.panel.state, watched.panel.code, watched.told, watched.panel._repr_html_()):
+    for shown in (watched.panel.state, watched.panel.code, watched.messages, watched.panel._repr_html_()):
         assert "s3cret-word" not in str(shown)
     compile(watched.panel.code, "copied", "exec")
     assert "own is READY" in watched.panel.status
@@ -86,7 +86,7 @@ def test_a_plan_is_shown_before_anything_is_made(watched: Watched, empty: loom.W
     assert names(watched) == before
     assert "bench.plan('calculator', name='planned', idle_timeout_s=120" in watched.panel.code
     compile(watched.panel.code, "copied", "exec")
-    for words in (shown, watched.panel.state, watched.panel.code, watched.told):
+    for words in (shown, watched.panel.state, watched.panel.code, watched.messages):
         assert "s3cret-word" not in str(words)
 
 

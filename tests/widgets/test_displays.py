@@ -147,8 +147,8 @@ def test_enabling_imports_nothing_that_nobody_has_shown() -> None:
         "shell.display_formatter.format([1])\n"
         "print([name for name in ('anywidget', 'ipywidgets', 'loomlib.workbench', 'pandas') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert told.stdout.strip() == "[]"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert completed.stdout.strip() == "[]"
 
 
 def test_an_object_goes_out_with_a_view_its_html_and_its_text_in_one_bundle(notebook: Notebook) -> None:
@@ -260,10 +260,10 @@ def test_a_long_trace_is_paged_and_its_spans_sort_where_they_are(notebook: Noteb
 def test_a_table_is_sorted_filtered_and_opened_whatever_its_cells_are(notebook: Notebook) -> None:
     frame = frame_of(500)
     watched = notebook.view("a", frame)
-    told = watched.panel.state["frame"]
-    assert [each["name"] for each in told["columns"]] == ["title", "took_ms", "mixed", "more", "at"]
-    assert [each["kind"] for each in told["columns"]] == ["text", "ms", "text", "text", "time"]
-    assert (told["total"], len(told["rows"])) == (500, 100)
+    state = watched.panel.state["frame"]
+    assert [each["name"] for each in state["columns"]] == ["title", "took_ms", "mixed", "more", "at"]
+    assert [each["kind"] for each in state["columns"]] == ["text", "ms", "text", "text", "time"]
+    assert (state["total"], len(state["rows"])) == (500, 100)
     for down in (False, True):
         rows = watched.ask("page", table="rows", sort="c1", down=down, count=500)["rows"]
         assert rows[0]["c1"] == (499 if down else 0)

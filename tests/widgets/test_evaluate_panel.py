@@ -52,9 +52,9 @@ def form(file: Path, *agents: str, **more: object) -> dict[str, object]:
 
 
 def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watched, file: Path) -> None:
-    told = watched.ask("show_set", **form(file))
-    assert "3 cases" in told["sentence"]
-    assert "contains" in told["sentence"]
+    started = watched.ask("show_set", **form(file))
+    assert "3 cases" in started["sentence"]
+    assert "contains" in started["sentence"]
     done = watched.ask("run", **form(file, "calculator", gate="contains>=10%", repeats="1", money="1"))
     head = watched.of("results")[-1]
     assert head["run"] == done["runs"][0] == watched.panel.state["run"]
@@ -84,13 +84,15 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watch
 
 def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched: Watched, file: Path) -> None:
     done = watched.ask("run", **form(file, "calculator", "calculator_guessing", evaluators="trajectory"))
-    told = watched.of("compared")[-1]
-    assert [told["baseline"], told["new"]] == done["runs"]
-    assert told["headline"] == watched.panel.status
-    assert told["flips"] >= 1
+    compared = watched.of("compared")[-1]
+    assert [compared["baseline"], compared["new"]] == done["runs"]
+    assert compared["headline"] == watched.panel.status
+    assert compared["flips"] >= 1
     flip = watched.ask("page", table="flips")["rows"][0]
     assert flip["verdict"] == "lost"
-    both = watched.ask("flip", new=told["new"], baseline=told["baseline"], place=flip["place"], case=flip["case"])
+    both = watched.ask(
+        "flip", new=compared["new"], baseline=compared["baseline"], place=flip["place"], case=flip["case"]
+    )
     assert both["new"]["target"] == "calculator_guessing"
     assert both["new"]["paths"][0]["rows"][0]["kind"] == "missing"
     assert both["baseline"]["paths"] == []

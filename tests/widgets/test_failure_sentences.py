@@ -43,7 +43,7 @@ def asked(watched: Watched, name: str, folder: Path, agent: str = "shop") -> str
         evalset = EvalSet(name="one", cases=(EvalCase(id="one", turns=(Turn(prompt="hi", expected_answer="hi"),)),))
         evalset.write(folder / "one.json")
         form["path"] = str(folder / "one.json")
-    watched.told.clear()
+    watched.messages.clear()
     answer = watched.ask(action, **form)
     watched.panel.stop("after")  # nobody waits here for the answer's trace
     wait_until(lambda: not watched.panel.busy)
@@ -105,13 +105,13 @@ def test_an_expired_credential_is_reported_with_what_to_do_and_shows_no_secret(
     )
     for name in NAMES:
         watched = Watched(getattr(loom_widgets, name)(expired))
-        told = asked(watched, name, tmp_path)
-        assert told.startswith(("failed: ", "error: ")), told
-        assert "expired" in told
-        assert "aws sso login" in told
-        assert "none was expected" not in told
+        texts = asked(watched, name, tmp_path)
+        assert texts.startswith(("failed: ", "error: ")), texts
+        assert "expired" in texts
+        assert "aws sso login" in texts
+        assert "none was expected" not in texts
         assert not watched.panel.status.endswith("…")
-        assert "hour-ago" not in told + str(watched.told) + watched.panel._repr_html_()
+        assert "hour-ago" not in texts + str(watched.messages) + watched.panel._repr_html_()
         watched.panel.close()
 
 
@@ -124,8 +124,8 @@ def test_an_empty_catalog_is_a_sentence_not_an_error(tmp_path: Path) -> None:
                 watched.ask("hello")
                 wait_until(lambda watched=watched: not watched.panel.busy)
                 assert watched.panel.error == {}
-                face = watched.panel._repr_html_()
-                assert any(word in face for word in ("No ", "Nothing ", "no ", "none")), face
+                html = watched.panel._repr_html_()
+                assert any(word in html for word in ("No ", "Nothing ", "no ", "none")), html
                 watched.panel.close()
     finally:
         local.stop(home)
@@ -144,16 +144,16 @@ def test_a_stopped_service_is_reported_with_what_to_do_and_every_panel_works_aga
                 assert asked(watched, name, tmp_path, "echo").startswith(("ok", "complete: ")), name
             local.stop(home)
             for name, watched in panels.items():
-                told = asked(watched, name, tmp_path, "echo")
-                assert told.startswith(("failed: ", "error: ")), told
-                assert "nothing answers" in told
-                assert "`loom up`" in told
+                texts = asked(watched, name, tmp_path, "echo")
+                assert texts.startswith(("failed: ", "error: ")), texts
+                assert "nothing answers" in texts
+                assert "`loom up`" in texts
                 assert not watched.panel.status.endswith("…")
                 assert watched.panel._repr_html_()
                 late = Watched(getattr(loom_widgets, name)(bench))  # a panel that is opened now opens all the same
                 late.ask("hello")
                 wait_until(lambda late=late: not late.panel.busy)
-                assert "none was expected" not in f"{dict(late.panel.error)} {late.told}"
+                assert "none was expected" not in f"{dict(late.panel.error)} {late.messages}"
                 late.panel.close()
             local.start(home, persistent=True)
             for name, watched in panels.items():

@@ -1,4 +1,4 @@
-"""What all panels share: actions beside the main thread, Stop, errors in words, tables by pages, faces."""
+"""What all panels share: actions beside the main thread, Stop, errors in words, tables by pages, representations."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def threads() -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith("loom-Workshop")]
 
 
-def test_an_action_answers_from_another_thread_and_is_heard_at_once(watched: Watched) -> None:
+def test_an_action_answers_from_another_thread_and_is_acknowledged_at_once(watched: Watched) -> None:
     assert watched.ask("double", n=21) == {"twice": 42.0, "thread": "loom-Workshop-main"}
-    assert [each["is"] for each in watched.told] == ["heard", "done"]
+    assert [each["is"] for each in watched.messages] == ["received", "done"]
     assert watched.panel.state == {"last": 21.0}
 
 
@@ -137,7 +137,7 @@ def test_a_form_takes_only_what_is_asked_for(watched: Watched) -> None:
 def test_messages_that_are_no_commands_do_nothing(watched: Watched) -> None:
     for message in (None, 7, "double", [], {}, {"do": 1}, {"do": None, "with": {}}):
         watched.panel.receive(message)
-    assert watched.told == []
+    assert watched.messages == []
     for name in ("not_an_action", "close", "__init__", "bench", HOSTILE * 50):
         assert watched.ask(name) == {"failed": True}
         assert "no such action" in watched.panel.error["what"]
@@ -241,7 +241,7 @@ def test_of_tables_of_a_kind_only_the_newest_are_kept(watched: Watched) -> None:
     assert [len(tables.rows(name)) for name in ("bars 1", "bars 2", "bars 3", "bars 4", "bars")] == [0, 1, 1, 1, 1]
 
 
-def test_the_faces_escape_and_stay_the_same(watched: Watched) -> None:
+def test_the_representations_escape_and_stay_the_same(watched: Watched) -> None:
     watched.panel.say(HOSTILE)
     data, _ = watched.panel._repr_mimebundle_()
     assert "<img" not in data["text/html"]

@@ -49,7 +49,7 @@ def memory(bench: loom.Workbench) -> Memory:
 
 
 @pytest.fixture
-def told(watched: Watched, memory: Memory) -> Watched:
+def populated(watched: Watched, memory: Memory) -> Watched:
     """A panel with two actors, their records extracted."""
     say(memory, "I am allergic to shellfish.", "Noted.", metadata={"mood": {"stringValue": "fine"}})
     say(memory, "I live in Lisbon.", "Noted.", session="s2")
@@ -75,44 +75,44 @@ def test_a_memory_is_made_and_chosen(watched: Watched) -> None:
     assert watched.panel.error["try"]
 
 
-def test_actors_sessions_events_and_an_event_in_full(told: Watched) -> None:
-    assert [row["actor"] for row in page(told, "actors")] == ["anna", "ben"]
-    told.ask("choose", actor="anna", session="")
-    assert sorted(row["session"] for row in page(told, "sessions")) == ["s1", "s2"]
-    assert told.panel.status == "2 sessions of anna."
-    assert told.ask("events") == {"count": 2, "whole": True}
-    assert told.panel.status == "2 events read (all)."
-    told.ask("choose", actor="anna", session="s1")
-    assert told.ask("events", days="7") == {"count": 1, "whole": True}
-    assert "session='s1'" in told.panel.code
-    compile(told.panel.code, "copied", "exec")
-    (row,) = page(told, "events")
-    event = told.ask("event", id=row["id"])["event"]
-    assert told.panel.status == "An event of anna, session s1, is shown below."
+def test_actors_sessions_events_and_an_event_in_full(populated: Watched) -> None:
+    assert [row["actor"] for row in page(populated, "actors")] == ["anna", "ben"]
+    populated.ask("choose", actor="anna", session="")
+    assert sorted(row["session"] for row in page(populated, "sessions")) == ["s1", "s2"]
+    assert populated.panel.status == "2 sessions of anna."
+    assert populated.ask("events") == {"count": 2, "whole": True}
+    assert populated.panel.status == "2 events read (all)."
+    populated.ask("choose", actor="anna", session="s1")
+    assert populated.ask("events", days="7") == {"count": 1, "whole": True}
+    assert "session='s1'" in populated.panel.code
+    compile(populated.panel.code, "copied", "exec")
+    (row,) = page(populated, "events")
+    event = populated.ask("event", id=row["id"])["event"]
+    assert populated.panel.status == "An event of anna, session s1, is shown below."
     assert event["messages"] == [["USER", "I am allergic to shellfish."], ["ASSISTANT", "Noted."]]
     assert event["metadata"] == [["mood", "fine"]]
 
 
-def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) -> None:
-    told.ask("choose", actor="anna", session="")
-    found = told.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
+def test_a_record_is_found_and_leads_to_the_event_it_came_from(populated: Watched) -> None:
+    populated.ask("choose", actor="anna", session="")
+    found = populated.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
     assert "Lisbon" in found[0]["text"]
-    assert told.panel.status == ("1 record found." if len(found) == 1 else f"{len(found)} records found.")
+    assert populated.panel.status == ("1 record found." if len(found) == 1 else f"{len(found)} records found.")
     assert found[0]["extractor"] == "offline extractor"
-    assert 'query("score >= 0.1")' in told.panel.code
-    source = told.ask("provenance", id=found[0]["id"])
+    assert 'query("score >= 0.1")' in populated.panel.code
+    source = populated.ask("provenance", id=found[0]["id"])
     assert source["state"] == "stated"
-    assert told.panel.status == source["sentence"]
+    assert populated.panel.status == source["sentence"]
     assert "extracted by: offline extractor" in source["sentence"]
     (row,) = source["rows"]
-    there = told.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
+    there = populated.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
     assert there["event"]["messages"][0] == ["USER", "I live in Lisbon."]
-    assert (told.panel.state["actor"], told.panel.state["session"]) == ("anna", "s2")
-    assert told.ask("jump", id="gone", actor="anna", session="s2") == {"failed": True}
-    told.ask("records", namespace="/facts/{actorId}/")
-    assert {row["namespace"] for row in page(told, "records")} == {"/facts/anna/"}
-    told.ask("choose", actor="anna", session="")
-    line = told.ask("timeline")
+    assert (populated.panel.state["actor"], populated.panel.state["session"]) == ("anna", "s2")
+    assert populated.ask("jump", id="gone", actor="anna", session="s2") == {"failed": True}
+    populated.ask("records", namespace="/facts/{actorId}/")
+    assert {row["namespace"] for row in page(populated, "records")} == {"/facts/anna/"}
+    populated.ask("choose", actor="anna", session="")
+    line = populated.ask("timeline")
     assert {name for name, _ in line["lanes"]} == {
         "messages from user",
         "messages from assistant",
@@ -121,81 +121,81 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
     assert "extracted by: offline extractor" in line["note"]
 
 
-def test_health_changes_and_isolation_are_reported_and_kept_for_the_next_view(told: Watched) -> None:
-    health = told.ask("health", allow=[])
-    assert told.panel.status == health["sentence"]
+def test_health_changes_and_isolation_are_reported_and_kept_for_the_next_view(populated: Watched) -> None:
+    health = populated.ask("health", allow=[])
+    assert populated.panel.status == health["sentence"]
     emails = [each for each in health["findings"] if each["kind"] == "personal data"]
     assert emails
     assert all(each["fix"] and each["evidence"] for each in emails)
     assert "ben@example.com" not in str(health)
-    assert told.ask("diff", before="0", after="") == {"failed": True}
-    told.ask("snapshot")
-    memory = told.panel.memory  # type: ignore[attr-defined]
+    assert populated.ask("diff", before="0", after="") == {"failed": True}
+    populated.ask("snapshot")
+    memory = populated.panel.memory  # type: ignore[attr-defined]
     with pytest.warns(
         DeprecationWarning, match="MemoryPanel.strategies is deprecated; use MemoryPanel.chosen.strategies"
     ):
-        assert told.panel.strategies() == {item.strategy_id: item.name for item in memory.description.strategies}
+        assert populated.panel.strategies() == {item.strategy_id: item.name for item in memory.description.strategies}
     before = len(list(memory.reader.records()))
     say(memory, "My dog is called Rex.", "Good dog.")
     wait_until(lambda: len(list(memory.reader.records())) > before)
-    assert told.ask("diff", before="0", after="")["count"] >= 1
-    compile(told.panel.code, "copied", "exec")
-    assert {row["change"] for row in page(told, "changes")} <= {"created", "updated"}
-    checked = told.ask("isolation", actors="2")
+    assert populated.ask("diff", before="0", after="")["count"] >= 1
+    compile(populated.panel.code, "copied", "exec")
+    assert {row["change"] for row in page(populated, "changes")} <= {"created", "updated"}
+    checked = populated.ask("isolation", actors="2")
     assert checked["isolated"] is True
-    assert told.panel.status == checked["sentence"]
-    assert set(told.ask("hello")["found"]) == {"health", "diff", "isolation"}
-    told.ask("choose_memory", memory=memory.id)
-    assert told.ask("hello")["found"] == {}
+    assert populated.panel.status == checked["sentence"]
+    assert set(populated.ask("hello")["found"]) == {"health", "diff", "isolation"}
+    populated.ask("choose_memory", memory=memory.id)
+    assert populated.ask("hello")["found"] == {}
 
 
-def test_copies_are_redacted_unless_asked_and_never_written_over(told: Watched, tmp_path: Path) -> None:
-    first = told.ask("export_preview")
+def test_copies_are_redacted_unless_asked_and_never_written_over(populated: Watched, tmp_path: Path) -> None:
+    first = populated.ask("export_preview")
     assert "ben@example.com" not in str(first)
     assert "redacted; in these lines" in first["note"]
     file = tmp_path / "copy.jsonl"
-    assert told.ask("export", path=str(file))["rows"][1]["count"] == 3
-    assert told.panel.status.startswith("Exported to copy.jsonl: 2 actors, 3 events")
+    assert populated.ask("export", path=str(file))["rows"][1]["count"] == 3
+    assert populated.panel.status.startswith("Exported to copy.jsonl: 2 actors, 3 events")
     assert "ben@example.com" not in file.read_text()
-    assert told.ask("export", path=str(file)) == {"failed": True}
-    assert "NOT redacted" in told.ask("export", path=str(file), overwrite=True, plain=True)["note"]
+    assert populated.ask("export", path=str(file)) == {"failed": True}
+    assert "NOT redacted" in populated.ask("export", path=str(file), overwrite=True, plain=True)["note"]
     assert "ben@example.com" in file.read_text()
-    assert told.ask("import_now") == {"failed": True}
-    assert told.ask("import_preview", path=str(file))["rows"][0]["to write"] == 0
-    assert "Nothing has been written yet." in told.panel.status
-    assert told.ask("import_now")["note"].startswith("complete")
-    assert told.ask("import_preview", path=str(tmp_path / "none")) == {"failed": True}
+    assert populated.ask("import_now") == {"failed": True}
+    assert populated.ask("import_preview", path=str(file))["rows"][0]["to write"] == 0
+    assert "Nothing has been written yet." in populated.panel.status
+    assert populated.ask("import_now")["note"].startswith("complete")
+    assert populated.ask("import_preview", path=str(tmp_path / "none")) == {"failed": True}
 
 
-def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None:
-    assert told.ask("forget_for_good", typed="ben") == {"failed": True}
-    seen = told.ask("forget", actor="ben")
+def test_an_actor_is_forgotten_only_when_the_id_was_typed(populated: Watched) -> None:
+    assert populated.ask("forget_for_good", typed="ben") == {"failed": True}
+    seen = populated.ask("forget", actor="ben")
     assert seen["events"] == 1
-    assert told.panel.status.startswith("1 event and ")
+    assert populated.panel.status.startswith("1 event and ")
     assert "ben@example.com" not in str(seen["rows"])
     for typed in ("", "anna", "ben "):
-        assert told.ask("forget_for_good", typed=typed) == {"failed": True}
-    done = told.ask("forget_for_good", typed="ben")
+        assert populated.ask("forget_for_good", typed=typed) == {"failed": True}
+    done = populated.ask("forget_for_good", typed="ben")
     assert done["verified"] is True
-    assert told.panel.status.startswith("All data of ben was deleted: 1 event")
+    assert populated.panel.status.startswith("All data of ben was deleted: 1 event")
     assert done["elsewhere"]
-    assert told.ask("verify")["verified"] is True
-    told.ask("choose", actor="anna", session="")
-    assert told.ask("events")["count"] == 2
+    assert populated.ask("verify")["verified"] is True
+    populated.ask("choose", actor="anna", session="")
+    assert populated.ask("events")["count"] == 2
 
 
 def test_a_preview_is_not_carried_out_while_another_memory_is_shown(
-    told: Watched, bench: loom.Workbench, memory: Memory, tmp_path: Path
+    populated: Watched, bench: loom.Workbench, memory: Memory, tmp_path: Path
 ) -> None:
     other = bench.memories.create("m" + uuid.uuid4().hex[:10], strategies=["semantic"], progress=quiet)
-    told.ask("export", path=str(tmp_path / "copy.jsonl"))
+    populated.ask("export", path=str(tmp_path / "copy.jsonl"))
     for preview, act in (("forget", "forget_for_good"), ("import_preview", "import_now")):
-        told.ask(preview, actor="ben", path=str(tmp_path / "copy.jsonl"))
-        told.ask("refresh", memory=other.id)
-        assert told.ask(act, typed="ben") == {"failed": True}
-        assert "another memory" in told.panel.error["what"]
-        told.ask("refresh", memory=memory.id)
-    assert told.ask("forget", actor="ben")["events"] == 1
+        populated.ask(preview, actor="ben", path=str(tmp_path / "copy.jsonl"))
+        populated.ask("refresh", memory=other.id)
+        assert populated.ask(act, typed="ben") == {"failed": True}
+        assert "another memory" in populated.panel.error["what"]
+        populated.ask("refresh", memory=memory.id)
+    assert populated.ask("forget", actor="ben")["events"] == 1
 
 
 def test_large_memories_are_read_a_part_at_a_time_and_stop_holds(watched: Watched, memory: Memory) -> None:
@@ -241,10 +241,10 @@ def test_the_records_in_an_answers_prompt_are_found_from_its_list(watched: Watch
     assert "Inferred" in used["note"]
 
 
-def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watched) -> None:
-    face = told.panel._repr_html_()
-    assert "<img" not in face
-    assert "anna" in face
+def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(populated: Watched) -> None:
+    html = populated.panel._repr_html_()
+    assert "<img" not in html
+    assert "anna" in html
     for name, form in (
         ("search", {"query": " "}),
         ("search", {"query": 7}),
@@ -254,8 +254,8 @@ def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watc
         ("used", {"agent": "nobody", "invocation": 1}),
         ("forget", {"actor": ""}),
     ):
-        assert told.ask(name, **form) == {"failed": True}, name
-        assert told.panel.error["what"]
+        assert populated.ask(name, **form) == {"failed": True}, name
+        assert populated.panel.error["what"]
 
 
 def test_without_credentials_it_opens_and_reports_what_is_wrong(tmp_path: Path) -> None:

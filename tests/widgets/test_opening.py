@@ -33,8 +33,8 @@ def test_importing_loom_and_its_plugins_brings_no_widget() -> None:
         "import sys, loomlib, loom_widgets; from loomlib.plugins import load_plugins; load_plugins();"
         "print([n for n in ('ipywidgets', 'anywidget', 'traitlets', 'IPython') if n in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert told.stdout.strip() == "[]"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert completed.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("panel", PANELS)

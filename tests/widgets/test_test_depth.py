@@ -58,8 +58,8 @@ def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Wor
     assert turn["prompt"] == "Rejected refund_order: too much"
     assert "too much" in turn["text"]
     watched.ask("approvals")
-    told = watched.of("approvals")[-1]
-    assert (told["pending"], told["decided"][0]["state"]) == ([], "rejected")
+    approvals = watched.of("approvals")[-1]
+    assert (approvals["pending"], approvals["decided"][0]["state"]) == ([], "rejected")
     assert watched.ask("decide", approval=waiting["id"], approve=True) == {"failed": True}
     assert "already decided" in watched.panel.error["what"]
     watched.ask("choose", agent="approvals", qualifier="DEFAULT", session=session)

@@ -169,11 +169,11 @@ def test_notes_are_read_in_the_forms_that_agents_use() -> None:
 
 def test_a_turn_holds_a_bounded_number_of_notes() -> None:
     turn = PanelTurn(id=1, prompt="x")
-    told = [
+    notes = [
         turn.take(Chunk(text="", offset_ms=0, index=n, data=b'{"step": "%s"}' % (b"y" * 9_000))) for n in range(2_000)
     ]
     assert len(turn.notes) == 500
-    assert told[-1] == []
+    assert notes[-1] == []
     assert len(str(turn.notes[0]["data"])) < 4_100
 
 
@@ -206,7 +206,7 @@ def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_ke
         shown = watched.ask("authorization", turn=refused["turn"])
         assert shown["sentence"].startswith("Refused: Authorization method mismatch")
         assert watched.ask("authorization", turn=99) == {"failed": True}
-        told = repr(watched.told) + repr(panel.get_state()) + panel._repr_html_() + caplog.text
-        assert token.split(".")[2] not in told
+        messages = repr(watched.messages) + repr(panel.get_state()) + panel._repr_html_() + caplog.text
+        assert token.split(".")[2] not in messages
     finally:
         panel.close()

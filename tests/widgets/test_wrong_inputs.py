@@ -72,9 +72,9 @@ def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
                 continue
             asked += 1
             if watched.ask(action, **form) == {"failed": True}:
-                told = dict(watched.panel.error)
-                if not told["what"] or RAW.search(told["what"]) or not told["try"]:
-                    poor.append((action, kind, told))
+                error = dict(watched.panel.error)
+                if not error["what"] or RAW.search(error["what"]) or not error["try"]:
+                    poor.append((action, kind, error))
     assert poor == []
     assert asked >= 50
     wait_until(lambda: not watched.panel.busy)

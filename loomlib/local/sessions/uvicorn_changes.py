@@ -20,21 +20,21 @@ def look_once_a_second(server: Server) -> None:
     uvicorn checks ten times a second, so a hundred idle sessions use a fifth of a core. Call it in the server's
     event loop, before it starts.
     """
-    loop, told, handle_exit = asyncio.get_running_loop(), asyncio.Event(), server.handle_exit
+    loop, stopping, handle_exit = asyncio.get_running_loop(), asyncio.Event(), server.handle_exit
 
     def handle_exit_at_once(sig: int, frame: FrameType | None) -> None:
         handle_exit(sig, frame)
-        loop.call_soon_threadsafe(told.set)
+        loop.call_soon_threadsafe(stopping.set)
 
     async def main_loop() -> None:
         counter = 0  # of tenths of a second: at each multiple of ten uvicorn renews the header `date`
         while not await server.on_tick(counter):
             counter = (counter + 10) % 864_000
             try:
-                await asyncio.wait_for(told.wait(), 1)
+                await asyncio.wait_for(stopping.wait(), 1)
             except asyncio.TimeoutError:  # noqa: UP041 (another class before Python 3.11)
                 continue
-            told.clear()
+            stopping.clear()
 
     server.handle_exit = handle_exit_at_once
     server.main_loop = main_loop

@@ -58,10 +58,10 @@ class Scene:
             self._logs.create_log_group(logGroupName=self.arn.log_group())
         stream = f"2026/11/21/[runtime-logs]{time.time_ns()}"
         self._logs.create_log_stream(logGroupName=self.arn.log_group(), logStreamName=stream)
-        told = [*lines, (lines[-1][0] + 0.001, sdk_line("Invocation completed successfully (0.1s)", session))]
+        written = [*lines, (lines[-1][0] + 0.001, sdk_line("Invocation completed successfully (0.1s)", session))]
         events = [
             {"timestamp": int((self.zero + at + self.skew_s) * 1000), "message": text or self.start_line(at)}
-            for at, text in told
+            for at, text in written
         ]
         self._logs.put_log_events(logGroupName=self.arn.log_group(), logStreamName=stream, logEvents=events)
 

@@ -52,20 +52,20 @@ def stored(store: Store, record: InvocationRecord) -> InvocationRecord:
 def test_a_streamed_answer_is_reported_as_events_and_stored(
     serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
 ) -> None:
-    heard: list[InvocationEvent] = []
+    received: list[InvocationEvent] = []
 
     async def word_by_word(request: Request, reply: Reply) -> None:
         await reply.head()
         for number, word in enumerate(("Two ", "and two ", "is four."), start=2):
             await reply.chunk(f"data: {json.dumps(word)}\n\n".encode())
-            while len(heard) < number:  # the next one when this one was told
+            while len(received) < number:  # send the next one after this one was received
                 await asyncio.sleep(0.001)
         await reply.end()
 
     stream = invoker_for(serve(word_by_word)).stream(agent, "What is 2+2?", labels=["a", "b"])
     for event in stream:
-        heard.append(event)
-    start, *chunks, end = heard
+        received.append(event)
+    start, *chunks, end = received
     assert isinstance(start, SessionStart)
     assert isinstance(end, SessionEnd)
     assert [chunk.text for chunk in chunks if isinstance(chunk, Chunk)] == ["Two ", "and two ", "is four."]

@@ -47,9 +47,9 @@ def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -
 
     missed = loom("--json", "evaluate", "echo", "words.json", "-e", "regex:nothing", "--gate", "regex>=50%")
     assert missed.returncode == 2
-    told = json.loads(missed.stdout)
-    assert told["exit_code"] == 2
-    assert told["gates"][0]["outcome"] == "missed"
+    summary = json.loads(missed.stdout)
+    assert summary["exit_code"] == 2
+    assert summary["gates"][0]["outcome"] == "missed"
 
     listed = json.loads(loom("--json", "runs").stdout)
     assert [row["set"] for row in listed] == ["words", "words"]

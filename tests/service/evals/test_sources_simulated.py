@@ -34,10 +34,10 @@ SET = EvalSet(name="talks", cases=(EvalCase(id="parcel", scenario=SCENARIO),))
 def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns_are_over(
     model: ConverseJudge, tmp_path: Path, template: str | None
 ) -> None:
-    told: list[str] = []
+    prompts: list[str] = []
 
     def agent(prompt: str) -> str:
-        told.append(prompt)
+        prompts.append(prompt)
         return "Stop: a parcel to Oslo costs 12 euros, and there is no end to it."
 
     level = logging.getLogger().level
@@ -45,10 +45,10 @@ def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns
     run = loom.evaluate(with_simulated_user(agent, user), SET, PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
     answer = next(iter(run.judgements())).answer
     assert answer.failure is None
-    assert told[0] == SCENARIO.starting_prompt
+    assert prompts[0] == SCENARIO.starting_prompt
     # The scripted model plays on for as many turns as the scenario has, whatever the agent says of stopping.
-    assert told[1:] == [SCENARIO.plan, f"Could you tell me more? {SCENARIO.plan}"]
-    assert answer.metadata["prompts"] == told
+    assert prompts[1:] == [SCENARIO.plan, f"Could you tell me more? {SCENARIO.plan}"]
+    assert answer.metadata["prompts"] == prompts
     assert run.labels == ("simulated user",)
     assert logging.getLogger().level == level
 

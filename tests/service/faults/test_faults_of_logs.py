@@ -86,7 +86,7 @@ def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
     assert cost is not None
     assert cost.estimate.value is not None
     assert 0 < cost.estimate.value < cold.longest_ms, "a constant offset of the clocks cancels in a difference"
-    told = [*result.sentences(), result.table().to_string(), *(each.title for each in result.findings())]
-    assert not any(NEGATIVE.search(each) for each in told), told
+    texts = [*result.sentences(), result.table().to_string(), *(each.title for each in result.findings())]
+    assert not any(NEGATIVE.search(each) for each in texts), texts
     assert not re.search(r"[-−]\d", result.table()["start p50 ms"].str.cat(sep=" "))
     assert any("clock" in (finding.title + finding.evidence).lower() for finding in result.findings())

@@ -27,13 +27,13 @@ def tried(path):
 """
 # The first cells of the first lesson follow, from the user's own copy.
 WORK = """
-told = agent.invoke("What is 6 * {number}?")
+answer = agent.invoke("What is 6 * {number}?")
 shared = bench.deploy("class_agent", name="shared_{number}").invoke("anything")
 import json
 with open(os.path.expanduser("~/.loom/service.json")) as file:
     service = json.load(file)
 print(json.dumps({{
-    "text": told.text, "shared": shared.text, "agents": sorted(bench.agents()["name"]),
+    "text": answer.text, "shared": shared.text, "agents": sorted(bench.agents()["name"]),
     "user": os.getuid(), "pid": os.getpid(), "port": service["port"],
     "server": os.environ["JUPYTERHUB_SERVICE_URL"], "secret": os.environ.get("HUB_OWN_SECRET"),
     "database": os.environ.get("DATABASE_URL", ""), "sets": [case.id for case in evals.EvalSet.read("class_set").cases],

@@ -24,7 +24,7 @@ def actor() -> str:
     return f"actor-{uuid.uuid4().hex[:8]}"
 
 
-def told(agent: loom.Agent, session_id: str | None = None, **payload: object) -> loom.Invocation:
+def invoke(agent: loom.Agent, session_id: str | None = None, **payload: object) -> loom.Invocation:
     inv = agent.invoke(payload=payload, session_id=session_id)
     return inv.raise_for_status()
 
@@ -34,21 +34,21 @@ def facts(agent: loom.Agent, actor: str) -> list[str]:
 
 
 def test_facts_of_one_session_are_known_in_another(assistant: loom.Agent, actor: str) -> None:
-    told(assistant, prompt="I'm allergic to shellfish, and I live in Lisbon.", actor=actor)
+    invoke(assistant, prompt="I'm allergic to shellfish, and I live in Lisbon.", actor=actor)
     until(lambda: len(facts(assistant, actor)) == 2)
     for retrieval in ("proactive", "reactive"):
         asked = {"actor": actor, "retrieval": retrieval}
-        inv = told(assistant, prompt="What am I allergic to?", **asked)
+        inv = invoke(assistant, prompt="What am I allergic to?", **asked)
         assert inv.text == "You are allergic to shellfish."
-        assert told(assistant, inv.session_id, prompt="Where do I live?", **asked).text == "You live in Lisbon."
+        assert invoke(assistant, inv.session_id, prompt="Where do I live?", **asked).text == "You live in Lisbon."
 
 
 def test_nothing_is_retrieved_when_that_is_asked_for_or_for_another_actor(assistant: loom.Agent, actor: str) -> None:
-    told(assistant, prompt="I live in Lisbon.", actor=actor)
+    invoke(assistant, prompt="I live in Lisbon.", actor=actor)
     until(lambda: len(facts(assistant, actor)) == 1)
     unknown = "You have not told me where you live in this conversation."
-    assert told(assistant, prompt="Where do I live?", actor=actor, retrieval="none").text == unknown
-    assert told(assistant, prompt="Where do I live?", actor=f"{actor}-b").text == unknown
+    assert invoke(assistant, prompt="Where do I live?", actor=actor, retrieval="none").text == unknown
+    assert invoke(assistant, prompt="Where do I live?", actor=f"{actor}-b").text == unknown
 
 
 def test_an_actor_cannot_be_named_below_another(assistant: loom.Agent) -> None:
@@ -60,13 +60,13 @@ def test_an_actor_cannot_be_named_below_another(assistant: loom.Agent) -> None:
 @pytest.mark.parametrize("context", ["full", "window", "summarizing"])
 def test_a_session_continues_in_a_new_process(assistant: loom.Agent, actor: str, context: str) -> None:
     asked = {"actor": actor, "retrieval": "none", "context": context, "window": 2}
-    inv = told(assistant, prompt="My dog is called Rex.", **asked)
+    inv = invoke(assistant, prompt="My dog is called Rex.", **asked)
     for number in range(4):
-        told(assistant, inv.session_id, prompt=f"My {'abcd'[number]} number is {number}.", **asked)
+        invoke(assistant, inv.session_id, prompt=f"My {'abcd'[number]} number is {number}.", **asked)
     assert assistant.end_session(inv.session_id)
-    newest = told(assistant, inv.session_id, prompt="What is my d number?", **asked)
+    newest = invoke(assistant, inv.session_id, prompt="What is my d number?", **asked)
     assert newest.text == "Your d number is 3."
-    first = told(assistant, inv.session_id, prompt="What is my dog?", **asked)
+    first = invoke(assistant, inv.session_id, prompt="What is my dog?", **asked)
     kept = context != "window"
     assert first.text == ("Your dog is Rex." if kept else "You have not told me your dog in this conversation.")
 
@@ -90,9 +90,9 @@ def asking_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Work
 def test_extraction_by_the_scripted_model_writes_labelled_records(asking_bench: loom.Workbench) -> None:
     memory = asking_bench.memories.create("asked", strategies=["semantic", "preferences"])
     agent = asking_bench.deploy("assistant_with_memory", memory=memory)
-    told(agent, prompt="I live in Rome. I prefer aisle seats.", actor="ada")
+    invoke(agent, prompt="I live in Rome. I prefer aisle seats.", actor="ada")
     until(lambda: len(memory.records(actor="ada")) >= 2)
-    told(agent, prompt="I moved to Oslo.", actor="ada")
+    invoke(agent, prompt="I moved to Oslo.", actor="ada")
     until(lambda: "The user lives in Oslo." in set(memory.records("/facts/ada/")["text"]))
     found = memory.records(actor="ada")
     assert set(found["extractor"]) == {"model extractor (simulated)"}

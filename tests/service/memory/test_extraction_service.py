@@ -32,8 +32,8 @@ def test_a_closed_turn_becomes_facts_labelled_and_with_the_events_they_came_from
     ]
     for each in records:
         assert each["metadata"]["x-loom-extractor"] == {"stringValue": "offline extractor"}
-        told = [event_id.replace("#", ":")]
-        assert each["metadata"]["x-loom-source-events"] == {"stringListValue": told}
+        sources = [event_id.replace("#", ":")]
+        assert each["metadata"]["x-loom-source-events"] == {"stringListValue": sources}
         assert each["memoryStrategyId"] == memory.memory["strategies"][0]["strategyId"]
 
 

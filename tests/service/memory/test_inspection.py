@@ -102,9 +102,9 @@ def test_metadata_of_events_is_plain(kept):
 def test_foreign_text_is_never_markup(kept):
     found = kept.events("anna", session="s2")
     timeline = kept.timeline("anna", session="s2")
-    for face in (found._repr_html_(), timeline._repr_html_()):
-        assert "img" not in _Tags(face).found
-        assert "&lt;img" in face
+    for html in (found._repr_html_(), timeline._repr_html_()):
+        assert "img" not in _Tags(html).found
+        assert "&lt;img" in html
     assert "<img" not in timeline.figure().to_json()
     assert type(found[found["role"] == "USER"]) is pd.DataFrame
 

@@ -257,10 +257,10 @@ def test_forgetting_is_previewed_done_and_verified(memory_bench: loom.Workbench)
     assert KEY not in repr(preview) + preview._repr_html_()
     assert "/shared/" in repr(preview)
     assert len(memory.events("user-1")) == 3
-    told: list[str] = []
-    done = preview.confirm(progress=told.append)
+    progress: list[str] = []
+    done = preview.confirm(progress=progress.append)
     assert (done.events, done.records, done.is_verified) == (3, 2, True)
-    assert told
+    assert progress
     assert "backups" in repr(done)
     assert len(memory.events("user-1")) == 0
     assert len(memory.records(actor="user-1")) == 0

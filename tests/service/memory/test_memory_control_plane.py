@@ -33,9 +33,9 @@ def test_a_memory_is_creating_and_then_active_with_all_it_was_given(aws: Any) ->
         "memoryExecutionRoleArn": "arn:aws:iam::123456789012:role/m",
         "indexedKeys": [{"key": "priority", "type": "STRING"}],
     }
-    told = made(aws, "whole", memoryStrategies=[SEMANTIC], **given)
-    assert told["status"] == told["strategies"][0]["status"] == "CREATING"
-    memory = shown(aws, told["id"])
+    created = made(aws, "whole", memoryStrategies=[SEMANTIC], **given)
+    assert created["status"] == created["strategies"][0]["status"] == "CREATING"
+    memory = shown(aws, created["id"])
     assert memory["status"] == memory["strategies"][0]["status"] == "ACTIVE"
     assert {name: memory[name] for name in given} == given
     assert memory["id"].startswith("whole-")
@@ -116,7 +116,7 @@ def test_every_kind_of_strategy_is_shown_in_awss_form(aws: Any) -> None:
 def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:
     memory = made(aws, "changing", memoryStrategies=[SEMANTIC, {"summaryMemoryStrategy": {"name": "sums"}}])
     facts, sums = (each["strategyId"] for each in memory["strategies"])
-    told = aws.control.update_memory(
+    answer = aws.control.update_memory(
         memoryId=memory["id"],
         description="new",
         eventExpiryDuration=90,
@@ -129,7 +129,7 @@ def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:
             "deleteMemoryStrategies": [{"memoryStrategyId": sums}],
         },
     )["memory"]
-    assert told["status"] == "UPDATING"
+    assert answer["status"] == "UPDATING"
     after = shown(aws, memory["id"])
     assert (after["status"], after["description"], after["eventExpiryDuration"]) == ("ACTIVE", "new", 90)
     assert [each["name"] for each in after["strategies"]] == ["facts", "likes"]

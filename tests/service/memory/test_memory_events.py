@@ -60,15 +60,15 @@ def test_an_event_comes_back_as_it_was_given(session: Session) -> None:
         {"blob": {"any": [1, 2.5, None, {"json": True}]}},
         {"blob": "text"},
     ]
-    told = session.add(
+    added = session.add(
         payload=payload, at_s=0.123, metadata={"place of": {"stringValue": "NYC"}, "n": {"stringValue": ""}}
     )
-    assert told["payload"] == payload
-    assert told["eventTimestamp"] == BEGIN + timedelta(milliseconds=123)
-    assert told["metadata"] == {"place of": {"stringValue": "NYC"}, "n": {"stringValue": ""}}
-    assert session.data.get_event(**session.place, eventId=told["eventId"])["event"] == told
-    assert session.page()["events"] == [told]
-    assert session.page(includePayloads=False)["events"] == [told | {"payload": []}]
+    assert added["payload"] == payload
+    assert added["eventTimestamp"] == BEGIN + timedelta(milliseconds=123)
+    assert added["metadata"] == {"place of": {"stringValue": "NYC"}, "n": {"stringValue": ""}}
+    assert session.data.get_event(**session.place, eventId=added["eventId"])["event"] == added
+    assert session.page()["events"] == [added]
+    assert session.page(includePayloads=False)["events"] == [added | {"payload": []}]
 
 
 def test_events_are_listed_by_their_time_and_then_by_their_coming_newest_first(session: Session) -> None:
@@ -177,10 +177,10 @@ def test_a_branch_needs_a_root_of_its_session_and_keeps_it(aws: Any, session: Se
 
 
 def test_the_same_token_makes_the_same_event_and_no_other(session: Session) -> None:
-    told = session.add(clientToken="once")
-    assert session.add(clientToken="once") == told
-    assert session.add(clientToken="once", at_s=5) == told, "a repeated call may have another timestamp"
-    assert session.ids() == [told["eventId"]]
+    added = session.add(clientToken="once")
+    assert session.add(clientToken="once") == added
+    assert session.add(clientToken="once", at_s=5) == added, "a repeated call may have another timestamp"
+    assert session.ids() == [added["eventId"]]
     refused = refusal(session.add, "something else", clientToken="once")
     assert refused == (400, "ValidationException", "IdempotentParameterMismatchException")
 

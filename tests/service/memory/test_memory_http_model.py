@@ -35,10 +35,10 @@ class OverHttp(Memory):
         try:
             return getattr(self.data, operation)(**parameters)
         except ClientError as error:
-            told = error.response
-            status = told["ResponseMetadata"]["HTTPStatusCode"]
+            response = error.response
+            status = response["ResponseMetadata"]["HTTPStatusCode"]
             raise RefusedError(
-                told["Error"]["Code"], status, told["Error"]["Message"], reason=told.get("reason")
+                response["Error"]["Code"], status, response["Error"]["Message"], reason=response.get("reason")
             ) from error
 
     @initialize()

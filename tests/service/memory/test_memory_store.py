@@ -139,7 +139,7 @@ async def test_namespace_variables_must_be_the_memorys_own(home: Home) -> None:
 
 
 async def test_the_journal_is_read_by_another_connection_in_the_order_of_coming(home: Home) -> None:
-    memory_id = await home.memory("told")
+    memory_id = await home.memory("noted")
     ids = [await home.add(memory_id, eventTimestamp=float(at)) for at in (5, 1, 3)]
     connection = open_journal(home.path)
     assert [each.event_id for each in read_journal(connection, after=0)] == ids

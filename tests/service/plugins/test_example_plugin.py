@@ -101,7 +101,7 @@ def test_its_report_runs_by_name(bench: loom.Workbench, tmp_path: Path) -> None:
     assert "Grace has 5 letters" in Path(outcome.html or "").read_text()
 
 
-def test_the_list_of_plugins_has_three_faces(bench: loom.Workbench) -> None:
+def test_the_list_of_plugins_has_three_representations(bench: loom.Workbench) -> None:
     view = bench.plugins()
     frame = view.to_frame().set_index("target")
     assert frame.loc["loom_example.plugin", "offers"]["panels"] == ["example_clock"]

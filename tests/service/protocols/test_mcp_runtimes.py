@@ -137,12 +137,12 @@ def test_boto3_keeps_a_stateful_session_by_its_mcp_session_id_alone(aws: Any, tr
     answer, _ = aws.invoke(travel, INITIALIZE, accept=ACCEPT, contentType="application/json")
     mcp_id = answer["mcpSessionId"]
     body = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'
-    told, content = aws.invoke(travel, body, accept=ACCEPT, contentType="application/json", mcpSessionId=mcp_id)
-    assert (told["statusCode"], content, told["mcpSessionId"]) == (202, b"", mcp_id)
+    response, content = aws.invoke(travel, body, accept=ACCEPT, contentType="application/json", mcpSessionId=mcp_id)
+    assert (response["statusCode"], content, response["mcpSessionId"]) == (202, b"", mcp_id)
     listed, content = aws.invoke(
         travel, rpc("tools/list"), accept=ACCEPT, contentType="application/json", mcpSessionId=mcp_id
     )
-    assert listed["runtimeSessionId"] == answer["runtimeSessionId"] == told["runtimeSessionId"]
+    assert listed["runtimeSessionId"] == answer["runtimeSessionId"] == response["runtimeSessionId"]
     assert listed["contentType"].startswith("text/event-stream")
     assert b'"book"' in content
 

@@ -49,10 +49,10 @@ class Workshop:
 
 
 def research(folder: Path, workshop: Any, proposals: Any, **more: Any) -> Autoresearch:
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "objective": "exact", "journal": folder / "journal.jsonl", "store": str(folder / "loom.db"), **more,
     }  # fmt: skip
-    return Autoresearch(workshop, told.pop("evalset", SET), ["exact"], proposals=proposals, **told)
+    return Autoresearch(workshop, options.pop("evalset", SET), ["exact"], proposals=proposals, **options)
 
 
 def test_a_better_proposal_is_kept_and_others_are_dropped(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_change_that_makes_another_evaluator_worse_is_dropped(tmp_path: Path) 
     def briefer(text: str, case: Any) -> bool:
         return text.startswith("I do not know") or int(text.split()[-1]) < 12
 
-    told = {"objective": "exact", "journal": tmp_path / "j", "store": str(tmp_path / "loom.db")}
-    result = Autoresearch(Workshop(), SET, ["exact", brief, briefer], proposals=[BETTER], most_trials=1, **told).run()
+    given = {"objective": "exact", "journal": tmp_path / "j", "store": str(tmp_path / "loom.db")}
+    result = Autoresearch(Workshop(), SET, ["exact", brief, briefer], proposals=[BETTER], most_trials=1, **given).run()
     assert result.trials[0].decision == "dropped"
     assert result.trials[0].reason.endswith("but worse in briefer")
 
@@ -204,16 +204,16 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
 
 
 def test_a_proposer_is_reported_what_was_tried_and_may_not_repeat_itself_for_ever(tmp_path: Path) -> None:
-    heard: list[ResearchState] = []
+    reported: list[ResearchState] = []
 
     def proposer(standing: ResearchState) -> Proposal:
-        heard.append(standing)
+        reported.append(standing)
         return BETTER if standing.trials else WORSE
 
     result = research(tmp_path, Workshop(), proposer).run()
     assert [trial.proposal for trial in result.trials] == [WORSE, BETTER]
-    assert [len(standing.trials) for standing in heard[:3]] == [0, 1, 2]
-    assert heard[2].environment == {"KNOWS": "30"}
+    assert [len(standing.trials) for standing in reported[:3]] == [0, 1, 2]
+    assert reported[2].environment == {"KNOWS": "30"}
     assert "had all been tried before" in result.stopped
 
 

@@ -162,13 +162,13 @@ def test_hostile_names_stay_text_in_every_display() -> None:
     hostile = "<img src=x onerror=alert(1)>\x1b]0;owned\x07"
     new = [outcome(f"{hostile}{n}", n > 10, evaluator=hostile, tags=(hostile,)) for n in range(40)]
     old = [outcome(f"{hostile}{n}", True, evaluator=hostile, tags=(hostile,)) for n in range(45)]
-    for face in (
+    for shown in (
         compare(new, old, names=(hostile, hostile)),
         compare_slices(new, old),
         leaderboard({hostile: new, "b": old}),
     ):
-        assert "<img" not in face._repr_html_()
-        assert "\x1b" not in str(face) + face._repr_html_()
+        assert "<img" not in shown._repr_html_()
+        assert "\x1b" not in str(shown) + shown._repr_html_()
 
 
 def test_evaluators_of_one_run_only_are_named() -> None:

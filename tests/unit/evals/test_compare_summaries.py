@@ -56,7 +56,7 @@ def test_scores_beyond_zero_and_one_have_a_mean_without_bounds() -> None:
 
 
 def test_parts_behind_a_whole_are_no_repeats_of_it() -> None:
-    told = [
+    outcomes = [
         each
         for n in range(12)
         for each in (
@@ -65,7 +65,7 @@ def test_parts_behind_a_whole_are_no_repeats_of_it() -> None:
             outcome(f"case {n}", n % 2 == 0, part="turn 2", evaluator="exact"),
         )
     ]
-    found = summarize(told)["exact"]
+    found = summarize(outcomes)["exact"]
     assert (found.repeats, found.scored, dict(found.pass_at)) == (1, 12, {})
     assert found.pass_rate.value == 0.5
 
@@ -121,11 +121,11 @@ def test_the_frame_has_numbers_and_reports_nothing_where_nothing_is_known() -> N
 def test_what_a_set_or_an_agent_named_never_becomes_markup_or_a_terminals_command() -> None:
     hostile = "<script>alert(1)</script>\x1b[31m\ud800"
     outcomes = run([True] * 8, evaluator=hostile, tags=(hostile,), labels=(hostile,))
-    for face in (summarize(outcomes), slices(outcomes)):
-        assert "<script>" not in face._repr_html_()
-        face._repr_html_().encode("utf-8")
-        assert "\x1b" not in str(face) + face._repr_html_()
-        str(face).encode("utf-8")
+    for shown in (summarize(outcomes), slices(outcomes)):
+        assert "<script>" not in shown._repr_html_()
+        shown._repr_html_().encode("utf-8")
+        assert "\x1b" not in str(shown) + shown._repr_html_()
+        str(shown).encode("utf-8")
 
 
 def test_outcomes_of_two_runs_are_not_taken_for_one() -> None:

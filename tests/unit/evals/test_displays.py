@@ -104,7 +104,7 @@ def test_ten_thousand_cases_are_a_page_that_a_browser_can_hold(tmp_path: Path) -
     assert repr(evalset) == "<EvalSet 'many', version 1: 10000 cases>"
 
 
-def test_text_faces_are_stable_and_have_no_control_character(runs: tuple[EvalRun, EvalRun]) -> None:
+def test_text_representations_are_stable_and_have_no_control_character(runs: tuple[EvalRun, EvalRun]) -> None:
     before, run = runs
     assert re.fullmatch(r"<EvalRun eval-[\w-]+: bad on sums, complete>", repr(run))
     for text in (str(run), str(run.compare(before)), str(run.evalset)):

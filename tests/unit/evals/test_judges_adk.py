@@ -154,7 +154,7 @@ def test_the_exact_criteria_take_adks_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "named"),
     [
         ("adk:final_respons_match_v2", {}, "adk:final_response_match_v2"),
         ("adk:our_own_metric", {}, "as a function"),
@@ -164,8 +164,8 @@ def test_the_exact_criteria_take_adks_options() -> None:
         (RUBRICS, {"rubrics": [{"no": "rubric"}]}, "rubric"),
     ],
 )
-def test_what_nobody_knows_is_a_named_error_at_the_start(name: str, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(EvalError, match=told):
+def test_what_nobody_knows_is_a_named_error_at_the_start(name: str, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(EvalError, match=named):
         make_evaluator(EvaluatorChoice(name=name, options=options))
 
 

@@ -346,14 +346,14 @@ async def test_a_cancelled_run_keeps_what_was_answered_and_continues(store: Stor
 def test_progress_is_reported_in_the_callers_thread(store: Store) -> None:
     import threading
 
-    told: list[tuple[int, RunSnapshot]] = []
+    snapshots: list[tuple[int, RunSnapshot]] = []
 
     class Telling(Silent):
         def finish(self, snapshot: RunSnapshot) -> None:
-            told.append((threading.get_ident(), snapshot))
+            snapshots.append((threading.get_ident(), snapshot))
 
     loom.evaluate(Adder(), sums(7), [Says(), SaysLater("later")], progress=Telling(), store=store)
-    ((thread, last),) = told
+    ((thread, last),) = snapshots
     assert thread == threading.get_ident()
     assert (last.owed, last.answered, last.judged) == (7, 7, 7)
     assert str(last).startswith("evaluation · 7/7 answered · 7 scored")

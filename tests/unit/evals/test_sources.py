@@ -36,17 +36,17 @@ class Shop:
     """Remembers what it was told in each session."""
 
     def __init__(self) -> None:
-        self.told: dict[str, list[str]] = {}
+        self.prompts: dict[str, list[str]] = {}
 
     def __call__(self, prompt: str, session_id: str) -> str:
-        self.told.setdefault(session_id, []).append(prompt)
-        return f"answer {len(self.told[session_id])}"
+        self.prompts.setdefault(session_id, []).append(prompt)
+        return f"answer {len(self.prompts[session_id])}"
 
 
 def test_a_planned_user_leads_the_conversation_in_one_session(store: Store) -> None:
     shop = Shop()
     run = loom.evaluate(with_simulated_user(shop, PlannedUser()), TALKS, PASS, store=store)
-    assert sorted(shop.told.values()) == [["Hello", "ask for the price", "accept it"], ["Hi"]]
+    assert sorted(shop.prompts.values()) == [["Hello", "ask for the price", "accept it"], ["Hi"]]
     assert run.labels == ("simulated user",)
     answer = next(each.answer for each in run.judgements() if each.case_id == "buy")
     assert [turn.text for turn in answer.turns] == ["answer 1", "answer 2", "answer 3"]
@@ -62,7 +62,7 @@ def test_the_scenario_bounds_the_turns_and_a_plan_without_a_list_is_reported_wit
         PASS,
         store=store,
     )
-    assert list(shop.told.values()) == [["one", "two", "three"]]
+    assert list(shop.prompts.values()) == [["one", "two", "three"]]
 
 
 def test_without_a_user_a_scenario_is_a_failure_to_answer_that_reports_it(store: Store) -> None:

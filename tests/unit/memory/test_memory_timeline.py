@@ -47,9 +47,9 @@ def test_stored_state_is_left_out_of_chart_and_page_and_stays_in_the_table() -> 
     shown = timeline()
     assert {entry.lane for entry in shown.spoken} == {"messages from user", "messages from assistant"}
     html, chart = shown._repr_html_(), shown.figure().to_json()
-    for face in (html, chart):
-        assert "removed_message_count" not in face
-        assert "blob" not in face
+    for page in (html, chart):
+        assert "removed_message_count" not in page
+        assert "blob" not in page
     assert "1 stored state of the agent" in html
     (state,) = shown.table().query("what == 'stored state'").to_dict("records")
     assert (state["lane"], state["text"]) == ("stored state", STATE)

@@ -111,8 +111,8 @@ def test_cycles_count_within_their_own_agent() -> None:
     trace = Trace.one([*inner, *field_note_request()])
     found = {(each.agent_span_id, each.number): each.growth_tokens for each in cycles(trace)}
     assert found == {("a9", 1): None, ("a9", 2): 70, ("ia", 1): None}
-    (told,) = trace.trajectory().agents
-    assert told.span_id == "ia"
+    (agents,) = trace.trajectory().agents
+    assert agents.span_id == "ia"
 
 
 def test_a_slow_trace_of_one_deep_chain_is_still_placed() -> None:
@@ -137,11 +137,11 @@ def test_tools_without_a_model_call_are_reported_in_their_order() -> None:
             "gen_ai.tool.status": "success",
         },
     )
-    told = Trace.one([tool]).trajectory()
-    assert [(step.kind, step.name) for step in told.steps] == [("tool_call", "add"), ("tool_result", "add")]
-    (call,) = told.tool_calls
+    trajectory = Trace.one([tool]).trajectory()
+    assert [(step.kind, step.name) for step in trajectory.steps] == [("tool_call", "add"), ("tool_result", "add")]
+    (call,) = trajectory.tool_calls
     assert (call.arguments, call.result, call.status, call.is_answered) == ({"a": 1}, "2", "success", True)
-    assert told.problems == ("no_model_call",)
+    assert trajectory.problems == ("no_model_call",)
 
 
 def test_retries_of_different_agents_are_not_mixed() -> None:

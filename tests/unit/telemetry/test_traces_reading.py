@@ -52,8 +52,8 @@ def test_every_sample_file_is_read_without_a_problem(path: Path) -> None:
 def test_both_conventions_and_the_split_form_give_the_same_trajectory(files: list[str]) -> None:
     batch = read_spans([(DATA / name).read_bytes() for name in files])
     (trace,) = Trace.of(batch.spans, batch.log_records)
-    told = trace.trajectory()
-    assert [(s.kind, s.text, s.name, s.arguments, s.result, s.status) for s in told.steps] == [
+    trajectory = trace.trajectory()
+    assert [(s.kind, s.text, s.name, s.arguments, s.result, s.status) for s in trajectory.steps] == [
         ("system", "You add.", "", None, None, ""),
         ("user", "what is 2+3?", "", None, None, ""),
         ("tool_call", "", "add", {"a": 2, "b": 3}, None, ""),
@@ -62,8 +62,8 @@ def test_both_conventions_and_the_split_form_give_the_same_trajectory(files: lis
         ("tool_result", "", "boom", None, "Error: RuntimeError - boom", "error"),
         ("assistant", "The sum is 5.", "", None, None, ""),
     ]
-    assert told.final_answer == "The sum is 5."
-    assert told.problems == ()
+    assert trajectory.final_answer == "The sum is 5."
+    assert trajectory.problems == ()
 
 
 def test_hex_and_base64_ids_are_the_same_ids() -> None:

@@ -50,7 +50,7 @@ def event(name: str, **attributes: Any) -> SpanEvent:
     return SpanEvent(name=name, time_ns=T0, attributes=attributes)
 
 
-def told(given: list[Said], answer: Said | None, form: str) -> tuple[SpanEvent, ...]:
+def said_events(given: list[Said], answer: Said | None, form: str) -> tuple[SpanEvent, ...]:
     """The events with which Strands tells what a model was given and what it answered."""
     if form == "latest":
         details = "gen_ai.client.inference.operation.details"
@@ -80,7 +80,7 @@ def tool(id: str, call_id: str, start: float, attributes: Mapping[str, Any] | No
 def request(form: str, *tools: Span, until: int = 6) -> Trace:
     """An agent whose chats were given the conversation's first 1, 3 and 5 messages, with these tools' spans."""
     chats = [
-        span(f"m{given}", "a", "chat", given * 20, given * 20 + 9, events=told(said[:given], said[given], form))
+        span(f"m{given}", "a", "chat", given * 20, given * 20 + 9, events=said_events(said[:given], said[given], form))
         for said in (CONVERSATION,)
         for given in range(1, until, 2)
     ]
@@ -116,9 +116,9 @@ def test_a_tools_span_without_content_gives_the_status_and_the_next_message_the_
 
 @pytest.mark.parametrize("form", ["legacy", "latest"])
 def test_results_after_which_no_model_was_called_are_on_the_cycles_span(form: str) -> None:
-    chat = span("m", "c", "chat", 1, 9, events=told(CONVERSATION[:1], CONVERSATION[1], form))
+    chat = span("m", "c", "chat", 1, 9, events=said_events(CONVERSATION[:1], CONVERSATION[1], form))
     end = cycle_end(CONVERSATION[1], CONVERSATION[2], form)
-    cycle = span("c", "a", "cycle", 0, 40, events=(*told(CONVERSATION[:1], None, form), end))
+    cycle = span("c", "a", "cycle", 0, 40, events=(*said_events(CONVERSATION[:1], None, form), end))
     stated = {"gen_ai.output.messages": parts([("assistant", [{"text": "Both.\n"}])])}
     found = Trace.one([span("a", None, "invoke_agent", 0, 50, attributes=stated), cycle, chat]).trajectory()
     assert [(id, said) for id, said, _ in answers(found)] == [("t1", "4"), ("t2", "too hard")]
@@ -130,7 +130,7 @@ def test_results_after_which_no_model_was_called_are_on_the_cycles_span(form: st
 @pytest.mark.parametrize("form", ["legacy", "latest"])
 def test_where_model_calls_carry_no_messages_their_cycles_do(form: str) -> None:
     def cycle(id: str, given: int, start: float) -> Span:
-        events = told(CONVERSATION[:given], None, form)
+        events = said_events(CONVERSATION[:given], None, form)
         if given < 5:
             events = (*events, cycle_end(CONVERSATION[given], CONVERSATION[given + 1], form))
         return span(id, "a", "cycle", start, start + 19, events=events)
@@ -148,7 +148,7 @@ def test_where_model_calls_carry_no_messages_their_cycles_do(form: str) -> None:
 
 def test_an_answer_that_only_the_agents_span_holds_is_the_last_step() -> None:
     """Structured output: the model's last words are a call of a tool, and the agent answers with what it was given."""
-    chat = span("m", "a", "chat", 1, 9, events=told(CONVERSATION[:1], CONVERSATION[1], "legacy"))
+    chat = span("m", "a", "chat", 1, 9, events=said_events(CONVERSATION[:1], CONVERSATION[1], "legacy"))
     agent = span("a", None, "invoke_agent", 0, 50, events=(event("gen_ai.choice", message='{"sum": 4}'),))
     found = Trace.one([agent, chat]).trajectory()
     assert found.final_answer == '{"sum": 4}'
@@ -167,7 +167,7 @@ def test_the_models_reasoning_and_a_prompts_picture_are_no_words() -> None:
         ("user", [{"text": "What is it?"}, {"image": {"format": "png"}}, {"text": "Be brief."}]),
         ("assistant", [{"reasoningContent": {"reasoningText": {"text": "A cat, I think."}}}, {"text": "A cat."}]),
     ]
-    chat = span("m", "a", "chat", 1, 9, events=told(said[:1], said[1], "legacy"))
+    chat = span("m", "a", "chat", 1, 9, events=said_events(said[:1], said[1], "legacy"))
     found = Trace.one([span("a", None, "invoke_agent", 0, 50), chat]).trajectory()
     assert (found.prompt, found.final_answer) == ("What is it?\nBe brief.", "A cat.")
     assert found.messages == (
@@ -222,7 +222,14 @@ def test_calls_without_ids_are_reported_once_and_paired_in_their_order() -> None
 
     said = nameless(CONVERSATION)
     chats = [
-        span(f"m{given}", "a", "chat", given * 20, given * 20 + 9, events=told(said[:given], said[given], "legacy"))
+        span(
+            f"m{given}",
+            "a",
+            "chat",
+            given * 20,
+            given * 20 + 9,
+            events=said_events(said[:given], said[given], "legacy"),
+        )
         for given in (1, 3, 5)
     ]
     found = Trace.one([span("a", None, "invoke_agent", 0, 200), *chats]).trajectory()
@@ -236,7 +243,9 @@ def test_calls_without_ids_are_reported_once_and_paired_in_their_order() -> None
 
 def test_an_agent_that_ran_as_a_tool_names_the_call() -> None:
     inner = span("ia", "x1", "invoke_agent", 31, 34)
-    chat = span("im", "ia", "chat", 32, 33, events=told([("user", [{"text": "sub?"}])], CONVERSATION[5], "latest"))
+    chat = span(
+        "im", "ia", "chat", 32, 33, events=said_events([("user", [{"text": "sub?"}])], CONVERSATION[5], "latest")
+    )
     found = Trace.one([*request("latest", tool("x1", "t1", 30)).spans, inner, chat]).trajectory()
     (below,) = found.agents
     assert (below.call_id, below.prompt, below.final_answer) == ("t1", "sub?", "4 and 6.")
@@ -245,7 +254,7 @@ def test_an_agent_that_ran_as_a_tool_names_the_call() -> None:
 def test_what_was_cut_off_from_its_agent_is_reported_in_it() -> None:
     """The spans between are missing: of a cycle, and of the tool in which another agent ran."""
     inner = span("ia", "missing", "invoke_agent", 31, 34)
-    said = told([("user", [{"text": "sub?"}])], ("assistant", [{"text": "5."}]), "legacy")
+    said = said_events([("user", [{"text": "sub?"}])], ("assistant", [{"text": "5."}]), "legacy")
     chat = span("im", "missing too", "chat", 32, 33, events=said)
     outer = [replace(each, parent_id="gone") if each.span_id[0] == "m" else each for each in request("legacy").spans]
     found = Trace.one([*outer, inner, chat]).trajectory()
@@ -284,7 +293,7 @@ def test_what_is_no_trajectory_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_cut_values_are_a_problem_of_the_trajectory() -> None:
-    chat = span("m", "a", "chat", 1, 9, events=told(CONVERSATION[:1], CONVERSATION[5], "legacy"))
+    chat = span("m", "a", "chat", 1, 9, events=said_events(CONVERSATION[:1], CONVERSATION[5], "legacy"))
     cut = span("m", "a", "chat", 1, 9, events=chat.events, marks=frozenset({"values_cut"}))
     agent = span("a", None, "invoke_agent", 0, 50)
     assert Trace.one([agent, chat]).trajectory().problems == ()

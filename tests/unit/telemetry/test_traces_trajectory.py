@@ -96,7 +96,7 @@ def second_invocation(form: str) -> Trace:
     return Trace.one(spans, records)
 
 
-def told(found: Trajectory) -> list[tuple[Any, ...]]:
+def steps_of(found: Trajectory) -> list[tuple[Any, ...]]:
     return [(s.kind, s.text, s.name, s.arguments, s.result, s.status) for s in found.steps]
 
 
@@ -104,7 +104,7 @@ def told(found: Trajectory) -> list[tuple[Any, ...]]:
 def test_steps_begin_with_this_invocations_prompt(form: str) -> None:
     trace = second_invocation(form)
     found = trace.trajectory()
-    assert told(found) == [
+    assert steps_of(found) == [
         ("system", "You add.", "", None, None, ""),
         ("user", "and 3+3?", "", None, None, ""),
         ("assistant", "Let me see.", "", None, None, ""),

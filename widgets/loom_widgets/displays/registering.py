@@ -84,7 +84,7 @@ def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any
             if not kind.helps(value):
                 return None
             display = kind(value)
-        except Exception as error:  # noqa: BLE001 -- a view that cannot be made must not cost the reader the static face
+        except Exception as error:  # noqa: BLE001 -- a view that cannot be made must not take away the static HTML
             import logging
 
             log = logging.getLogger(__name__)

@@ -97,9 +97,9 @@ const CALLS = new WeakMap();
 
 /** Calls `f` for each message of that kind; returns what stops it. */
 function onMessage(model, kind, f) {
-  const heard = (message) => { if (message && message.is === kind) f(message); };
-  model.on("msg:custom", heard);
-  return () => model.off("msg:custom", heard);
+  const receive = (message) => { if (message && message.is === kind) f(message); };
+  model.on("msg:custom", receive);
+  return () => model.off("msg:custom", receive);
 }
 
 /** Calls `f` now and whenever one of these traits changes; returns what stops it. */
@@ -122,8 +122,8 @@ function callsOf(model) {
   model.on("msg:custom", (message) => {
     const call = message && calls.waiting.get(message.id);
     if (!call) return;
-    call.heard();
-    if (message.is === "heard") return;
+    call.received();
+    if (message.is === "received") return;
     calls.waiting.delete(message.id);
     if (message.is === "failed") for (const tell of calls.failed) tell();
     call.resolve(message.is === "done" ? message.value ?? {} : null);
@@ -132,7 +132,7 @@ function callsOf(model) {
     clearInterval(watch);
     calls.isLost = true;
     calls.say("lost");
-    for (const call of calls.waiting.values()) { call.heard("lost"); call.resolve(null); }
+    for (const call of calls.waiting.values()) { call.received("lost"); call.resolve(null); }
     calls.waiting.clear();
   };
   // No message tells that a kernel was shut down while it had a call. A host that tells of no kernel is not judged.
@@ -156,7 +156,7 @@ function act(model, name, form = {}) {
     if (calls.isLost) { calls.say("lost"); return void resolve(null); }
     // A busy kernel runs something else, and answers later.
     const timer = setTimeout(() => calls.say(model.widget_manager?.kernel?.status === "busy" ? "busy" : "lost"), ANSWER_S * 1000);
-    calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); calls.say(word); } });
+    calls.waiting.set(id, { resolve, received: (word = "") => { clearTimeout(timer); calls.say(word); } });
     try { model.send({ do: name, with: form, id }); } catch { calls.lose(); }
   });
 }

@@ -246,7 +246,7 @@ class Panel(anywidget.AnyWidget):
             return
         name, id = message["do"], message.get("id")
         form = Form(message["with"]) if isinstance(message.get("with"), Mapping) else Form()
-        self.send_message("heard", id=id)
+        self.send_message("received", id=id)
         if name == "hello":
             self._answer(id, self.welcome)
         elif name == "page":
@@ -323,7 +323,7 @@ class Panel(anywidget.AnyWidget):
             self.fail(error)
             self.send_message("failed", id=id)
 
-    # The faces.
+    # Representations.
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}>"

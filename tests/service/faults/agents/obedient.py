@@ -16,23 +16,23 @@ app = PlainApp()
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
-def told(payload, name, default=""):
+def option(payload, name, default=""):
     return payload.get(name) or os.environ.get(name.upper()) or default
 
 
 @app.entrypoint
 async def answer(payload, context):
-    started = datetime.now(UTC) + timedelta(seconds=float(told(payload, "skew_s", 0)))
+    started = datetime.now(UTC) + timedelta(seconds=float(option(payload, "skew_s", 0)))
     print(f"Agent invoked - Start time: {started.replace(tzinfo=None).isoformat()}, Session: {context.session_id}")
     with open(os.environ["TALLY"], "a+") as tally:
         tally.write(f"{context.session_id} {os.getpid()}\n")
         tally.seek(0)
         calls = len(tally.readlines())
-    fail = told(payload, "fail")
+    fail = option(payload, "fail")
     if fail == "raise" or (fail == "every third" and calls % 3 == 0):
         raise ValueError("the loom has no yarn")
-    pause_s, words = float(told(payload, "pause_s", 0)), int(told(payload, "words", 0))
-    if told(payload, "spawn"):
+    pause_s, words = float(option(payload, "pause_s", 0)), int(option(payload, "words", 0))
+    if option(payload, "spawn"):
         # As tools do: an MCP server started with Popen, and a daemon that leaves the session's process group.
         tools = [subprocess.Popen(SLEEP), subprocess.Popen(SLEEP, start_new_session=True)]
         return {"pids": [os.getpid(), *(tool.pid for tool in tools)]}

@@ -9,7 +9,7 @@ from bedrock_agentcore.memory.session import MemorySessionManager
 region, memory_id = sys.argv[1:]
 manager = MemorySessionManager(memory_id=memory_id, region_name=region)
 place = {"actor_id": "grace", "session_id": "s-1"}
-told = manager.add_turns(
+added = manager.add_turns(
     **place,
     messages=[ConversationalMessage("I sail", MessageRole.USER), ConversationalMessage("Noted", MessageRole.ASSISTANT)],
     metadata={"topic": {"stringValue": "hobby"}},
@@ -17,7 +17,7 @@ told = manager.add_turns(
 manager.add_turns(**place, messages=[BlobMessage({"state": [1, {"deep": None}]})])
 manager.add_turns(**place, messages=[ConversationalMessage("Bye", MessageRole.USER)])
 events = manager.list_events(**place)
-assert [each.eventId for each in events][-1] == told.eventId
+assert [each.eventId for each in events][-1] == added.eventId
 assert events[1].payload == [{"blob": {"state": [1, {"deep": None}]}}]
 only = manager.list_events(
     **place,
@@ -27,10 +27,10 @@ only = manager.list_events(
         )
     ],
 )
-assert [each.eventId for each in only] == [told.eventId]
-assert manager.get_event(**place, event_id=told.eventId).metadata["topic"]["stringValue"] == "hobby"
+assert [each.eventId for each in only] == [added.eventId]
+assert manager.get_event(**place, event_id=added.eventId).metadata["topic"]["stringValue"] == "hobby"
 manager.fork_conversation(
-    **place, root_event_id=told.eventId, branch_name="b", messages=[ConversationalMessage("I row", MessageRole.USER)]
+    **place, root_event_id=added.eventId, branch_name="b", messages=[ConversationalMessage("I row", MessageRole.USER)]
 )
 assert {each.name for each in manager.list_branches(**place)} == {"main", "b"}
 assert len(manager.list_events(**place, branch_name="b")) == 1

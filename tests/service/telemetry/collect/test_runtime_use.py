@@ -82,8 +82,8 @@ def test_the_cost_has_a_runtime_part_by_itself(busy: loom.Agent) -> None:
     assert found.runtime.state == "known"
     assert found.runtime.known > 0
     assert {line.item for line in found.lines} >= {"runtime CPU", "runtime memory"}
-    told = RuntimeUse.during(1.0, active_vcpus=1.0, memory_gb=1.0)
-    assert inv.trace().cost(runtime=told).runtime.known != found.runtime.known
+    use = RuntimeUse.during(1.0, active_vcpus=1.0, memory_gb=1.0)
+    assert inv.trace().cost(runtime=use).runtime.known != found.runtime.known
 
 
 def test_the_records_have_aws_s_form_and_state_that_they_are_local(busy: loom.Agent, bench: loom.Workbench) -> None:

@@ -125,8 +125,8 @@ def test_a_hostile_tool_drives_neither_page_nor_terminal(silent: loom.Agent, cal
     assert "<script" not in view._repr_html_()
     ran = call_loom("trace", "silent", "--session", inv.session_id)
     assert "\x1b" not in ran.stdout + ran.stderr
-    told = json.loads(call_loom("--json", "trace", "silent").stdout)
-    assert "execute_tool <script>alert(1)</script>\x1b[2J" in [span["name"] for span in told["spans"]]
+    printed = json.loads(call_loom("--json", "trace", "silent").stdout)
+    assert "execute_tool <script>alert(1)</script>\x1b[2J" in [span["name"] for span in printed["spans"]]
 
 
 def test_the_command_line_prints_where_the_time_went(calculator: loom.Agent, call_loom: Loom) -> None:

@@ -27,17 +27,17 @@ def check_brackets(inv: loom.Invocation, view: TraceView) -> None:
     (handler,) = noted["handler"]
     work = sorted((*piece, name) for name in WORK for piece in joined(noted[name]))
     assert all(before[1] <= after[0] for before, after in pairwise(work)), "the planted work lies one after the other"
-    told = sorted((*stretch, name) for name in WORK for stretch in found[name].intervals)
-    assert [name for *_, name in told] == [name for *_, name in work]
+    stretches = sorted((*stretch, name) for name in WORK for stretch in found[name].intervals)
+    assert [name for *_, name in stretches] == [name for *_, name in work]
     ends = [handler[0], *(end for _, end, _ in work)]
     starts = [*(start for start, _, _ in work), handler[1]]
-    for place, ((start, end, name), (began, ended, _)) in enumerate(zip(told, work, strict=True)):
+    for place, ((start, end, name), (began, ended, _)) in enumerate(zip(stretches, work, strict=True)):
         assert start <= began + CLOCKS_NS, f"{name} {place} begins after its work"
         assert end >= ended - CLOCKS_NS, f"{name} {place} ends before its work"
         assert start >= ends[place] - CLOCKS_NS, f"{name} {place} begins in what was before it"
         assert end <= starts[place + 1] + CLOCKS_NS, f"{name} {place} ends in what came after it"
 
-    inside = joined([*found["agent"].intervals, *(stretch[:2] for stretch in told)])
+    inside = joined([*found["agent"].intervals, *(stretch[:2] for stretch in stretches)])
     assert len(inside) == 1, "the agent's time is one stretch"
     assert inside[0][0] <= handler[0] + CLOCKS_NS
     assert inside[0][1] >= handler[1] - CLOCKS_NS

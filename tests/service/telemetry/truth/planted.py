@@ -23,13 +23,13 @@ BUCKETS = ("cold_start", "service_network", "agent", "model", "tools", "memory")
 class Comparison:
     """Milliseconds of each bucket by the trace and by the agent's own clock."""
 
-    told: Mapping[str, float]
+    traced: Mapping[str, float]
     truth: Mapping[str, float]
     slept_ms: float
     is_cold: bool
 
     def error_ms(self, bucket: str) -> float:
-        return self.told[bucket] - self.truth[bucket]
+        return self.traced[bucket] - self.truth[bucket]
 
 
 def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
@@ -45,7 +45,7 @@ def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
     truth["cold_start"] = began - sent if is_cold else 0
     truth["service_network"] = outside - truth["cold_start"]
     return Comparison(
-        told={name: found[name].duration_ms for name in BUCKETS},
+        traced={name: found[name].duration_ms for name in BUCKETS},
         truth={name: ns / 1e6 for name, ns in truth.items()},
         slept_ms=(noted["slept"][1] - noted["slept"][0]) / 1e6,
         is_cold=is_cold,

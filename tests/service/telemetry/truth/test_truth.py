@@ -72,15 +72,15 @@ def test_planted_delays_are_found_in_many_sessions_at_once(bench: loom.Workbench
     first = asyncio.run(at_once(agent, [None] * SESSIONS[convention]))
     cold = compared(agent, first)
     assert all(each.is_cold for each in cold)
-    assert all(each.told["cold_start"] >= each.slept_ms >= 300 for each in cold)
+    assert all(each.traced["cold_start"] >= each.slept_ms >= 300 for each in cold)
 
     warm = compared(agent, asyncio.run(at_once(agent, [inv.session_id for inv in first])))
     assert not any(each.is_cold for each in warm)
     assert follows(agent, convention)
     for each in [*cold, *warm]:
-        assert each.told["model"] >= 400 - CLOCKS_NS / 1e6
-        assert each.told["tools"] >= 200 - CLOCKS_NS / 1e6
-        assert each.told["memory"] >= 50 - CLOCKS_NS / 1e6
+        assert each.traced["model"] >= 400 - CLOCKS_NS / 1e6
+        assert each.traced["tools"] >= 200 - CLOCKS_NS / 1e6
+        assert each.traced["memory"] >= 50 - CLOCKS_NS / 1e6
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -89,7 +89,7 @@ def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Work
     calls = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
     found = compared(agent, calls)  # by its brackets: after the agent was ready to serve, before it began to answer
     assert all(each.is_cold for each in found)
-    assert all(each.told["cold_start"] <= each.truth["cold_start"] + CLOCKS_NS / 1e6 for each in found)
+    assert all(each.traced["cold_start"] <= each.truth["cold_start"] + CLOCKS_NS / 1e6 for each in found)
 
 
 def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
@@ -99,8 +99,8 @@ def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench
     (found,) = compared(agent, [inv])
     calls = view.tool_calls()
     assert sorted(calls["tool"]) == ["look", "search"]
-    assert found.told["tools"] < sum(calls["duration_ms"])
-    assert found.told["tools"] >= max(calls["duration_ms"])
+    assert found.traced["tools"] < sum(calls["duration_ms"])
+    assert found.traced["tools"] >= max(calls["duration_ms"])
 
 
 def test_the_cold_start_of_a_restored_session_has_none_of_the_agents_start(bench: loom.Workbench) -> None:

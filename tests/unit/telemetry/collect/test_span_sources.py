@@ -119,10 +119,10 @@ def test_a_source_that_has_nothing_does_not_take_away_what_is_kept(store: Store,
     assert tracer(store, groups).trace(entry, [row])[0].collected.state == "found"
 
 
-@pytest.mark.parametrize(("given", "told"), [("{", "JSONDecodeError"), ("[1]", "TypeError: expected a JSON object")])
-def test_a_source_that_fails_is_named(store: Store, entry: AgentEntry, given: str, told: str) -> None:
+@pytest.mark.parametrize(("given", "reason"), [("{", "JSONDecodeError"), ("[1]", "TypeError: expected a JSON object")])
+def test_a_source_that_fails_is_named(store: Store, entry: AgentEntry, given: str, reason: str) -> None:
     source = NamedSource(name="jaeger", read=Elsewhere(given))
-    with pytest.raises(PluginError, match=f"'jaeger' failed: {told}"):
+    with pytest.raises(PluginError, match=f"'jaeger' failed: {reason}"):
         tracer(store, LogGroups()).trace(entry, [invocation(store, entry)], source=source)
 
 

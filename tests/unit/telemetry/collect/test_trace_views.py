@@ -184,9 +184,9 @@ def test_a_long_waterfall_is_folded_and_the_table_has_it_all() -> None:
 
 
 def test_json_of_a_trace_is_json() -> None:
-    told = json.loads(json.dumps(view(*request(HOSTILE)).to_dict()))
-    assert told["state"] == "found"
-    assert sum(part["ms"] for part in told["parts"]) == pytest.approx(1000.0)
+    described = json.loads(json.dumps(view(*request(HOSTILE)).to_dict()))
+    assert described["state"] == "found"
+    assert sum(part["ms"] for part in described["parts"]) == pytest.approx(1000.0)
 
 
 def test_many_traces_show_their_shares_together() -> None:

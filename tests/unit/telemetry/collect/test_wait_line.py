@@ -52,8 +52,8 @@ shown = []
 client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=120)
 client.stop_channels()
 manager.shutdown_kernel(now=True)
-told = [each for each in shown if "data" in each["content"]]
-print(json.dumps([[each["msg_type"], each["content"]["data"]["text/html"]] for each in told]))
+displayed = [each for each in shown if "data" in each["content"]]
+print(json.dumps([[each["msg_type"], each["content"]["data"]["text/html"]] for each in displayed]))
 """
 
 

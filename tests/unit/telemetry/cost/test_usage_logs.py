@@ -45,8 +45,8 @@ def test_a_second_that_an_invocation_shares_counts_in_part_and_is_an_estimate() 
 
 
 def test_what_the_local_service_measured_is_labelled_local() -> None:
-    told = line(NOW_S + 1, **{"loom.measured_by": "the local AgentCore: CPU clock"})
-    use = use_between(usage_records([told], SESSION), NOW_S, NOW_S + 1.01)
+    labelled = line(NOW_S + 1, **{"loom.measured_by": "the local AgentCore: CPU clock"})
+    use = use_between(usage_records([labelled], SESSION), NOW_S, NOW_S + 1.01)
     assert use.vcpu_s == pytest.approx(Decimal("0.5"))
     assert use.basis == "measured by the local AgentCore: CPU clock"
     assert use.is_estimate

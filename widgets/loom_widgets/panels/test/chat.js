@@ -146,7 +146,7 @@ export default (kit, model) => {
     let id = "", frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
     const close = (why) => {
       if (!frame) return;
-      window.removeEventListener("message", heard, true);
+      window.removeEventListener("message", receive, true);
       frame.remove();
       frame = null;
       hide.hidden = true;
@@ -163,7 +163,7 @@ export default (kit, model) => {
       for (let depth = 0; from && depth < 5 && from !== from.parent; depth += 1) if ((from = from.parent) === frame.contentWindow) return true;
       return false;
     };
-    const heard = async (event) => {
+    const receive = async (event) => {
       const isPast = frame && isWithin(event.source);
       if (!frame || (event.source !== frame.contentWindow && !isPast)) return;
       event.stopImmediatePropagation();  // whoever listens later than this hears nothing of what a stranger's page says
@@ -197,7 +197,7 @@ export default (kit, model) => {
       frame.setAttribute("title", short(item.title || `View of ${item.tool}`, 200));
       Object.assign(frame.style, { width: "100%", height: "220px", border: "0", display: "block", background: dark ? "#111" : "#fff", colorScheme: dark ? "dark" : "light" });
       frame.srcdoc = reply.document;
-      window.addEventListener("message", heard, true);
+      window.addEventListener("message", receive, true);
       hide.hidden = false;
       refill(said, `It can only call ${item.may || "nothing"}.`);
       refill(place, frame);
