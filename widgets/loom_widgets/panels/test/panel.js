@@ -52,7 +52,7 @@ function authorizationOf(model, turn) {
   return { node, button: read };
 }
 
-function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, keepFrame }) {
+function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, down, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
@@ -69,7 +69,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, k
     tools, progress, messages, text, fold, runs, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
   const cards = new Map();
   const view = { node };
-  let run = null, seen = 0, isFolded = false, hasBegun = false, timer = 0;
+  let run = null, isClosed = false, seen = 0, isFolded = false, hasBegun = false, timer = 0;
   const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
   const arriving = (yes) => { hasBegun = yes; refill(word, turn.socket ? statusDot("open") : yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
   /** While the answer comes: whether its first byte is here, and how long it takes so far. */
@@ -92,14 +92,20 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, k
   };
   /** Calls `use` with the view of the AG-UI run, in the order of these calls. */
   view.run = async (use) => {
-    view.hasRun = true;
     const part = await chatPart();
     if (!part) return;
-    if (!run) runs.append(run = part.runView((question, form) => answer(turn.turn, question, form)));
-    use(run);
+    down(() => {
+      if (!run) {
+        runs.append(run = part.runView((question, form) => answer(turn.turn, question, form)));
+        if (isClosed) run.close();
+      }
+      use(run);
+    });
   };
+  /** Nothing in the run can be answered any more. */
+  view.close = () => { isClosed = true; run?.close(); };
   view.ran = (item) => { if (!item.kind) return; view.run((run) => run.update(item)); item.tools.forEach(view.tool); };
-  view.frame = async (item) => { const part = await chatPart(); if (part) frames.append(part.viewFrame(turn.turn, item, keepFrame)); };
+  view.frame = async (item) => { const part = await chatPart(); if (part) down(() => frames.append(part.viewFrame(turn.turn, item, keepFrame))); };
   view.finishTools = (state = "done") => { for (const item of cards.values()) if (item.open) { item.open = false; item.card.state(state); } };
   view.tool = (item) => {
     const key = item.id || `${item.name} ${cards.size}`;
@@ -255,8 +261,8 @@ export default {
       if (near) log.scrollTop = log.scrollHeight;
     };
     const begin = (turn) => {
-      for (const item of views.values()) if (item.hasRun) item.run((run) => run.close());
-      const view = turnView(turn, { open: openTurn, keep, answer, model, chatPart, keepFrame });
+      for (const item of views.values()) item.close();
+      const view = turnView(turn, { open: openTurn, keep, answer, model, chatPart, down, keepFrame });
       view.asked = turn.prompt;
       views.set(turn.turn, view);
       down(() => log.append(view.node));
