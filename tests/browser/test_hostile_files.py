@@ -17,6 +17,9 @@ __all__ = ["counter"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MARKUP = "<img src=x onerror='window.__loom_canary=1'>"
+CLICK_UNLESS_IT_DELETES = """(button) => {
+    if (button.checkVisibility() && !button.disabled && !/delete/i.test(button.innerText)) button.click();
+}"""
 _SETUP = f"""import datetime, json, pathlib, sys, tempfile
 sys.path.insert(0, {str(DATA)!r})
 import hostile
@@ -123,15 +126,15 @@ def test_hostile_file_names_are_text_in_every_panel(
         screenshot(page, f"hostile-files-{name.lower()}", tmp_path)
     for tab in memory.get_by_role("tab").all():
         tab.click()
+        expect(memory.locator("[role=tabpanel]:not([hidden])")).not_to_contain_text("Loading …", timeout=DRAWN_MS)
         for field in memory.locator(
             "[role=tabpanel]:not([hidden]) input[placeholder$='.json'], "
             "[role=tabpanel]:not([hidden]) input[placeholder$='.jsonl']"
         ).all():
             field.fill(str(folder / f"{MARKUP}.jsonl"))
-        # Fix the list of buttons first: a click may hide a later button.
+        # Fix the list of buttons first: a click may hide a later button, and rows may be drawn again at any time.
         for button in memory.locator("[role=tabpanel]:not([hidden]) button").element_handles():
-            if button.is_visible() and button.is_enabled() and "delete" not in button.inner_text().lower():
-                button.evaluate("button => button.click()")
+            button.evaluate(CLICK_UNLESS_IT_DELETES)
     expect(memory).to_have_attribute("aria-busy", "false", timeout=DRAWN_MS)
     expect(memory).to_contain_text(MARKUP)
     nothing_happened(seen, counter, ".jp-OutputArea-output")
