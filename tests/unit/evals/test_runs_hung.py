@@ -175,21 +175,21 @@ async def test_who_loses_the_lease_is_stopped_and_notified(store: Store) -> None
         def release(self, lease: Any, /) -> None:
             store.eval_runs.release(lease)
 
-    sentences: list[int] = []
+    losses: list[int] = []
 
     async def hold(leases: Any, renew_every_s: float) -> None:
         async with held_lease(leases, run.id, renew_every_s=renew_every_s, refused=EvalError) as lost:
             try:
                 await asyncio.sleep(60)
             finally:
-                sentences.append(len(lost))
+                losses.append(len(lost))
 
     with pytest.raises(StoreError, match="was taken over by another process"):
         await hold(Slept(), 0.01)
-    assert sentences == [1]
+    assert losses == [1]
     with pytest.raises(EvalError, match="is being run by process"):
         await hold(store.eval_runs, 10)
-    assert sentences == [1]  # the other one has it: the block is never begun
+    assert losses == [1]  # the other one has it: the block is never begun
 
 
 def test_a_run_that_continues_shows_no_stale_summary(store: Store) -> None:

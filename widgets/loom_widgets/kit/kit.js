@@ -165,10 +165,10 @@ function act(model, name, form = {}) {
 function stop(model, lane = null) { return act(model, "stop", { lane }); }
 
 /**
- * A script that only some views need (`lazy` of the panel's class): a module whose default export is called with the
- * functions of the kit and `given`. Returns a function that resolves with what the export returned, or null when it
- * failed. It loads the script once, and again after a failure; `onLoad` is called with the result, and `.isAsked()`
- * tells whether it was called.
+ * A script that a view loads on demand (`lazy` of the panel's class): a module whose default export is called with the
+ * functions of the kit and `given`. Returns an async function that loads the script once and returns the result of the
+ * export, or null after a failure; the next call tries again. `onLoad` is called with the result; `.isAsked()` is true
+ * once loading has begun.
  */
 function lazyPart(model, name, given = [], onLoad = () => {}) {
   const kit = {

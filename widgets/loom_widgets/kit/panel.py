@@ -42,7 +42,7 @@ KIT_PARTS: Mapping[str, Sequence[str]] = {
     "spans.js": ("waterfall(", "spanDetail(", "spanView("),
     "chart.js": ("chart.",),
 }
-"""Scripts of the kit that only panels get whose own scripts contain one of these texts."""
+"""Optional scripts of the kit: each is included in panels whose own scripts contain one of these texts."""
 
 _OPEN: WeakSet[Panel] = WeakSet()
 """The panels of this kernel."""
@@ -67,7 +67,7 @@ class Panel(anywidget.AnyWidget):
     """Scripts that stand between the kit and the panel's own: what it shares with others."""
 
     lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {}
-    """Scripts by name, each of one or several files, that a view loads only when it needs them, with `lazyPart`."""
+    """Scripts that a view loads on demand with `lazyPart`: the files of each, by name."""
 
     opener: ClassVar[str] = ""
     """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
@@ -356,7 +356,7 @@ def _joined_actions(holders: Sequence[object]) -> Mapping[str, tuple[object, Act
 
 
 def script_of(panel: type[Panel]) -> str:
-    """Return the complete script of a panel's view: what it needs of the kit, shared parts, and its own script."""
+    """Return the complete script of a panel's view: the kit scripts that it uses, shared parts, its own script."""
     own = "\n".join(text_of(*item) for item in (*panel.parts, panel.script))
     used = (name for name, uses in KIT_PARTS.items() if any(use in own for use in uses))
     return "\n".join((*(text_of("loom_widgets.kit", name) for name in (*KIT, *used)), own))

@@ -1,5 +1,5 @@
-// Memory's tabs that keep it in order: health and isolation, changes, copies, forgetting. Loaded when the first of them is
-// opened.
+// The maintenance tabs of the Memory panel: health and isolation, changes, copies, forgetting. Loaded when one of them is
+// first opened.
 
 /**
  * What the panel takes of them: `tabs` (their contents by title), `follow(state, isOther)`, which is called with each new

@@ -165,7 +165,7 @@ export default {
       for (const title of KEEPING) refill(kept[title], part.tabs[title]);
       part.follow(state(), true);
     });
-    /** Calls `use` with the part for these tabs, when it was asked for. */
+    /** Call `use` with the script of these tabs, if it was requested. */
     const withKeeping = async (use) => { const part = keeping.isAsked() && await keeping(); if (part) use(part); };
 
     // ---- all together ----

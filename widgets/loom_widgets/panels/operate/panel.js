@@ -211,7 +211,7 @@ export default {
     };
     const drill = (what) => act(model, "drill", { ...form(), ...what });
     const compare = (quiet = false) => act(model, "compare", { ...form(), quiet });
-    // What most readers never open is made when it is opened first.
+    // Created when first opened.
     const detailPlace = h("div"), alertPlace = h("div");
     let detail = null, alerts = null;
     const beside = h("div", null, compared, places,

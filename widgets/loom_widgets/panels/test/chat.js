@@ -1,10 +1,10 @@
 // What a conversation shows beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
-// Loaded when the first of them comes.
+// Loaded when a conversation first has one of these.
 
 export default (kit, model) => {
   const { act, button, calm, card, facts, field, formatTime, h, newId, put, refill, short, table, textarea } = kit;
 
-  /** A value as a tree that opens by and by; `name` stands before it. */
+  /** A value as a tree, labelled `name`; children are drawn when their parent is opened. */
   function tree(value, name, level = 0) {
     const label = h("span", { class: "loom-hint" }, `${short(name, 80)}: `);
     if (value === null || typeof value !== "object") {
@@ -20,7 +20,7 @@ export default (kit, model) => {
     return node;
   }
 
-  /** How long is left until `at` (ms of this page's clock), in words. */
+  /** The time left until `at` (milliseconds since the epoch, by the page's clock), as text. */
   function timeLeft(at) {
     const s = (at - Date.now()) / 1000;
     if (s <= 0) return "expired";
@@ -28,7 +28,7 @@ export default (kit, model) => {
     return s < 6000 ? `expires in ${Math.round(s / 60)}\u00a0min` : s < 172800 ? `expires in ${Math.round(s / 3600)}\u00a0h` : `expires in ${Math.round(s / 86400)} days`;
   }
 
-  /** Says how long is left, again and again; `onEnd` is called when nothing is. Returns the node; `.end()` stops it. */
+  /** A text with the time left, updated every second; `onEnd` is called at zero. `.end()` stops the updates. */
   function countdown(at, onEnd) {
     const node = h("span", { class: "loom-hint" });
     const tick = () => {
@@ -158,7 +158,7 @@ export default (kit, model) => {
       try { asked = JSON.parse(text)?.id; } catch { /* no JSON: nobody waits for an answer */ }
       if (frame && (typeof asked === "string" || typeof asked === "number")) frame.contentWindow.postMessage({ jsonrpc: "2.0", id: asked, error: { code: -32000, message } }, "*");
     };
-    /** Whether a window is within the frame: the view, which can find this page as its `top`. */
+    /** Whether a window is the frame's or nested in it. Nested windows can reach this page through `top`. */
     const isWithin = (from) => {
       for (let depth = 0; from && depth < 5 && from !== from.parent; depth += 1) if ((from = from.parent) === frame.contentWindow) return true;
       return false;

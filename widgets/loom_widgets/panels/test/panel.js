@@ -90,7 +90,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
     fold.hidden = text.length <= FOLDED;
     fold.textContent = yes ? `Show all ${formatNumber(text.length)} characters` : "Collapse";
   };
-  /** Calls `use` with the view of the AG-UI run, in the order of these calls. */
+  /** Call `use` with the view of the AG-UI run; calls are made in order. */
   view.run = async (use) => {
     const part = await chatPart();
     if (!part) return;
@@ -102,7 +102,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
       use(run);
     });
   };
-  /** Nothing in the run can be answered any more. */
+  /** Disable the questions of the run. */
   view.close = () => { isClosed = true; run?.close(); };
   view.ran = (item) => { if (!item.kind) return; view.run((run) => run.update(item)); item.tools.forEach(view.tool); };
   view.frame = async (item) => { const part = await chatPart(); if (part) down(() => frames.append(part.viewFrame(turn.turn, item, keepFrame))); };
@@ -214,7 +214,7 @@ export default {
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
     const waiting = h("div");
-    /** The part for approvals, AG-UI runs and frames. */
+    /** The lazy script for approvals, AG-UI runs and frames. */
     const chatPart = lazyPart(model, "chat", [model], (part) => refill(waiting, part.approvals));
     const showApprovals = async (reply) => {
       if (chatPart.isAsked() || reply.pending?.length || reply.decided?.length || reply.problem) (await chatPart())?.approvals.show(reply);
@@ -224,7 +224,7 @@ export default {
     agui.style.setProperty("align-self", "center");
     const protocols = h("div");
     const withToken = () => ({ ...form(), bearer: token.value });
-    /** The part for MCP and A2A. */
+    /** The lazy script for MCP and A2A. */
     const speaking = lazyPart(model, "protocols", [model, { form: withToken, asking: (yes) => asking(yes) }], (part) => refill(protocols, part.node));
     const sockets = h("details", null, h("summary", null, "WebSocket")), socketPlace = h("div");
     const socketPart = lazyPart(model, "websocket", [model, { form: withToken }], (part) => refill(socketPlace, part.node));
