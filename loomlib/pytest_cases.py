@@ -106,9 +106,9 @@ class CaseRunner:
     def _find_target(self, name: str) -> Any:
         module, colon, function = name.partition(":")
         if colon and not name.startswith("arn:"):
-            here = str(Path.cwd())
-            if here not in sys.path:  # as `python -m` does; pytest itself adds only the folders of test files
-                sys.path.insert(0, here)
+            cwd = str(Path.cwd())
+            if cwd not in sys.path:  # as `python -m` does; pytest itself adds only the folders of test files
+                sys.path.insert(0, cwd)
             try:
                 return getattr(import_module(module), function)
             except (ImportError, AttributeError) as error:

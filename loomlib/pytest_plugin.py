@@ -136,5 +136,5 @@ class EvalCaseTest(pytest.Item):
 
 def _plain(text: str) -> str:
     """Return a name that is valid in a test id."""
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
-    return shown.replace("::", ":")
+    printable = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
+    return printable.replace("::", ":")

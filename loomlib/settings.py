@@ -83,10 +83,10 @@ class Settings:
             SettingsError: A setting is invalid; the message names it and where it came from.
         """
         environment = os.environ if environ is None else environ
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(arguments) - set(known)):
-            raise SettingsError("Unknown setting", on=", ".join(unknown), try_=", ".join(known))
-        values = _from_file(environment, known)
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(set(arguments) - set(names)):
+            raise SettingsError("Unknown setting", on=", ".join(unknown), try_=", ".join(names))
+        values = _from_file(environment, names)
         for name, variables in VARIABLES.items():
             for variable in variables:
                 if environment.get(variable):
@@ -123,8 +123,8 @@ def catalog_folder(environ: Mapping[str, str] | None = None) -> Path | None:
 
     Its subfolders are `blueprints/NAME/agent.py` and `eval_sets/NAME.evalset.json`. Names of Loom's own win.
     """
-    named = (os.environ if environ is None else environ).get("LOOM_CATALOG")
-    return Path(named).expanduser().absolute() if named else None
+    path = (os.environ if environ is None else environ).get("LOOM_CATALOG")
+    return Path(path).expanduser().absolute() if path else None
 
 
 def default_home() -> Path:
@@ -133,11 +133,11 @@ def default_home() -> Path:
     Raises:
         UntrustedError: Another user owns that folder or can write to it.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    cwd = Path.cwd()
+    for folder in (cwd, *cwd.parents):
         if (folder / ".loom").is_dir():
             return check_discovered(folder / ".loom")
-    return here / ".loom"
+    return cwd / ".loom"
 
 
 def _login_name() -> str:
@@ -150,7 +150,7 @@ def _login_name() -> str:
         return ""
 
 
-def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tuple[object, str]]:
+def _from_file(environment: Mapping[str, str], names: list[str]) -> dict[str, tuple[object, str]]:
     file = _file(environment)
     if file is None:
         return {}
@@ -158,8 +158,8 @@ def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tu
     if not isinstance(table, dict):
         raise SettingsError("loom is not a table", on=str(file), try_="a line [loom] above the settings")
     values = cast("dict[str, object]", table)
-    if unknown := sorted(set(values) - set(known)):
-        raise SettingsError("Unknown setting", on=f"{', '.join(unknown)} in {file}", try_=", ".join(known))
+    if unknown := sorted(set(values) - set(names)):
+        raise SettingsError("Unknown setting", on=f"{', '.join(unknown)} in {file}", try_=", ".join(names))
     if "home" in values:
         values["home"] = file.parent / Path(str(values["home"])).expanduser()
     return {name: (value, str(file)) for name, value in values.items()}
@@ -170,10 +170,10 @@ def _document(file: Path) -> dict[str, Any]:
 
 
 def _file(environment: Mapping[str, str]) -> Path | None:
-    if named := environment.get("LOOM_CONFIG"):
-        return Path(named).expanduser().absolute()
-    here = Path.cwd()
-    discovered = next((file for folder in (here, *here.parents) if (file := folder / "loom.toml").is_file()), None)
+    if path := environment.get("LOOM_CONFIG"):
+        return Path(path).expanduser().absolute()
+    cwd = Path.cwd()
+    discovered = next((file for folder in (cwd, *cwd.parents) if (file := folder / "loom.toml").is_file()), None)
     return None if discovered is None else check_discovered(discovered)
 
 
@@ -185,13 +185,13 @@ def _coerce(name: str, value: object, source: str) -> object:
     text = str(cast("object", value))
     if name == "home":
         return Path(text).expanduser().absolute()
-    wanted, article = {
+    convert, article = {
         "log_poll_attempts": (int, "a whole number"),
         "log_poll_interval_s": (float, "a number"),
         "read_timeout_s": (float, "a number"),
     }.get(name, (str, "text"))
     try:
-        return wanted(text)
+        return convert(text)
     except ValueError as error:
         raise SettingsError(
             f"{name} is not {article}", on=f"{value!r} from {source}", try_=f"{article} such as 5"

@@ -69,19 +69,19 @@ def trust(folder: Path, environ: Mapping[str, str] | None = None) -> Path:
     resolved = folder.expanduser().resolve()
     if not resolved.is_dir():
         raise SettingsError("There is no such folder", on=str(resolved), try_="the folder that the error names")
-    known = trusted_folders(environ)
-    if resolved not in known:
-        _write([*known, resolved], environ)
+    folders = trusted_folders(environ)
+    if resolved not in folders:
+        _write([*folders, resolved], environ)
     return resolved
 
 
 def distrust(folder: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Remove `folder` from the trusted folders; return False if it was not one."""
     resolved = folder.expanduser().resolve()
-    known = trusted_folders(environ)
-    if resolved not in known:
+    folders = trusted_folders(environ)
+    if resolved not in folders:
         return False
-    _write([item for item in known if item != resolved], environ)
+    _write([item for item in folders if item != resolved], environ)
     return True
 
 

@@ -77,8 +77,8 @@ class Catalog:
         if row is not None:
             return entry_from_row(row)
         names = sorted({entry.name for entry in self.list()})
-        known = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
-        raise AgentNotFoundError("The catalog has no such agent", on=repr(key), try_=known)
+        suggestion = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
+        raise AgentNotFoundError("The catalog has no such agent", on=repr(key), try_=suggestion)
 
     def select(self, keys: Iterable[str]) -> tuple[AgentEntry, ...]:
         """Return the agents of names, ids, ARNs, and groups (`group:team-a`), each agent once.
@@ -102,8 +102,8 @@ class Catalog:
         """
         groups = self._store.groups.list(self.scope)
         if name not in groups:
-            known = f"one of {', '.join(list(groups)[:10])}" if groups else 'bench.groups.add("team-a", …)'
-            raise LoomError("There is no such group of agents", on=name, try_=known)
+            suggestion = f"one of {', '.join(list(groups)[:10])}" if groups else 'bench.groups.add("team-a", …)'
+            raise LoomError("There is no such group of agents", on=name, try_=suggestion)
         return tuple(entry for entry in self.list() if str(entry.arn) in groups[name])
 
     def groups(self) -> dict[str, tuple[AgentEntry, ...]]:

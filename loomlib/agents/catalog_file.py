@@ -104,11 +104,11 @@ def read_catalog_text(text: str, *, where: str) -> CatalogFile:
     if document.get("version") != VERSION:
         raise _invalid(f"its version is {document.get('version')!r}, and this release reads {VERSION}", where)
     agents = tuple(_entry(as_mapping(item), at, where) for at, item in enumerate(as_list(document.get("agents")), 1))
-    known = {str(agent.arn) for agent in agents}
+    agent_arns = {str(agent.arn) for agent in agents}
     groups: dict[str, tuple[str, ...]] = {}
     for name, arns in as_mapping(document.get("groups")).items():
         members = tuple(as_text(arn) for arn in as_list(arns))
-        if unknown := [arn for arn in members if arn not in known]:
+        if unknown := [arn for arn in members if arn not in agent_arns]:
             raise _invalid(f"its group {name} has an agent that the file does not have: {unknown[0]}", where)
         groups[name] = members
     return CatalogFile(scope=as_text(document.get("scope")), agents=agents, groups=groups)

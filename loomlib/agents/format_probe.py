@@ -120,8 +120,10 @@ def find_format(trial: FormatTrial, control: FormatTrial, prompt: str) -> FoundF
     answered_nothing = bool(control.failure or _reported(control, error))
     if usual and usual != prompt and (answered_nothing or usual != _usual_text(control)):
         return FoundFormat(form=form, text=usual, reason=_reason(answered_nothing))
-    found = _elsewhere(trial, () if answered_nothing else _leaves(control), prompt, form, _reason(answered_nothing))
-    return found or "it answers the same without a prompt"
+    found_format = _elsewhere(
+        trial, () if answered_nothing else _leaves(control), prompt, form, _reason(answered_nothing)
+    )
+    return found_format or "it answers the same without a prompt"
 
 
 def confirm_format(found: FoundFormat, trial: FormatTrial, other: FormatTrial, prompt: str) -> FoundFormat:
@@ -214,5 +216,5 @@ def _texts(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
 def _rank(leaf: tuple[str, str]) -> tuple[int, int, str]:
     path, text = leaf
     name = re.split(r"[.\[]", re.sub(r"\[-1\]", "", path))[-1].strip('"')
-    known = _ANSWERS.index(name) if name in _ANSWERS else len(_ANSWERS)
-    return known, -len(text), path
+    rank = _ANSWERS.index(name) if name in _ANSWERS else len(_ANSWERS)
+    return rank, -len(text), path

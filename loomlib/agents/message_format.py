@@ -57,13 +57,13 @@ class MessageFormat:
 
     def answer_in(self, value: object) -> str | None:
         """Return the answer's text in a JSON value, None where there is none at the path."""
-        found = _search(self.answer, value)
-        return None if found is None else to_text(found)
+        answer = _search(self.answer, value)
+        return None if answer is None else to_text(answer)
 
     def error_in(self, value: object) -> str | None:
         """Return the failure that a JSON value reports, None without one."""
-        found = _search(self.error, value)
-        return to_text(found) if found else None
+        error = _search(self.error, value)
+        return to_text(error) if error else None
 
     def members(self) -> dict[str, Any]:
         """Return the format as JSON, as it is stored and exported."""

@@ -109,9 +109,9 @@ def record_of(
 
 def _trace_id(request: InvocationRequest, line: Timeline) -> str | None:
     """Return the trace id of the response's `traceparent`, or of the request's if the response has none."""
-    returned = line.headers.get("traceparent")
-    answered = trace_id_in({"traceparent": returned}) if returned else None
-    return answered or trace_id_in(request.headers) or trace_id_in(line.headers)
+    traceparent = line.headers.get("traceparent")
+    response_trace_id = trace_id_in({"traceparent": traceparent}) if traceparent else None
+    return response_trace_id or trace_id_in(request.headers) or trace_id_in(line.headers)
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -67,16 +67,18 @@ def make_payload(
         usual = _encoded({**(payload or {}), "prompt": prompt})
         body = _encoded({**form.body(prompt, session_id), **(payload or {})})
         return _checked(body, prompt, digest=_digest(usual))
-    sent = dict(payload or {})
+    fields = dict(payload or {})
     if prompt is not None:
-        sent.setdefault("prompt", prompt)
-    body = _encoded(sent)
-    own = sent.get("prompt")
-    return _checked(body, own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace"))
+        fields.setdefault("prompt", prompt)
+    body = _encoded(fields)
+    own_prompt = fields.get("prompt")
+    return _checked(
+        body, own_prompt if isinstance(own_prompt, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
+    )
 
 
-def _encoded(sent: Mapping[str, Any]) -> bytes:
-    return json.dumps(sent, ensure_ascii=False).encode("utf-8", "surrogatepass")
+def _encoded(payload: Mapping[str, Any]) -> bytes:
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _digest(body: bytes) -> str:

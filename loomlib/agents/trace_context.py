@@ -17,10 +17,10 @@ _XRAY_ROOT = re.compile(r"(?:^|;)\s*Root=1-([0-9a-f]{8})-([0-9a-f]{24})")
 
 def trace_id_in(headers: Mapping[str, str]) -> str | None:
     """Return the trace id (32 hex digits) of `traceparent`, else of `X-Amzn-Trace-Id`; header names in any case."""
-    named = {name.lower(): value for name, value in headers.items()}
-    if match := _TRACEPARENT.fullmatch(named.get("traceparent", "").strip().lower()):
+    by_name = {name.lower(): value for name, value in headers.items()}
+    if match := _TRACEPARENT.fullmatch(by_name.get("traceparent", "").strip().lower()):
         return match[1] if match[1].strip("0") else None
-    if match := _XRAY_ROOT.search(named.get("x-amzn-trace-id", "")):
+    if match := _XRAY_ROOT.search(by_name.get("x-amzn-trace-id", "")):
         return match[1] + match[2]
     return None
 

@@ -77,8 +77,14 @@ def deliver(
     )
     problems = _problems(notify, notification)
     # A problem that mentions no name concerns all of them.
-    named = {name: any(repr(name) in problem for problem in problems) for name in due.tries}
-    missed = [name for name in due.tries if named[name]] if any(named.values()) else list(due.tries) if problems else []
+    is_mentioned = {name: any(repr(name) in problem for problem in problems) for name in due.tries}
+    missed = (
+        [name for name in due.tries if is_mentioned[name]]
+        if any(is_mentioned.values())
+        else list(due.tries)
+        if problems
+        else []
+    )
     tries = others | {name: due.tries[name] + 1 for name in missed}
     store.alerts.set_pending(row.id, {"kind": due.kind, "tries": tries})
     notified = tuple(name for name in due.tries if name not in missed)

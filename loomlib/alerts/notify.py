@@ -75,10 +75,10 @@ def apprise_notify(addresses: Addresses | None = None) -> Notify:
     Args:
         addresses: The addresses; by default those of the environment and the settings file.
     """
-    known = addresses or Addresses()
+    address_book = addresses or Addresses()
 
     def send(notification: Notification) -> Sequence[str]:
-        return [problem for name in notification.names if (problem := _send(known, name, notification))]
+        return [problem for name in notification.names if (problem := _send(address_book, name, notification))]
 
     return send
 
@@ -94,14 +94,14 @@ def _send(addresses: Addresses, name: str, notification: Notification) -> str:
             if not service.add(address.text):
                 return f"apprise does not recognize the address {name!r}"
             kind = {"alarm": apprise.NotifyType.FAILURE, "over": apprise.NotifyType.SUCCESS}
-            sent = service.notify(
+            is_sent = service.notify(
                 title=notification.title,
                 body=notification.body,
                 notify_type=kind.get(notification.state, apprise.NotifyType.INFO),
             )
         except Exception as error:  # noqa: BLE001 -- foreign code; its message may hold the address
             return f"sending to {name!r} failed ({type(error).__name__})"
-    return "" if sent else f"{name!r} could not be reached, or refused the message"
+    return "" if is_sent else f"{name!r} could not be reached, or refused the message"
 
 
 def _apprise() -> Any:

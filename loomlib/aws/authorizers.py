@@ -50,12 +50,12 @@ class JwtAuthorizer:
 
 def _rule(name: str, value: str | Sequence[str]) -> dict[str, Any]:
     is_text = isinstance(value, str)
-    wanted: dict[str, Any] = {"matchValueString": value} if is_text else {"matchValueStringList": list(value)}
+    match_value: dict[str, Any] = {"matchValueString": value} if is_text else {"matchValueStringList": list(value)}
     return {
         "inboundTokenClaimName": name,
         "inboundTokenClaimValueType": "STRING" if is_text else "STRING_ARRAY",
         "authorizingClaimMatchValue": {
             "claimMatchOperator": "EQUALS" if is_text else "CONTAINS_ANY",
-            "claimMatchValue": wanted,
+            "claimMatchValue": match_value,
         },
     }

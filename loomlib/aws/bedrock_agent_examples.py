@@ -101,14 +101,14 @@ def create_agents(
         guardrail: example_guardrail(clients, guardrail, members)
         for guardrail, members in _table(declaration, "guardrails").items()
     }
-    made = {"function": functions, "knowledge_base": bases, "guardrail": guardrails, "bucket": {"": bucket}}
+    resources = {"function": functions, "knowledge_base": bases, "guardrail": guardrails, "bucket": {"": bucket}}
     existing = {agent.name: agent for agent in list_bedrock_agents(clients)}
     agents: dict[str, BedrockAgent] = {}
     aliases: dict[str, str] = {}
     alias_arns: dict[str, str] = {}
     for declared in cast("Sequence[Mapping[str, Any]]", declaration["agents"]):
         progress(f"Creating the agent {declared['name']} …")
-        resolved = _resolved(declared, {**made, "alias": alias_arns})
+        resolved = _resolved(declared, {**resources, "alias": alias_arns})
         agent, alias, arn = _agent(clients, name, resolved, existing.get(declared["name"]))
         agents[agent.name], aliases[agent.name], alias_arns[agent.name] = agent, alias, arn
     return CreatedAgents(
@@ -120,18 +120,18 @@ def _table(declaration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return declaration.get(name) or {}
 
 
-def _resolved(value: Any, made: Mapping[str, Mapping[str, str]]) -> Any:
+def _resolved(value: Any, resources: Mapping[str, Mapping[str, str]]) -> Any:
     """Return a part of a declaration with what was made in place of its references."""
     if isinstance(value, Mapping):
-        return {name: _resolved(item, made) for name, item in cast("Mapping[str, Any]", value).items()}
+        return {name: _resolved(item, resources) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_resolved(item, made) for item in cast("Sequence[Any]", value)]
+        return [_resolved(item, resources) for item in cast("Sequence[Any]", value)]
     if not isinstance(value, str) or not (match := _REFERENCE.fullmatch(value)):
         return value
-    known = made[match[1]].get(match[2] or "")
-    if not known:
+    identifier = resources[match[1]].get(match[2] or "")
+    if not identifier:
         raise SettingsError(f"The declaration of agents has no {value}", try_="declare it before it is used")
-    return known
+    return identifier
 
 
 def _agent(
@@ -169,12 +169,12 @@ def _agent(
             control.associate_agent_collaborator(**draft, **collaborator)
         control.prepare_agent(agentId=agent_id)
         _settled(lambda: control.get_agent(agentId=agent_id)["agent"]["agentStatus"], name)
-        made = control.create_agent_alias(agentId=agent_id, agentAliasName=alias_name)["agentAlias"]
-        named = {"agentId": agent_id, "agentAliasId": made["agentAliasId"]}
-        _settled(lambda: control.get_agent_alias(**named)["agentAlias"]["agentAliasStatus"], name)
+        new_alias = control.create_agent_alias(agentId=agent_id, agentAliasName=alias_name)["agentAlias"]
+        identifiers = {"agentId": agent_id, "agentAliasId": new_alias["agentAliasId"]}
+        _settled(lambda: control.get_agent_alias(**identifiers)["agentAlias"]["agentAliasStatus"], name)
         # Last, so that an agent that is left half-made has no digest and is made again.
         control.tag_resource(resourceArn=f"{arn}agent/{agent_id}", tags={_DIGEST_TAG: digest})
-    alias_id = str(made["agentAliasId"])
+    alias_id = str(new_alias["agentAliasId"])
     return find_bedrock_agent(clients, agent_id), alias_id, f"{arn}agent-alias/{agent_id}/{alias_id}"
 
 

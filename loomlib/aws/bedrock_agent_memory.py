@@ -41,11 +41,11 @@ def list_agent_memory(
         memory_id: The memory, usually one for each user.
     """
     client, token = clients.client("bedrock-agent-runtime", agent.region), ""
-    named = {"agentId": agent.id, "agentAliasId": alias_id, "memoryId": memory_id, "memoryType": "SESSION_SUMMARY"}
+    request = {"agentId": agent.id, "agentAliasId": alias_id, "memoryId": memory_id, "memoryType": "SESSION_SUMMARY"}
     while True:
         more = {"nextToken": token} if token else {}
         with translated("Reading an agent's memory", on=f"{memory_id} of {agent.name}"):
-            page = client.get_agent_memory(**named, **more)
+            page = client.get_agent_memory(**request, **more)
         for content in page["memoryContents"]:
             summary = content["sessionSummary"]
             yield AgentMemorySummary(

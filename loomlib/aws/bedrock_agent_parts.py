@@ -120,19 +120,19 @@ def find_route(clients: Clients, agent_id: str, alias: str, *, region: str | Non
     """
     key = TEST_ALIAS if alias == DRAFT else alias.rpartition("/")[2]
     routes = list_routes(clients, agent_id, region=region)
-    found = next((route for route in routes if key in (route.name, route.id)), None)
-    if found is None and key == TEST_ALIAS:
+    route = next((candidate for candidate in routes if key in (candidate.name, candidate.id)), None)
+    if route is None and key == TEST_ALIAS:
         return AgentRoute(id=TEST_ALIAS, name="AgentTestAlias", version=DRAFT)
-    if found is None:
-        names = ", ".join(route.name for route in routes) or "none"
+    if route is None:
+        names = ", ".join(candidate.name for candidate in routes) or "none"
         raise ResourceNotFoundError(
             f"The agent has no alias {alias}", on=agent_id, try_=f"one of its aliases ({names}), or alias={DRAFT!r}"
         )
-    if not found.version:
+    if not route.version:
         raise RequestRejectedError(
-            f"The alias {found.name} routes to no version", on=agent_id, try_="route the alias to a version"
+            f"The alias {route.name} routes to no version", on=agent_id, try_="route the alias to a version"
         )
-    return found
+    return route
 
 
 def read_version(clients: Clients, agent_id: str, version: str, *, region: str | None = None) -> VersionDocuments:
@@ -148,14 +148,16 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
         AwsError: The version itself cannot be read.
     """
     control = clients.client("bedrock-agent", region)
-    what = "Reading a Bedrock agent"
+    action = "Reading a Bedrock agent"
     problems: list[str] = []
-    agent: dict[str, Any] = dict(with_retries(control.get_agent, {"agentId": agent_id}, what, agent_id)["agent"])
-    named = {"agentId": agent_id, "agentVersion": version}
+    agent: dict[str, Any] = dict(with_retries(control.get_agent, {"agentId": agent_id}, action, agent_id)["agent"])
+    identifiers = {"agentId": agent_id, "agentVersion": version}
     if version != DRAFT:
         draft = agent
         agent = dict(
-            with_retries(control.get_agent_version, named, what, f"{agent_id}, version {version}")["agentVersion"]
+            with_retries(control.get_agent_version, identifiers, action, f"{agent_id}, version {version}")[
+                "agentVersion"
+            ]
         )
         # GetAgentVersion has no members for an orchestration of one's own, so it is the working draft's.
         agent |= {name: draft[name] for name in ("orchestrationType", "customOrchestration") if name in draft}
@@ -164,14 +166,14 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
 
     def listed(operation: str, member: str, noun: str) -> tuple[JsonObject, ...]:
         try:
-            return tuple(pages(getattr(control, operation), member, named, f"Listing {noun}", agent_id))
+            return tuple(pages(getattr(control, operation), member, identifiers, f"Listing {noun}", agent_id))
         except LoomError as error:
             problems.append(error.what)
             return ()
 
     summaries = listed("list_agent_action_groups", "actionGroupSummaries", "action groups")
     unread: dict[str, RelatedText] = {}
-    groups = tuple(_action_group(control, named, summary, unread) for summary in summaries)
+    groups = tuple(_action_group(control, identifiers, summary, unread) for summary in summaries)
     bases = listed("list_agent_knowledge_bases", "agentKnowledgeBaseSummaries", "knowledge bases")
     model: str = agent.get("foundationModel") or ""
     schemas = {**_schemas(clients, groups, region), **unread}
@@ -246,8 +248,10 @@ def _route(item: JsonObject) -> AgentRoute:
     )
 
 
-def _action_group(control: Any, named: JsonObject, summary: JsonObject, unread: dict[str, RelatedText]) -> JsonObject:
-    request = {**named, "actionGroupId": summary["actionGroupId"]}
+def _action_group(
+    control: Any, identifiers: JsonObject, summary: JsonObject, unread: dict[str, RelatedText]
+) -> JsonObject:
+    request = {**identifiers, "actionGroupId": summary["actionGroupId"]}
     name = str(summary.get("actionGroupName", ""))
     try:
         answer = with_retries(control.get_agent_action_group, request, f"Reading the action group {name}", name)
@@ -258,29 +262,29 @@ def _action_group(control: Any, named: JsonObject, summary: JsonObject, unread: 
 
 
 def _schemas(clients: Clients, groups: tuple[JsonObject, ...], region: str | None) -> dict[str, RelatedText]:
-    found: dict[str, RelatedText] = {}
+    schemas: dict[str, RelatedText] = {}
     for group in groups:
-        given = group.get("apiSchema")
-        place = given.get("s3") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        schema = group.get("apiSchema")
+        place = schema.get("s3") if isinstance(schema, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         if isinstance(place, dict):
             bucket, key = str(place.get("s3BucketName", "")), str(place.get("s3ObjectKey", ""))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-            found[group["actionGroupId"]] = read_schema(clients, bucket, key, region=region)
-    return found
+            schemas[group["actionGroupId"]] = read_schema(clients, bucket, key, region=region)
+    return schemas
 
 
 def _base_name(control: Any, identity: str) -> RelatedText:
     def read() -> str:
-        request, what = {"knowledgeBaseId": identity}, "Reading a knowledge base"
-        return str(with_retries(control.get_knowledge_base, request, what, identity)["knowledgeBase"]["name"])
+        request, action = {"knowledgeBaseId": identity}, "Reading a knowledge base"
+        return str(with_retries(control.get_knowledge_base, request, action, identity)["knowledgeBase"]["name"])
 
     return _named(read, "it cannot be read")
 
 
-def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> RelatedText | None:
-    identity = given.get("guardrailIdentifier")
+def _guardrail_name(clients: Clients, configuration: JsonObject, region: str | None) -> RelatedText | None:
+    identity = configuration.get("guardrailIdentifier")
     if not identity:
         return None
-    request = {"guardrailIdentifier": identity, "guardrailVersion": given.get("guardrailVersion") or DRAFT}
+    request = {"guardrailIdentifier": identity, "guardrailVersion": configuration.get("guardrailVersion") or DRAFT}
 
     def read() -> str:
         bedrock = clients.client("bedrock", region)
@@ -289,13 +293,13 @@ def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> 
     return _named(read, "it cannot be read")
 
 
-def _named(read: Callable[[], str], what: str) -> RelatedText:
+def _named(read: Callable[[], str], action: str) -> RelatedText:
     try:
         return RelatedText(text=read())
     except ResourceNotFoundError:
         return RelatedText(problem="it does not exist")
     except LoomError as error:
-        return RelatedText(problem=f"{what}: {error.what}")
+        return RelatedText(problem=f"{action}: {error.what}")
 
 
 def _tags(control: Any, arn: str, problems: list[str]) -> dict[str, str]:

@@ -55,8 +55,12 @@ def trace_steps(trace: Iterable[Mapping[str, Any]]) -> Iterator[AgentStep]:
         agent: str = event.get("collaboratorName") or ""
         for kind, content in event["trace"].items():
             if kind == "guardrailTrace":
-                shown = {name: content[name] for name in ("inputAssessments", "outputAssessments") if content.get(name)}
-                yield AgentStep(agent=agent, kind="guardrail", name=content.get("action", ""), output=_json(shown))
+                assessments = {
+                    name: content[name] for name in ("inputAssessments", "outputAssessments") if content.get(name)
+                }
+                yield AgentStep(
+                    agent=agent, kind="guardrail", name=content.get("action", ""), output=_json(assessments)
+                )
             elif kind == "failureTrace":
                 yield AgentStep(agent=agent, kind="failure", name="", output=content.get("failureReason", ""))
             else:
@@ -65,8 +69,8 @@ def trace_steps(trace: Iterable[Mapping[str, Any]]) -> Iterator[AgentStep]:
                         waiting.setdefault(agent, []).append((member, inner))
                     else:
                         yield from _ended(agent, member, inner, waiting.setdefault(agent, []))
-    for agent, left in waiting.items():
-        for _, begun in left:
+    for agent, open_calls in waiting.items():
+        for _, begun in open_calls:
             yield from _called(agent, begun, {})
 
 
@@ -94,9 +98,9 @@ def _ended(
     elif member == "observation":
         kind: str = content.get("type", "")
         if kind in ("FINISH", "ASK_USER"):
-            said: Mapping[str, Any] = content.get("finalResponse") or {}
-            named = "answer" if kind == "FINISH" else "question"
-            yield AgentStep(agent=agent, kind=named, name="", output=said.get("text", ""))
+            response: Mapping[str, Any] = content.get("finalResponse") or {}
+            step_kind = "answer" if kind == "FINISH" else "question"
+            yield AgentStep(agent=agent, kind=step_kind, name="", output=response.get("text", ""))
         elif kind == "REPROMPT":
             again: Mapping[str, Any] = content.get("repromptResponse") or {}
             yield from _called(agent, _taken(waiting, "invocationInput"), {})
@@ -110,12 +114,12 @@ def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> I
     output: Mapping[str, Any] = ended.get("actionGroupInvocationOutput") or {}
     if action := begun.get("actionGroupInvocationInput"):
         name = action.get("function") or f"{str(action.get('verb', '')).upper()} {action.get('apiPath', '')}"
-        given = {item["name"]: item.get("value", "") for item in arguments_of(action)}
-        shown = AgentStep(
+        arguments = {item["name"]: item.get("value", "") for item in arguments_of(action)}
+        step = AgentStep(
             agent=agent,
             kind="action",
             name=name,
-            input=_json(given),
+            input=_json(arguments),
             output=output.get("text", ""),
             action_group=action.get("actionGroupName", ""),
             arguments=typed_arguments(action),
@@ -123,27 +127,27 @@ def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> I
         )
     elif search := begun.get("knowledgeBaseLookupInput"):
         output = ended.get("knowledgeBaseLookupOutput") or {}
-        found = "\n".join(item["content"].get("text", "") for item in output.get("retrievedReferences", ()))
+        passages = "\n".join(item["content"].get("text", "") for item in output.get("retrievedReferences", ()))
         name, text = search.get("knowledgeBaseId", ""), search.get("text", "")
-        shown = AgentStep(agent=agent, kind="search", name=name, input=text, output=found)
-    elif asked := begun.get("agentCollaboratorInvocationInput"):
+        step = AgentStep(agent=agent, kind="search", name=name, input=text, output=passages)
+    elif invocation := begun.get("agentCollaboratorInvocationInput"):
         output = ended.get("agentCollaboratorInvocationOutput") or {}
         answer: Mapping[str, Any] = output.get("output") or {}
-        task: Mapping[str, Any] = asked.get("input") or {}
-        name = asked.get("agentCollaboratorName", "")
-        shown = AgentStep(
+        task: Mapping[str, Any] = invocation.get("input") or {}
+        name = invocation.get("agentCollaboratorName", "")
+        step = AgentStep(
             agent=agent, kind="agent", name=name, input=task.get("text", ""), output=answer.get("text", "")
         )
     elif code := begun.get("codeInterpreterInvocationInput"):
         output = ended.get("codeInterpreterInvocationOutput") or {}
-        said = output.get("executionOutput") or output.get("executionError") or ""
-        shown = AgentStep(agent=agent, kind="action", name="code", input=code.get("code", ""), output=said)
+        result = output.get("executionOutput") or output.get("executionError") or ""
+        step = AgentStep(agent=agent, kind="action", name="code", input=code.get("code", ""), output=result)
     elif output:  # the result of a call that an earlier turn returned to the caller
-        shown = AgentStep(agent=agent, kind="action", name="", output=output.get("text", ""))
+        step = AgentStep(agent=agent, kind="action", name="", output=output.get("text", ""))
     else:
         return
     about: Mapping[str, Any] = output.get("metadata") or {}
-    yield replace(shown, duration_ms=about.get("totalTimeMs"))
+    yield replace(step, duration_ms=about.get("totalTimeMs"))
 
 
 def _taken(waiting: list[tuple[str, Mapping[str, Any]]], member: str) -> Mapping[str, Any]:
@@ -159,8 +163,8 @@ def arguments_of(action: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
     yield from action.get("parameters") or ()
     body: Mapping[str, Any] = action.get("requestBody") or {}
     content: Mapping[str, Any] = body.get("content") or {}
-    for given in content.values():
-        yield from given["properties"] if isinstance(given, Mapping) else given
+    for entry in content.values():
+        yield from entry["properties"] if isinstance(entry, Mapping) else entry
 
 
 def typed_arguments(action: Mapping[str, Any]) -> dict[str, Any]:

@@ -176,20 +176,20 @@ def describe_bedrock_agent(clients: Clients, agent: BedrockAgent, *, version: st
         The members `agent`, `actionGroups`, `knowledgeBases` and `collaborators`.
     """
     control = clients.client("bedrock-agent", agent.region)
-    named = {"agentId": agent.id, "agentVersion": version}
+    identifiers = {"agentId": agent.id, "agentVersion": version}
     with translated("Reading a Bedrock agent", on=agent.name):
         if version == "DRAFT":
             shape = control.get_agent(agentId=agent.id)["agent"]
         else:
-            shape = control.get_agent_version(**named)["agentVersion"]
+            shape = control.get_agent_version(**identifiers)["agentVersion"]
 
     def listed(operation: str, member: str) -> list[Any]:
-        return list(pages(getattr(control, operation), member, named, "Reading a Bedrock agent", agent.name))
+        return list(pages(getattr(control, operation), member, identifiers, "Reading a Bedrock agent", agent.name))
 
     groups: list[Any] = []
     for item in listed("list_agent_action_groups", "actionGroupSummaries"):
         with translated("Reading an action group", on=item["actionGroupName"]):
-            read = control.get_agent_action_group(**named, actionGroupId=item["actionGroupId"])
+            read = control.get_agent_action_group(**identifiers, actionGroupId=item["actionGroupId"])
         groups.append(read["agentActionGroup"])
     return {
         "agent": shape,
@@ -261,10 +261,10 @@ def ask_bedrock_agent(
         RequestRejectedError: Bedrock refuses the request.
         RequestTimeoutError: No complete answer came in time.
     """
-    given: dict[str, Any] = {"inputText": prompt} if prompt else {}
-    given |= {"sessionState": dict(state)} if state else {}
-    given |= {"memoryId": memory_id} if memory_id else {}
-    given |= {"streamingConfigurations": {"streamFinalResponse": True}} if stream else {}
+    options: dict[str, Any] = {"inputText": prompt} if prompt else {}
+    options |= {"sessionState": dict(state)} if state else {}
+    options |= {"memoryId": memory_id} if memory_id else {}
+    options |= {"streamingConfigurations": {"streamFinalResponse": True}} if stream else {}
     text, citations = "", list[tuple[str, tuple[Passage, ...]]]()
     trace: list[Mapping[str, Any]] = []
     control: Mapping[str, Any] = {}
@@ -279,14 +279,14 @@ def ask_bedrock_agent(
             agentAliasId=alias_id,
             sessionId=session_id or str(uuid.uuid4()),
             enableTrace=True,
-            **given,
+            **options,
         )
         with closing(answer["completion"]) as events:
             for event in events:
                 took_s = time.perf_counter() - began
                 if timeout_s is not None and took_s > timeout_s:
-                    what = f"No complete answer within {time_limit(timeout_s)}"
-                    raise failure(RequestTimeoutError, what, on=agent.name)
+                    message = f"No complete answer within {time_limit(timeout_s)}"
+                    raise failure(RequestTimeoutError, message, on=agent.name)
                 if "chunk" in event:
                     offsets_ms.append(took_s * 1_000)
                     text += event["chunk"].get("bytes", b"").decode()
@@ -375,17 +375,17 @@ def code_file(name: str, content: bytes) -> dict[str, Any]:
 
 
 def _request(item: Mapping[str, Any]) -> ControlRequest:
-    sent: Mapping[str, Any] = next(iter(item.values()))
+    invocation: Mapping[str, Any] = next(iter(item.values()))
     needs: Mapping[str, Literal["result", "confirmation", "both"]] = {
         "USER_CONFIRMATION": "confirmation", "USER_CONFIRMATION_AND_RESULT": "both",
     }  # fmt: skip
     return ControlRequest(
-        name=sent.get("function") or f"{sent.get('httpMethod', '')} {sent.get('apiPath', '')}",
-        arguments={argument["name"]: argument.get("value", "") for argument in arguments_of(sent)},
-        needs=needs.get(sent.get("actionInvocationType", ""), "result"),
-        action_group=sent["actionGroup"],
-        agent=sent.get("collaboratorName") or "",
-        sent=sent,
+        name=invocation.get("function") or f"{invocation.get('httpMethod', '')} {invocation.get('apiPath', '')}",
+        arguments={argument["name"]: argument.get("value", "") for argument in arguments_of(invocation)},
+        needs=needs.get(invocation.get("actionInvocationType", ""), "result"),
+        action_group=invocation["actionGroup"],
+        agent=invocation.get("collaboratorName") or "",
+        sent=invocation,
     )
 
 

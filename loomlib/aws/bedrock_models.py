@@ -77,10 +77,10 @@ def identify_model(clients: Clients, identifier: str, *, region: str | None = No
     """
     kind = identifier_kind(identifier)
     try:
-        found = _models(clients.client("bedrock", region), identifier, _DEEPEST) if identifier else set[str]()
+        model_ids = _models(clients.client("bedrock", region), identifier, _DEEPEST) if identifier else set[str]()
     except LoomError as error:
         return IdentifiedModel(identifier=identifier, kind=kind, problem=error.what)
-    return IdentifiedModel(identifier=identifier, kind=kind, model_ids=tuple(sorted(found)))
+    return IdentifiedModel(identifier=identifier, kind=kind, model_ids=tuple(sorted(model_ids)))
 
 
 def _models(bedrock: Any, identifier: str, depth: int) -> set[str]:

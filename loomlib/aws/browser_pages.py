@@ -80,8 +80,8 @@ class _Devtools:
 
     async def _call(self, method: str, session: str = "", **parameters: Any) -> Mapping[str, Any]:
         self._count += 1
-        sent: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
-        await self._socket.send(json.dumps(sent | ({"sessionId": session} if session else {})))
+        command: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
+        await self._socket.send(json.dumps(command | ({"sessionId": session} if session else {})))
         while (message := await self._message()).get("id") != self._count:
             pass
         if "error" in message:

@@ -93,14 +93,14 @@ def start_browser(
     Raises:
         ResourceNotFoundError: There is no such browser or profile.
     """
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if viewport:
-        given["viewPort"] = {"width": viewport[0], "height": viewport[1]}
+        options["viewPort"] = {"width": viewport[0], "height": viewport[1]}
     if profile:
-        given["profileConfiguration"] = {"profileIdentifier": profile}
+        options["profileConfiguration"] = {"profileIdentifier": profile}
     with translated("Starting a browser session", on=browser):
         answer: dict[str, Any] = clients.data().start_browser_session(
-            browserIdentifier=browser, sessionTimeoutSeconds=timeout_s, **given
+            browserIdentifier=browser, sessionTimeoutSeconds=timeout_s, **options
         )
     streams = answer["streams"]
     live_view: Mapping[str, str] = streams.get("liveViewStream") or {}
@@ -135,14 +135,14 @@ def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes
         ConflictError: The session has ended.
         ServiceFailedError: The browser took none.
     """
-    what = "Taking a screenshot of the browser session"
-    with translated(what, on=session_id):
+    action = "Taking a screenshot of the browser session"
+    with translated(action, on=session_id):
         answer = clients.data().invoke_browser(
             browserIdentifier=browser, sessionId=session_id, action={"screenshot": {"format": "PNG"}}
         )
     result: Mapping[str, Any] = answer["result"]["screenshot"]
     if "data" not in result:
-        raise failure(ServiceFailedError, f"{what} failed: {result.get('error', 'no image came')}", on=session_id)
+        raise failure(ServiceFailedError, f"{action} failed: {result.get('error', 'no image came')}", on=session_id)
     return bytes(result["data"])
 
 

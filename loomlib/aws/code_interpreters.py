@@ -55,10 +55,10 @@ def start_code_session(clients: Clients, interpreter: str, *, name: str = "", ti
     Raises:
         ResourceNotFoundError: There is no such code interpreter.
     """
-    named = {"name": name} if name else {}
+    options = {"name": name} if name else {}
     with translated("Starting a code interpreter session", on=interpreter):
         answer: dict[str, Any] = clients.data().start_code_interpreter_session(
-            codeInterpreterIdentifier=interpreter, sessionTimeoutSeconds=timeout_s, **named
+            codeInterpreterIdentifier=interpreter, sessionTimeoutSeconds=timeout_s, **options
         )
     return str(answer["sessionId"])
 

@@ -140,15 +140,15 @@ def delete_provider(clients: Clients, name: str, *, region: str | None = None) -
     Raises:
         ResourceNotFoundError: There is no such provider.
     """
-    found = next((item for item in list_providers(clients, region=region) if item.name == name), None)
-    if found is None:
+    provider = next((item for item in list_providers(clients, region=region) if item.name == name), None)
+    if provider is None:
         raise ResourceNotFoundError(
             "There is no such credential provider", on=name, try_="bench.identity.providers() lists them"
         )
     control = clients.control(region)
     delete = (
         control.delete_api_key_credential_provider
-        if found.kind == "api_key"
+        if provider.kind == "api_key"
         else control.delete_oauth2_credential_provider
     )
     with translated("Deleting a credential provider", on=name):

@@ -82,10 +82,10 @@ def function_differences(clients: Clients, function: TriggerFunction) -> tuple[s
     """
     try:
         with translated("Reading the function", on=function.name):
-            found: Mapping[str, Any] = clients.client("lambda").get_function(FunctionName=function.name)
+            answer: Mapping[str, Any] = clients.client("lambda").get_function(FunctionName=function.name)
     except ResourceNotFoundError:
         return None
-    shape: Mapping[str, Any] = found["Configuration"]
+    shape: Mapping[str, Any] = answer["Configuration"]
     digest = base64.b64encode(hashlib.sha256(function.package).digest()).decode()
     environment: Mapping[str, Any] = shape.get("Environment") or {}
     variables: Mapping[str, str] = environment.get("Variables") or {}
@@ -102,8 +102,8 @@ def function_differences(clients: Clients, function: TriggerFunction) -> tuple[s
 def function_tags(clients: Clients, name: str) -> dict[str, str]:
     """Return the tags of a function."""
     with translated("Reading the function", on=name):
-        found: Mapping[str, Any] = clients.client("lambda").get_function(FunctionName=name)
-    tags: Mapping[str, Any] = found.get("Tags") or {}
+        answer: Mapping[str, Any] = clients.client("lambda").get_function(FunctionName=name)
+    tags: Mapping[str, Any] = answer.get("Tags") or {}
     return {key: str(value) for key, value in tags.items()}
 
 
@@ -165,16 +165,16 @@ def find_rule(clients: Clients, name: str) -> RuleDescription | None:
     events = clients.client("events")
     try:
         with translated("Reading the rule", on=name):
-            found: Mapping[str, Any] = events.describe_rule(Name=name)
+            rule: Mapping[str, Any] = events.describe_rule(Name=name)
             targets: list[Mapping[str, Any]] = events.list_targets_by_rule(Rule=name)["Targets"]
     except ResourceNotFoundError:
         return None
     return RuleDescription(
         name=name,
-        arn=str(found["Arn"]),
-        pattern=json.loads(found.get("EventPattern") or "{}"),
+        arn=str(rule["Arn"]),
+        pattern=json.loads(rule.get("EventPattern") or "{}"),
         targets=tuple(str(target["Arn"]) for target in targets),
-        description=str(found.get("Description") or ""),
+        description=str(rule.get("Description") or ""),
     )
 
 
@@ -230,7 +230,7 @@ def announces_objects(clients: Clients, bucket: str) -> bool:
     """
     try:
         with translated("Reading the bucket's notifications", on=bucket):
-            found: Mapping[str, Any] = clients.s3().get_bucket_notification_configuration(
+            configuration: Mapping[str, Any] = clients.s3().get_bucket_notification_configuration(
                 Bucket=bucket, ExpectedBucketOwner=clients.account_id()
             )
     except ResourceNotFoundError as error:
@@ -239,7 +239,7 @@ def announces_objects(clients: Clients, bucket: str) -> bool:
             on=bucket,
             try_=f"create it first: aws s3 mb s3://{bucket}",
         ) from error
-    return "EventBridgeConfiguration" in found
+    return "EventBridgeConfiguration" in configuration
 
 
 def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
@@ -252,13 +252,15 @@ def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
     """
     s3, owner = clients.s3(), clients.account_id()
     with translated("Changing the bucket's notifications", on=bucket):
-        found: dict[str, Any] = s3.get_bucket_notification_configuration(Bucket=bucket, ExpectedBucketOwner=owner)
-        found.pop("ResponseMetadata", None)
-        found.pop("EventBridgeConfiguration", None)
+        configuration: dict[str, Any] = s3.get_bucket_notification_configuration(
+            Bucket=bucket, ExpectedBucketOwner=owner
+        )
+        configuration.pop("ResponseMetadata", None)
+        configuration.pop("EventBridgeConfiguration", None)
         if on:
-            found["EventBridgeConfiguration"] = {}
+            configuration["EventBridgeConfiguration"] = {}
         s3.put_bucket_notification_configuration(
-            Bucket=bucket, NotificationConfiguration=found, ExpectedBucketOwner=owner
+            Bucket=bucket, NotificationConfiguration=configuration, ExpectedBucketOwner=owner
         )
 
 

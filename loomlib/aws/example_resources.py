@@ -46,8 +46,8 @@ def example_function(clients: Clients, name: str, code: str) -> str:
         return create_function(clients, name, package, handler="main.handler").arn
     client = clients.client("lambda")
     with translated("Reading a function", on=name):
-        kept = client.get_function(FunctionName=name)["Configuration"].get("CodeSha256")
-        if kept != base64.b64encode(hashlib.sha256(package).digest()).decode():
+        code_digest = client.get_function(FunctionName=name)["Configuration"].get("CodeSha256")
+        if code_digest != base64.b64encode(hashlib.sha256(package).digest()).decode():
             client.update_function_code(FunctionName=name, ZipFile=package)
     return function.arn
 
@@ -94,24 +94,28 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
     request = {"knowledgeBaseId": base.id}
     current = f"{_SOURCE}-{_digest(documents)}"
     listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", name)
-    known = {item["name"]: item["dataSourceId"] for item in listed}
+    source_ids = {item["name"]: item["dataSourceId"] for item in listed}
     with translated("Creating a data source", on=name):
-        for former in (source for other, source in known.items() if other != current):
+        for former in (source for other, source in source_ids.items() if other != current):
             control.delete_data_source(**request, dataSourceId=former)
-        if current not in known:
-            made = control.create_data_source(**request, name=current, dataSourceConfiguration={"type": "CUSTOM"})
-            known[current] = made["dataSource"]["dataSourceId"]
-    named = {**request, "dataSourceId": known[current]}
+        if current not in source_ids:
+            answer = control.create_data_source(**request, name=current, dataSourceConfiguration={"type": "CUSTOM"})
+            source_ids[current] = answer["dataSource"]["dataSourceId"]
+    source_request = {**request, "dataSourceId": source_ids[current]}
 
     def statuses() -> list[str]:
-        read = pages(control.list_knowledge_base_documents, "documentDetails", named, "Listing documents", name)
-        return [item["status"] for item in read]
+        details = pages(
+            control.list_knowledge_base_documents, "documentDetails", source_request, "Listing documents", name
+        )
+        return [item["status"] for item in details]
 
     if len(statuses()) < len(documents):  # a source's name has the digest of its documents
-        given = [_document(key, text) for key, text in documents.items()]
-        for begin in range(0, len(given), _MOST_DOCUMENTS):
+        entries = [_document(key, text) for key, text in documents.items()]
+        for begin in range(0, len(entries), _MOST_DOCUMENTS):
             with translated("Ingesting documents", on=name):
-                control.ingest_knowledge_base_documents(**named, documents=given[begin : begin + _MOST_DOCUMENTS])
+                control.ingest_knowledge_base_documents(
+                    **source_request, documents=entries[begin : begin + _MOST_DOCUMENTS]
+                )
     deadline = time.monotonic() + _READY_S
     while not set(statuses()) <= {"INDEXED", "FAILED"}:
         if time.monotonic() > deadline:

@@ -267,9 +267,9 @@ def _own_role(clients: Clients) -> str:
             return str(iam.get_role(RoleName=_ROLE)["Role"]["Arn"])
     except ResourceNotFoundError:
         with translated("Creating a role", on=_ROLE):
-            made = iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument=_policy(_TRUST))["Role"]
+            role = iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument=_policy(_TRUST))["Role"]
             iam.put_role_policy(RoleName=_ROLE, PolicyName="logs", PolicyDocument=_policy(_WRITES_LOGS))
-        return str(made["Arn"])
+        return str(role["Arn"])
 
 
 def _policy(statement: Mapping[str, Any]) -> str:

@@ -84,12 +84,12 @@ def create_rule(
         more["conditions"] = [dict(condition) for condition in conditions]
     on, deadline = f"priority {priority} of gateway {gateway.name}", time.monotonic() + _WAIT_S
     with translated("Creating a rule", on=on):
-        made = control.create_gateway_rule(
+        answer = control.create_gateway_rule(
             gatewayIdentifier=gateway.id, priority=priority, actions=[dict(action) for action in actions], **more
         )
     while True:
         with translated("Reading a rule", on=on):
-            rule = _rule(control.get_gateway_rule(gatewayIdentifier=gateway.id, ruleId=made["ruleId"]))
+            rule = _rule(control.get_gateway_rule(gatewayIdentifier=gateway.id, ruleId=answer["ruleId"]))
         if rule.status == "ACTIVE":
             return rule
         if time.monotonic() > deadline:

@@ -161,9 +161,9 @@ def create_gateway(
     if searches:
         parameters["protocolConfiguration"] = {"mcp": {"searchType": "SEMANTIC"}}
     with translated("Creating a gateway", on=name):
-        made = clients.control(region).create_gateway(**parameters)
+        answer = clients.control(region).create_gateway(**parameters)
     deadline = time.monotonic() + 120.0
-    while (gateway := get_gateway(clients, made["gatewayId"], region=region)).status not in _SETTLED:
+    while (gateway := get_gateway(clients, answer["gatewayId"], region=region)).status not in _SETTLED:
         _wait(deadline, 120.0, f"The gateway is still {gateway.status}", name)
     return gateway
 
@@ -221,10 +221,10 @@ def add_target(
     control = clients.control(gateway.region)
     more: dict[str, Any] = {"credentialProviderConfigurations": list(credentials)} if credentials else {}
     with translated("Adding a target", on=name):
-        made = control.create_gateway_target(
+        answer = control.create_gateway_target(
             gatewayIdentifier=gateway.id, name=name, targetConfiguration={protocol: dict(configuration)}, **more
         )
-    return wait_for_target(clients, gateway, made["targetId"], wait_s=wait_s)
+    return wait_for_target(clients, gateway, answer["targetId"], wait_s=wait_s)
 
 
 def wait_for_target(clients: Clients, gateway: Gateway, target_id: str, *, wait_s: float = 120.0) -> GatewayTarget:

@@ -164,8 +164,8 @@ def create_guardrail(
         RequestRejectedError: Bedrock refuses the configuration.
     """
     with translated("Creating a guardrail", on=name):
-        made = clients.client("bedrock", region).create_guardrail(name=name, **configuration)
-    return get_guardrail(clients, made["guardrailId"], region=region)
+        answer = clients.client("bedrock", region).create_guardrail(name=name, **configuration)
+    return get_guardrail(clients, answer["guardrailId"], region=region)
 
 
 def create_version(clients: Clients, guardrail: Guardrail, *, description: str = "") -> str:
@@ -176,10 +176,10 @@ def create_version(clients: Clients, guardrail: Guardrail, *, description: str =
         guardrail: The guardrail.
         description: What the version is.
     """
-    named = {"description": description} if description else {}
+    options = {"description": description} if description else {}
     with translated("Creating a version of a guardrail", on=guardrail.name):
         answer = clients.client("bedrock", guardrail.region).create_guardrail_version(
-            guardrailIdentifier=guardrail.id, **named
+            guardrailIdentifier=guardrail.id, **options
         )
     return str(answer["version"])
 

@@ -67,16 +67,16 @@ def find_repository(clients: Clients, name: str) -> ImageRepository | None:
     ecr = clients.client("ecr")
     try:
         with translated("Reading the repository", on=name):
-            found: Mapping[str, Any] = ecr.describe_repositories(repositoryNames=[name])["repositories"][0]
-            tags: list[Mapping[str, str]] = ecr.list_tags_for_resource(resourceArn=found["repositoryArn"])["tags"]
+            repository: Mapping[str, Any] = ecr.describe_repositories(repositoryNames=[name])["repositories"][0]
+            tags: list[Mapping[str, str]] = ecr.list_tags_for_resource(resourceArn=repository["repositoryArn"])["tags"]
     except AwsError as error:
         if error.code == "RepositoryNotFoundException":
             return None
         raise
     return ImageRepository(
         name=name,
-        arn=str(found["repositoryArn"]),
-        uri=str(found["repositoryUri"]),
+        arn=str(repository["repositoryArn"]),
+        uri=str(repository["repositoryUri"]),
         tags={tag["Key"]: tag["Value"] for tag in tags},
     )
 
@@ -90,13 +90,15 @@ def create_repository(clients: Clients, name: str, tags: Mapping[str, str]) -> I
         tags: Its tags.
     """
     with translated("Creating the repository", on=name):
-        made: Mapping[str, Any] = clients.client("ecr").create_repository(
+        repository: Mapping[str, Any] = clients.client("ecr").create_repository(
             repositoryName=name,
             imageTagMutability="IMMUTABLE",
             imageScanningConfiguration={"scanOnPush": True},
             tags=[{"Key": key, "Value": value} for key, value in tags.items()],
         )["repository"]
-    return ImageRepository(name=name, arn=str(made["repositoryArn"]), uri=str(made["repositoryUri"]), tags=dict(tags))
+    return ImageRepository(
+        name=name, arn=str(repository["repositoryArn"]), uri=str(repository["repositoryUri"]), tags=dict(tags)
+    )
 
 
 def delete_repository(clients: Clients, name: str) -> None:
@@ -119,14 +121,14 @@ def image_digest(clients: Clients, repository: str, tag: str) -> str:
     """
     try:
         with translated("Reading the image", on=f"{repository}:{tag}"):
-            found: list[Mapping[str, Any]] = clients.client("ecr").describe_images(
+            images: list[Mapping[str, Any]] = clients.client("ecr").describe_images(
                 repositoryName=repository, imageIds=[{"imageTag": tag}]
             )["imageDetails"]
     except AwsError as error:
         if error.code in ("ImageNotFoundException", "RepositoryNotFoundException"):
             return ""
         raise
-    return str(found[0]["imageDigest"]) if found else ""
+    return str(images[0]["imageDigest"]) if images else ""
 
 
 def delete_image(clients: Clients, repository: str, tag: str) -> None:
@@ -145,16 +147,16 @@ def find_project(clients: Clients, name: str) -> BuildProject | None:
         projects: list[Mapping[str, Any]] = clients.client("codebuild").batch_get_projects(names=[name])["projects"]
     if not projects:
         return None
-    found = projects[0]
-    source: Mapping[str, Any] = found.get("source") or {}
-    environment: Mapping[str, Any] = found.get("environment") or {}
+    project = projects[0]
+    source: Mapping[str, Any] = project.get("source") or {}
+    environment: Mapping[str, Any] = project.get("environment") or {}
     return BuildProject(
         name=name,
-        role_arn=str(found.get("serviceRole") or ""),
+        role_arn=str(project.get("serviceRole") or ""),
         source=str(source.get("location") or ""),
         buildspec=str(source.get("buildspec") or ""),
         variables={str(item["name"]): str(item["value"]) for item in environment.get("environmentVariables") or ()},
-        tags={str(tag["key"]): str(tag["value"]) for tag in found.get("tags") or ()},
+        tags={str(tag["key"]): str(tag["value"]) for tag in project.get("tags") or ()},
     )
 
 
@@ -264,8 +266,8 @@ def _reason(build: Mapping[str, Any]) -> str:
     for phase in build.get("phases") or ():
         if phase.get("phaseStatus") not in (None, "SUCCEEDED"):
             contexts = [str(context.get("message") or "") for context in phase.get("contexts") or ()]
-            said = "; ".join(filter(None, contexts))
-            return f"phase {str(phase['phaseType']).lower()}: {said}" if said else str(phase["phaseType"]).lower()
+            reason = "; ".join(filter(None, contexts))
+            return f"phase {str(phase['phaseType']).lower()}: {reason}" if reason else str(phase["phaseType"]).lower()
     return "CodeBuild gives no reason"
 
 

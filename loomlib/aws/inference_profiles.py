@@ -18,7 +18,7 @@ def profile_models(clients: Clients, identifiers: Iterable[str]) -> dict[str, tu
         clients: The connection.
         identifiers: Ids and ARNs of models; only those of inference profiles are read.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    model_arns: dict[str, tuple[str, ...]] = {}
     for identifier in dict.fromkeys(identifiers):
         if identifier_kind(identifier) != "inference profile":
             continue
@@ -27,5 +27,5 @@ def profile_models(clients: Clients, identifiers: Iterable[str]) -> dict[str, tu
                 profile = clients.client("bedrock").get_inference_profile(inferenceProfileIdentifier=identifier)
         except AwsError:  # the policy then names the models by the profile's name
             continue
-        found[identifier] = tuple(sorted(str(model["modelArn"]) for model in profile["models"]))
-    return found
+        model_arns[identifier] = tuple(sorted(str(model["modelArn"]) for model in profile["models"]))
+    return model_arns

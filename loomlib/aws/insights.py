@@ -61,10 +61,10 @@ def run_query(
         ServiceFailedError: The query failed.
     """
     with translated("Starting a Logs Insights query", on=", ".join(groups)):
-        started: dict[str, Any] = clients.logs(region).start_query(
+        start_answer: dict[str, Any] = clients.logs(region).start_query(
             logGroupNames=list(groups), startTime=start_s, endTime=end_s, queryString=query, limit=limit
         )
-    query_id = str(started["queryId"])
+    query_id = str(start_answer["queryId"])
     began, pause_s = time.monotonic(), _FIRST_PAUSE_S
     while True:
         with translated("Reading a Logs Insights query", on=query_id):

@@ -193,10 +193,10 @@ def create_knowledge_base(
     more = {"storageConfiguration": storage} if storage else {}
     role = role_arn or f"arn:aws:iam::{clients.account_id()}:role/loom-local"
     with translated("Creating a knowledge base", on=name):
-        made = clients.client("bedrock-agent", region).create_knowledge_base(
+        new_base = clients.client("bedrock-agent", region).create_knowledge_base(
             name=name, roleArn=role, knowledgeBaseConfiguration=configuration, **more
         )["knowledgeBase"]
-    while (base := get_knowledge_base(clients, made["knowledgeBaseId"], region=region)).status not in _SETTLED:
+    while (base := get_knowledge_base(clients, new_base["knowledgeBaseId"], region=region)).status not in _SETTLED:
         progress(f"The knowledge base {name} is {base.status} …")
         time.sleep(_PAUSE_S)
     return base
@@ -235,28 +235,28 @@ def ingest_from_s3(
     Raises:
         IngestionError: The job failed.
     """
-    control, named = clients.client("bedrock-agent", base.region), {"knowledgeBaseId": base.id}
+    control, identifiers = clients.client("bedrock-agent", base.region), {"knowledgeBaseId": base.id}
     source = f"{bucket}-{prefix.strip('/').replace('/', '-')}".strip("-")[:100]
     request = {"knowledgeBaseId": base.id}
     listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name)
-    known = {item["name"]: item["dataSourceId"] for item in listed}
-    if source not in known:
+    source_ids = {item["name"]: item["dataSourceId"] for item in listed}
+    if source not in source_ids:
         places: dict[str, Any] = {"bucketArn": f"arn:aws:s3:::{bucket}"}
         places |= {"inclusionPrefixes": [prefix]} if prefix else {}
         more = {"vectorIngestionConfiguration": {"chunkingConfiguration": chunking}} if chunking else {}
         with translated("Creating a data source", on=source):
-            made = control.create_data_source(
-                **named, name=source, dataSourceConfiguration={"type": "S3", "s3Configuration": places}, **more
+            answer = control.create_data_source(
+                **identifiers, name=source, dataSourceConfiguration={"type": "S3", "s3Configuration": places}, **more
             )
-        known[source] = made["dataSource"]["dataSourceId"]
-    named["dataSourceId"] = known[source]
+        source_ids[source] = answer["dataSource"]["dataSourceId"]
+    identifiers["dataSourceId"] = source_ids[source]
     with translated("Starting an ingestion job", on=source):
-        job: Mapping[str, Any] = control.start_ingestion_job(**named)["ingestionJob"]
+        job: Mapping[str, Any] = control.start_ingestion_job(**identifiers)["ingestionJob"]
     while job["status"] not in _ENDED:
         progress(f"Ingesting: {job.get('statistics', {}).get('numberOfDocumentsScanned', 0)} documents read …")
         time.sleep(_PAUSE_S)
         with translated("Reading an ingestion job", on=source):
-            job = control.get_ingestion_job(**named, ingestionJobId=job["ingestionJobId"])["ingestionJob"]
+            job = control.get_ingestion_job(**identifiers, ingestionJobId=job["ingestionJobId"])["ingestionJob"]
     counts: Mapping[str, int] = job.get("statistics") or {}
     ended = Ingestion(
         status=job["status"],

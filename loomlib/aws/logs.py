@@ -78,14 +78,14 @@ def filter_events(
     query = _query(group, term, start_ms, end_ms)
     for batch in chosen:
         for event in _pages(clients, group, region, query | _streams(batch, prefix), most_pages):
-            wanted = (
+            is_match = (
                 (term is None or term in event.message)
                 and (start_ms is None or event.timestamp_ms >= start_ms)
                 and (end_ms is None or event.timestamp_ms <= end_ms)
                 and (batch is None or event.stream in batch)
                 and (prefix is None or event.stream.startswith(prefix))
             )
-            if wanted:
+            if is_match:
                 events.setdefault((event.stream, event.event_id or f"no id, {len(events)}"), event)
     return sorted(events.values(), key=lambda event: event.timestamp_ms)
 

@@ -219,9 +219,9 @@ def iter_events(
     request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
     if branch is not None:
         request["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
-    call, what = clients.data(region).list_events, "Listing events"
+    call, action = clients.data(region).list_events, "Listing events"
     try:
-        for page in whole_pages(call, "events", request, what, session_id):
+        for page in whole_pages(call, "events", request, action, session_id):
             events = [event_of(shape) for shape in page]
             recent = events if since is None else [event for event in events if event.timestamp >= since]
             yield from recent

@@ -95,7 +95,7 @@ def create_records(
     """
     request = {"memoryId": memory_id, "records": list(records), "clientToken": token}
     answer = with_retries(clients.data(region).batch_create_memory_records, request, "Creating records", memory_id)
-    made = {
+    new_ids = {
         str(record.get("requestIdentifier", "")): str(record["memoryRecordId"])
         for record in answer["successfulRecords"]
     }
@@ -103,7 +103,7 @@ def create_records(
         str(record.get("requestIdentifier", "")): str(record.get("errorMessage") or "no reason given")
         for record in _failed(answer)
     }
-    return made, refused
+    return new_ids, refused
 
 
 def delete_event(

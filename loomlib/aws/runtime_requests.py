@@ -166,9 +166,9 @@ def update_runtime(clients: Clients, runtime_id: str, request: RuntimeRequest) -
     control = clients.control()
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = control.get_agent_runtime(agentRuntimeId=runtime_id)
-    kept = {name: answer[name] for name in _UNMANAGED if answer.get(name)}
+    unmanaged = {name: answer[name] for name in _UNMANAGED if answer.get(name)}
     with translated("Updating the runtime", on=runtime_id):
-        control.update_agent_runtime(agentRuntimeId=runtime_id, **kept, **request.members())
+        control.update_agent_runtime(agentRuntimeId=runtime_id, **unmanaged, **request.members())
 
 
 def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
@@ -208,11 +208,11 @@ def runtime_changes(
     """
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control().get_agent_runtime(agentRuntimeId=runtime_id)
-    wanted = request.members()
-    if "platformVersion" not in wanted:  # an update without it keeps the runtime's
+    members = request.members()
+    if "platformVersion" not in members:  # an update without it keeps the runtime's
         answer.pop("platformVersion", None)
     before = dict(_leaves({name: answer.get(name) for name in _managed(answer)}))
-    after = dict(_leaves(wanted))
+    after = dict(_leaves(members))
     changes = [
         SettingChange(setting=_NAMES.get(path, path), before=before.get(path, ""), after=after.get(path, ""))
         for path in dict.fromkeys((*after, *before))

@@ -45,8 +45,8 @@ class RuntimeSettings:
         if self.warmup is not None:
             members["hooksConfiguration"] = {"build": {"warmup": {"action": {"httpPost": _post(self.warmup)}}}}
         lifecycle = {"idleRuntimeSessionTimeout": self.idle_timeout_s, "maxLifetime": self.max_lifetime_s}
-        if given := {name: value for name, value in lifecycle.items() if value is not None}:
-            members["lifecycleConfiguration"] = given
+        if configuration := {name: value for name, value in lifecycle.items() if value is not None}:
+            members["lifecycleConfiguration"] = configuration
         if self.protocol is not None:
             members["protocolConfiguration"] = {"serverProtocol": self.protocol}
         if self.storage is not None:

@@ -266,9 +266,9 @@ def change_environment(
     own: Mapping[str, str] = answer.get("environmentVariables") or {}
     if any(own.get(name) != value for name, value in variables.items()):
         accepted = control.meta.service_model.operation_model("UpdateAgentRuntime").input_shape.members
-        kept = {name: value for name, value in answer.items() if name in accepted}
+        members = {name: value for name, value in answer.items() if name in accepted}
         with translated("Updating the runtime", on=runtime_id):
-            control.update_agent_runtime(**kept | {"environmentVariables": {**own, **variables}})
+            control.update_agent_runtime(**members | {"environmentVariables": {**own, **variables}})
     return wait_until_ready(clients, runtime_id, region=region, progress=progress)
 
 

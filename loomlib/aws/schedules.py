@@ -39,15 +39,15 @@ def find_schedule(clients: Clients, name: str) -> ScheduleDescription | None:
     """Return a schedule; None if there is none of that name."""
     try:
         with translated("Reading the schedule", on=name):
-            found: Mapping[str, Any] = clients.client("scheduler").get_schedule(Name=name)
+            schedule: Mapping[str, Any] = clients.client("scheduler").get_schedule(Name=name)
     except ResourceNotFoundError:
         return None
     return ScheduleDescription(
         name=name,
-        expression=str(found["ScheduleExpression"]),
-        target=found["Target"],
-        description=str(found.get("Description") or ""),
-        state=str(found.get("State") or "ENABLED"),
+        expression=str(schedule["ScheduleExpression"]),
+        target=schedule["Target"],
+        description=str(schedule.get("Description") or ""),
+        state=str(schedule.get("State") or "ENABLED"),
     )
 
 

@@ -61,13 +61,13 @@ def sign_invocation(
         bearer: A token that is sent instead of a signature.
     """
     endpoint, url = _runtime_address(clients, arn, region, "invocations", qualifier)
-    wanted = {
+    request_headers = {
         "Content-Type": content_type,
         "Accept": "text/event-stream, application/json",
         SESSION_HEADER: session_id,
         **(headers or {}),
     }
-    return _signed(clients, "POST", endpoint, url, wanted, body, region, bearer)
+    return _signed(clients, "POST", endpoint, url, request_headers, body, region, bearer)
 
 
 def sign_get(

@@ -281,8 +281,8 @@ def _place(artifact: Mapping[str, Any]) -> CodePlace:
 def _digest(clients: Clients, place: CodePlace, region: str | None) -> str:
     if place.image:
         return place.image.partition("@sha256:")[2][:16] or place.image.rpartition("/")[2]
-    if named := _DIGEST_IN_KEY.search(place.key):
-        return named[1][:16]
+    if match := _DIGEST_IN_KEY.search(place.key):
+        return match[1][:16]
     if not place.key:
         return ""
     request = {"Bucket": place.bucket, "Key": place.key}

@@ -55,12 +55,12 @@ def search_web(
     Raises:
         AwsError: The search failed; the local AgentCore refuses it without a folder of pages.
     """
-    domains = {name: list(given) for name, given in (("include", include), ("exclude", exclude)) if given}
+    domains = {name: list(hosts) for name, hosts in (("include", include), ("exclude", exclude)) if hosts}
     dates = {
-        name: given for name, given in (("publishedAfter", after), ("publishedBefore", before)) if given is not None
+        name: moment for name, moment in (("publishedAfter", after), ("publishedBefore", before)) if moment is not None
     }
     filters: dict[str, Any] = {
-        name: given for name, given in (("domainFilter", domains), ("publishedDateFilter", dates)) if given
+        name: value for name, value in (("domainFilter", domains), ("publishedDateFilter", dates)) if value
     }
     with translated("Searching the web", on=query):
         answer: dict[str, Any] = clients.data().invoke_web_search(

@@ -85,13 +85,13 @@ def add(
         )
     from ..alerts.notify import VARIABLE, Addresses
 
-    known = Addresses()
+    addresses = Addresses()
     if command.as_json:
         emit_json(rule.to_dict())
     else:
         say(f"added: {rule.name}")
     for target in rule.notify:
-        if known.find(target) is None:
+        if addresses.find(target) is None:
             say(f"{target} has no address yet: set {VARIABLE}{target.upper()}, or {target} in [alerts] of loom.toml")
 
 

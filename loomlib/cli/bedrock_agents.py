@@ -45,31 +45,34 @@ def list_(command: CommandContext, as_json: bool) -> None:
 def snapshot(command: CommandContext, name: str, folder: str, alias: str, as_json: bool) -> None:
     """Read the agent NAME (a name, id or ARN) with its collaborators, without secrets, into FOLDER."""
     with command.connect() as bench:
-        taken = bench.bedrock.agents.get(name).snapshot(alias)
-        written = taken.write(folder)
+        snapshot = bench.bedrock.agents.get(name).snapshot(alias)
+        path = snapshot.write(folder)
     if command.as_json or as_json:
         emit_json(
             {
-                "folder": str(written),
-                "agent": taken.agent.name,
-                "version": taken.agent.version,
-                "is_immutable": taken.value.is_immutable,
-                "digest": taken.digest,
-                "features": records(taken.features()),
-                "notes": taken.value.notes,
-                "redactions": _redactions(taken.agent),
+                "folder": str(path),
+                "agent": snapshot.agent.name,
+                "version": snapshot.agent.version,
+                "is_immutable": snapshot.value.is_immutable,
+                "digest": snapshot.digest,
+                "features": records(snapshot.features()),
+                "notes": snapshot.value.notes,
+                "redactions": _redactions(snapshot.agent),
             }
         )
         return
-    for feature in taken.value.features:
+    for feature in snapshot.value.features:
         if feature.state != "unused":
             say(f"{feature.name.replace('_', ' ')} · {feature.state} · {printable(feature.reason)}")
-    for note in taken.value.notes:
+    for note in snapshot.value.notes:
         say(printable(note))
-    if removed := sum(_redactions(taken.agent).values()):
+    if removed := sum(_redactions(snapshot.agent).values()):
         say(f"{plural(removed, 'secret')} removed from its texts")
-    agents = plural(len(list(taken.agent.walk())), "agent")
-    say(f"{printable(taken.agent.name)}, version {taken.agent.version} · {agents} · {taken.digest[:19]} → {written}")
+    agents = plural(len(list(snapshot.agent.walk())), "agent")
+    say(
+        f"{printable(snapshot.agent.name)}, version {snapshot.agent.version} · {agents} · "
+        f"{snapshot.digest[:19]} → {path}"
+    )
 
 
 @bedrock_agents.command()

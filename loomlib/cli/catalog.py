@@ -55,14 +55,14 @@ def export(command: CommandContext, file: Path, group: str | None) -> None:
 def import_(command: CommandContext, file: Path) -> int:
     """Register the agents of FILE, which `loom agents export` wrote; exit code 1 when one cannot be registered."""
     with command.connect() as bench:
-        done = bench.groups.import_file(file, progress=say)
-    rows = records(done.table())
+        result = bench.groups.import_file(file, progress=say)
+    rows = records(result.table())
     if command.as_json:
         emit_json(rows)
     else:
         emit_table(rows, empty="The file has no agents.")
-        say(done.sentence())
-    return 1 if done.failed else 0
+        say(result.sentence())
+    return 1 if result.failed else 0
 
 
 @agents.command()
@@ -107,11 +107,11 @@ def tag(command: CommandContext, agent: str, tags: tuple[str, ...], names: tuple
         target = bench.agent(agent).releases.tags
         if tags:
             target.set(dict(_pair(text) for text in tags))
-        left = target.remove(*names) if names else target.read()
+        current_tags = target.remove(*names) if names else target.read()
     if command.as_json:
-        emit_json(left)
+        emit_json(current_tags)
     else:
-        emit_table([{"tag": name, "value": value} for name, value in sorted(left.items())], empty="No tags.")
+        emit_table([{"tag": name, "value": value} for name, value in sorted(current_tags.items())], empty="No tags.")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -41,8 +41,8 @@ def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...], wa
         click.echo(printable(f"{finding.where}  {finding.kind}: {finding.what}"))
         if finding.source:
             click.echo(printable(f"    {finding.source}"))
-        kept = f", kept in {', '.join(finding.paths)}" if finding.paths else ""
-        click.echo(printable(f"    made by {finding.made_by or 'an unknown call'}{kept}"))
+        location = f", kept in {', '.join(finding.paths)}" if finding.paths else ""
+        click.echo(printable(f"    made by {finding.made_by or 'an unknown call'}{location}"))
         click.echo(printable(f"    {finding.fix}"))
     say(printable(f"{report.name}: {report.note()}"))
     return 0 if report.is_safe else 1

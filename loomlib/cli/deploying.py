@@ -144,10 +144,10 @@ def _print_plan(command: CommandContext, plan: AgentPlan) -> None:
         click.echo(printable(repr(plan)))
 
 
-def _roll_back(command: CommandContext, bench: Workbench, what: str, name: str | None) -> None:
+def _roll_back(command: CommandContext, bench: Workbench, source: str, name: str | None) -> None:
     from ..workbench.planning import roll_back
 
-    sentences = roll_back(bench.context, what, {"name": name}, report=ChangedLines())
+    sentences = roll_back(bench.context, source, {"name": name}, report=ChangedLines())
     if command.as_json:
         emit_json({"undone": sentences})
         return

@@ -168,8 +168,8 @@ def _agentcore(command: CommandContext) -> str:
 
 def _plugins() -> Check:
     problems = find_plugins().problems
-    seen = "none broken" if not problems else ", ".join(problem.distribution for problem in problems)
-    return Check(name="plugins", ok=not problems, seen=seen, fix="loom plugins")
+    summary = "none broken" if not problems else ", ".join(problem.distribution for problem in problems)
+    return Check(name="plugins", ok=not problems, seen=summary, fix="loom plugins")
 
 
 COMMANDS = (doctor,)

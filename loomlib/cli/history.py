@@ -39,14 +39,14 @@ def export(
     What FOLDER has already is not written again.
     """
     with command.connect() as bench:
-        done = bench.telemetry.history.export(
+        result = bench.telemetry.history.export(
             folder, since=_utc(since), until=_utc(until), agents=list(agents) or None, progress=say
         )
     if command.as_json:
-        exported = done.exported
-        emit_json({"folder": str(exported.folder), "rows": done.rows, "files": exported.files})
+        exported = result.exported
+        emit_json({"folder": str(exported.folder), "rows": result.rows, "files": exported.files})
     else:
-        say(done.sentence())
+        say(result.sentence())
 
 
 @store.command(name="prune")
@@ -59,12 +59,12 @@ def prune(command: CommandContext, folder: Path | None, before: datetime) -> Non
     The overview keeps the figures of these days; `loom store query` reads the invocations.
     """
     with command.connect() as bench:
-        done = bench.telemetry.history.prune(before.date(), folder, progress=say)
+        result = bench.telemetry.history.prune(before.date(), folder, progress=say)
     if command.as_json:
-        emit_json({"before": done.before.isoformat(), "removed": done.invocations, "kept": done.kept})
+        emit_json({"before": result.before.isoformat(), "removed": result.invocations, "kept": result.kept})
     else:
-        kept = f"; {done.kept} stay, which studies or others refer to" if done.kept else ""
-        say(f"removed {plural(done.invocations, 'invocation')} before {day(done.before)}{kept}")
+        note = f"; {result.kept} stay, which studies or others refer to" if result.kept else ""
+        say(f"removed {plural(result.invocations, 'invocation')} before {day(result.before)}{note}")
 
 
 @store.command(name="query")

@@ -68,9 +68,12 @@ def certificate(folder: Path) -> None:
     from ..hub import make_certificate, read_settings
 
     settings = read_settings(folder)
-    made = make_certificate(settings.certificates, settings.host)
-    click.echo(made.authority)
-    say(f"valid until {day(made.valid_until.date())}; restart the hub, and let browsers trust {made.authority}")
+    certificate = make_certificate(settings.certificates, settings.host)
+    click.echo(certificate.authority)
+    say(
+        f"valid until {day(certificate.valid_until.date())}; restart the hub, "
+        f"and let browsers trust {certificate.authority}"
+    )
 
 
 @hub.command(context_settings={"ignore_unknown_options": True})

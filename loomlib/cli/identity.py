@@ -42,7 +42,7 @@ def token(
     LOOM_BEARER=$(loom identity token --user alice) loom invoke --bearer LOOM_BEARER AGENT PROMPT
     """
     with command.connect() as bench:
-        made = bench.identity.token(
+        access_token = bench.identity.token(
             user,
             client=client,
             scopes=scopes,
@@ -51,9 +51,9 @@ def token(
             claims=dict(_claim(text) for text in claims),
         )
     if command.as_json:
-        emit_json({"token": made, "expires_s": expires})
+        emit_json({"token": access_token, "expires_s": expires})
     else:
-        click.echo(made)
+        click.echo(access_token)
 
 
 @identity.command()

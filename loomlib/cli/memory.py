@@ -148,11 +148,11 @@ def timeline(command: CommandContext, name: str, actor: str, since: str | None, 
             _emit(command, frame)
             return
         rows = records(frame)
-        shown = [row for row in rows if row["what"] != "stored state"]
-        if shown and frame.note:
+        visible = [row for row in rows if row["what"] != "stored state"]
+        if visible and frame.note:
             say(frame.note.replace("\n", " "))
-        emit_table(shown, empty=frame.note or "Nothing.")
-        if hidden := len(rows) - len(shown):
+        emit_table(visible, empty=frame.note or "Nothing.")
+        if hidden := len(rows) - len(visible):
             say(f"{plural(hidden, 'stored state')} of the agent in --json only")
 
 

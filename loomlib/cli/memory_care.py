@@ -69,9 +69,9 @@ def health(
 def snapshot(command: CommandContext, name: str, path: str, no_events: bool) -> None:
     """Save a redacted snapshot of the memory NAME to the file PATH, to compare it later."""
     with command.connect() as bench:
-        taken = bench.memories.get(name).snapshot(events=not no_events)
-        taken.save(path)
-    records, events = len(taken.records), sum((taken.events or {}).values())
+        snapshot = bench.memories.get(name).snapshot(events=not no_events)
+        snapshot.save(path)
+    records, events = len(snapshot.records), sum((snapshot.events or {}).values())
     if command.as_json:
         emit_json({"path": path, "records": records, "events": events})
     else:
@@ -99,8 +99,8 @@ def diff(command: CommandContext, name: str, before: str, after: str | None) -> 
 def export_(command: CommandContext, name: str, path: str, actors: tuple[str, ...], no_redaction: bool) -> None:
     """Write the events and records of the memory NAME to PATH as JSON lines, redacted."""
     with command.connect() as bench:
-        done = bench.memories.get(name).export(path, actors=actors or None, redact=not no_redaction)
-    _emit(command, done.note(), done.rows(), empty="Nothing.")
+        result = bench.memories.get(name).export(path, actors=actors or None, redact=not no_redaction)
+    _emit(command, result.note(), result.rows(), empty="Nothing.")
 
 
 @click.command("import")
@@ -164,9 +164,9 @@ def _confirmed(command: CommandContext, preview: Any, yes: bool, question: str, 
         if not click.confirm(question, default=False):
             say("Nothing was changed.")
             return 0
-    done = act()
-    _emit(command, done.note(), done.rows(), empty="Nothing.")
-    return 0 if getattr(done, "is_verified", True) and getattr(done, "is_complete", True) else 1
+    result = act()
+    _emit(command, result.note(), result.rows(), empty="Nothing.")
+    return 0 if getattr(result, "is_verified", True) and getattr(result, "is_complete", True) else 1
 
 
 def _emit(command: CommandContext, note: str, rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:

@@ -49,8 +49,8 @@ def report(
     """
     parameters: dict[str, str] = {}
     if others:
-        given = "".join(f" -p {text}" for text in others if "=" in text)
-        advice = f"; parameters need -p: loom report {name}{given}" if given else ""
+        flags = "".join(f" -p {text}" for text in others if "=" in text)
+        advice = f"; parameters need -p: loom report {name}{flags}" if flags else ""
         raise click.UsageError(f"One report runs at a time{advice}")
     for text in pairs:
         key, separator, value = text.partition("=")

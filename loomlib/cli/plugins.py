@@ -50,12 +50,12 @@ def plugins(command: CommandContext, context: click.Context) -> int:
 @pass_command_context
 def new(command: CommandContext, name: str, to: str) -> None:
     """Create a plugin called NAME: a distribution with an evaluator, a command and passing tests."""
-    made = make_plugin(name, to)
+    project = make_plugin(name, to)
     if command.as_json:
-        emit_json({"folder": str(made.folder), "distribution": made.distribution, "module": made.module})
+        emit_json({"folder": str(project.folder), "distribution": project.distribution, "module": project.module})
         return
-    say(f"{made.folder} is a plugin with an evaluator, a command and tests")
-    say(f"next: pip install -e {made.folder} && pytest {made.folder} && loom plugins")
+    say(f"{project.folder} is a plugin with an evaluator, a command and tests")
+    say(f"next: pip install -e {project.folder} && pytest {project.folder} && loom plugins")
 
 
 COMMANDS = (plugins,)

@@ -117,7 +117,7 @@ def up(
     web_search_folder: str | None,
 ) -> None:
     """Start the local AgentCore in the background and print its address."""
-    given = {
+    arguments = {
         "quotas": quotas,
         "log_delay_s": log_delay,
         "model": model or ("openai" if model_url else None),
@@ -134,25 +134,27 @@ def up(
         "python": python,
         "web_search_folder": web_search_folder,
     }
-    wanted = {name: value for name, value in given.items() if value is not None}
-    options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None
+    overrides = {name: value for name, value in arguments.items() if value is not None}
+    options = dataclasses.replace(local.ServiceOptions(), **overrides) if overrides else None
     start = time.perf_counter()
     if foreground:
         serving = local.serve_in_foreground(command.settings.home, options)
         say(f"local AgentCore was already up · {serving.url} · process {serving.pid}")
         return
-    state, started = local.start(command.settings.home, options, persistent=True)
+    state, was_started = local.start(command.settings.home, options, persistent=True)
     if export:
-        left = [name for name in os.environ if name in local.FOREIGN_VARIABLES or name.startswith("AWS_ENDPOINT_URL_")]
-        if left:
-            click.echo(f"unset {' '.join(left)}")
+        foreign = [
+            name for name in os.environ if name in local.FOREIGN_VARIABLES or name.startswith("AWS_ENDPOINT_URL_")
+        ]
+        if foreign:
+            click.echo(f"unset {' '.join(foreign)}")
         for name, value in local.shell_environment(state, os.environ).items():
             click.echo(f"export {name}={shlex.quote(value)}")
     elif command.as_json:
-        emit_json({"url": state.url, "pid": state.pid, "home": str(state.home), "started": started})
+        emit_json({"url": state.url, "pid": state.pid, "home": str(state.home), "started": was_started})
     else:
-        say(f"local AgentCore {f'up in {seconds_since(start)}' if started else 'was already up'} · {state.url}")
-        if wanted and not started and state.options != options:
+        say(f"local AgentCore {f'up in {seconds_since(start)}' if was_started else 'was already up'} · {state.url}")
+        if overrides and not was_started and state.options != options:
             say("these options were ignored because the service is already up; run loom down, then loom up again")
         click.echo('  boto3 and your own scripts:  eval "$(loom up --export)"')
         click.echo("  stop it and all agents:      loom down")

@@ -67,32 +67,34 @@ def copy(command: CommandContext, source: str, target: str) -> int:
     return 0
 
 
-def _address(given: str, settings: Settings) -> str:
+def _address(argument: str, settings: Settings) -> str:
     """Return the address that an argument names.
 
     Raises:
         SettingsError: It holds a password, or names a variable that is not set.
     """
-    if given == "DATABASE_URL":
+    if argument == "DATABASE_URL":
         return settings.database_url
-    if _VARIABLE.fullmatch(given):
-        if not (address := os.environ.get(given)):
-            raise SettingsError("The environment variable is not set", on=given, try_=f"export {given}=postgresql://…")
+    if _VARIABLE.fullmatch(argument):
+        if not (address := os.environ.get(argument)):
+            raise SettingsError(
+                "The environment variable is not set", on=argument, try_=f"export {argument}=postgresql://…"
+            )
         return address if "://" in address else f"sqlite:///{address}"
-    if _PASSWORD.search(given):
+    if _PASSWORD.search(argument):
         raise SettingsError(
             "An address on a command line must not hold a password, which other users could read",
             try_="put the address into an environment variable, and name that: loom store copy loom.db DATABASE_URL",
         )
-    return given if "://" in given else f"sqlite:///{given}"
+    return argument if "://" in argument else f"sqlite:///{argument}"
 
 
 def _progress() -> Progress:
     """Return what prints a line for each table that takes more than one batch."""
 
-    def show(table: str, done: int, total: int) -> None:
-        if done and (done == total or done % 20_000 < 1_000):
-            say(f"{table}: {number(done)} of {number(total)} rows")
+    def show(table: str, copied: int, total: int) -> None:
+        if copied and (copied == total or copied % 20_000 < 1_000):
+            say(f"{table}: {number(copied)} of {number(total)} rows")
 
     return show
 

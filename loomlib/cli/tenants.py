@@ -42,8 +42,8 @@ def add(command: CommandContext, name: str, credit: str | None, call: str) -> No
     """
     from ..store import Tenants
 
-    with Tenants.open(command.settings.database_url) as known:
-        added = known.add(name, credit=_amount(credit, "--credit"), call=_amount(call, "--call") or Decimal(0))
+    with Tenants.open(command.settings.database_url) as tenant_store:
+        added = tenant_store.add(name, credit=_amount(credit, "--credit"), call=_amount(call, "--call") or Decimal(0))
     _show_address(command, added)
 
 
@@ -57,8 +57,8 @@ def renew(command: CommandContext, name: str) -> None:
     """
     from ..store import Tenants
 
-    with Tenants.open(command.settings.database_url) as known:
-        _show_address(command, known.renew(name))
+    with Tenants.open(command.settings.database_url) as tenant_store:
+        _show_address(command, tenant_store.renew(name))
 
 
 def _show_address(command: CommandContext, added: AddedTenant) -> None:
@@ -78,8 +78,8 @@ def list_(command: CommandContext) -> None:
     """List the tenants that were added, with their credits."""
     from ..store import Tenants
 
-    with Tenants.open(command.settings.database_url) as known:
-        rows = known.list()
+    with Tenants.open(command.settings.database_url) as tenant_store:
+        rows = tenant_store.list()
     if command.as_json:
         emit_json(
             [
@@ -119,8 +119,8 @@ def credit(command: CommandContext, name: str, amount: str, call: str) -> None:
     from ..store import Tenants
 
     limit = None if amount == "unlimited" else _amount(amount, "AMOUNT")
-    with Tenants.open(command.settings.database_url) as known:
-        known.set_credit(name, limit, call=_amount(call, "--call") or Decimal(0))
+    with Tenants.open(command.settings.database_url) as tenant_store:
+        tenant_store.set_credit(name, limit, call=_amount(call, "--call") or Decimal(0))
     say(f"{name}: {'unlimited' if limit is None else money(limit)}")
 
 
@@ -132,8 +132,8 @@ def report(command: CommandContext, last: str | None) -> None:
     from ..store import Tenants
 
     since = None if last is None else datetime.now(UTC) - ago(last, option="--last")
-    with Tenants.open(command.settings.database_url) as known:
-        rows = known.use(since)
+    with Tenants.open(command.settings.database_url) as tenant_store:
+        rows = tenant_store.use(since)
     if command.as_json:
         emit_json(
             [

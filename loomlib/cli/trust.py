@@ -19,8 +19,8 @@ def trust(folder: Path | None, revoke: bool) -> None:
     Everyone who can write to FOLDER then decides where Loom stores your data and which address it calls.
     """
     if folder is None:
-        for known in trusted.trusted_folders():
-            click.echo(str(known))
+        for trusted_folder in trusted.trusted_folders():
+            click.echo(str(trusted_folder))
     elif revoke:
         was = trusted.distrust(folder)
         say(f"{folder} is no longer trusted" if was else f"{folder} was not trusted")

@@ -137,19 +137,19 @@ def _agent(store: Store, scope: str, agent: str) -> tuple[str, str]:
         agent: Its name, its runtime id or its ARN.
     """
     studies = store.studies.list(scope=scope, limit=None)
-    found = [(row.agent_arn, row.agent_name or "") for row in studies if row.design.get("kind") == "latency"]
+    agents = [(row.agent_arn, row.agent_name or "") for row in studies if row.design.get("kind") == "latency"]
     for run in store.eval_runs.list(limit=None):
         if run.agent_arn and run.scope in (scope, None):
-            found.append((run.agent_arn, run.target_name))
-    for arn, name in found:
+            agents.append((run.agent_arn, run.target_name))
+    for arn, name in agents:
         if agent in (name, arn, arn.rpartition("/")[2]):
             return arn, name or agent
-    known = list(dict.fromkeys(name or arn for arn, name in found))
+    names = list(dict.fromkeys(name or arn for arn, name in agents))
     raise AgentNotFoundError(
         "No latency study or evaluation of this agent is stored",
         on=agent,
         try_=f"loom report latency_study -p agent={agent}"
-        + (f"; there are studies of {join(known, most=5)}" if known else ""),
+        + (f"; there are studies of {join(names, most=5)}" if names else ""),
     )
 
 

@@ -67,11 +67,11 @@ def reset(command: CommandContext, learners: Path | None, yes: bool) -> None:
     if not yes:
         click.echo("\n".join(f"  {home}" for home in homes), err=True)
         click.confirm(f"Delete everything that Loom stores in these {len(homes)} home folders?", abort=True, err=True)
-    done = [(local.stop(home), clear_home(home)) for home in homes]
+    results = [(local.stop(home), clear_home(home)) for home in homes]
     if command.as_json:
-        emit_json([{"ended": ended, **asdict(summary)} for ended, summary in done])
+        emit_json([{"ended": ended, **asdict(summary)} for ended, summary in results])
         return
-    for _, summary in done:
+    for _, summary in results:
         remaining = f"; other files were kept: {', '.join(summary.kept)}" if summary.kept else ""
         say(f"{summary.home}: reset{remaining}")
 

@@ -317,7 +317,7 @@ def _value(value: Any) -> str:
             return "true" if value else "false"
         case str():
             # A basic string of TOML is a string of JSON, but for DEL and C1, which TOML wants escaped or dislikes.
-            return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+            return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
         case Mapping():
             members = cast("Mapping[str, Any]", value)
             return "{" + ", ".join(f"{_key(name)} = {_value(member)}" for name, member in members.items()) + "}"

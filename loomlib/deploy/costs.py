@@ -152,11 +152,11 @@ def _runtime_items(prices: PriceTable, use: UseAssumptions, idle_s: int) -> Sequ
 
 def _model_item(prices: PriceTable, use: UseAssumptions, model: str) -> CostItem:
     price = prices.model(model)
-    sent, got = use.input_tokens * use.sessions_per_month, use.output_tokens * use.sessions_per_month
+    input_tokens, output_tokens = use.input_tokens * use.sessions_per_month, use.output_tokens * use.sessions_per_month
     amount = total(
         (
-            _of(Decimal(sent), _token_price(price, "input", use), _MTOK, prices.currency),
-            _of(Decimal(got), _token_price(price, "output", use), _MTOK, prices.currency),
+            _of(Decimal(input_tokens), _token_price(price, "input", use), _MTOK, prices.currency),
+            _of(Decimal(output_tokens), _token_price(price, "output", use), _MTOK, prices.currency),
         ),
         currency=prices.currency,
     )

@@ -182,7 +182,7 @@ class Deployment:
             DeployError: Another process deploys the agent.
             LoomError: A step failed.
         """
-        done: list[PlanStep] = []
+        steps: list[PlanStep] = []
         with self._journal() as journal:
             try:
                 for part in self._parts:
@@ -191,7 +191,7 @@ class Deployment:
                     step = part.look()
                     if step.action != "keep":
                         part.carry_out(step, journal, report)
-                    done.append(step)
+                    steps.append(step)
                 runtime = self._runtime.deployed
                 assert runtime is not None
             except LoomError as error:  # after anything else, such as an interrupt, the next call continues
@@ -199,7 +199,7 @@ class Deployment:
                 raise
             journal.clear()
         report(runtime.status)
-        return DeployResult(runtime=runtime, steps=tuple(done))
+        return DeployResult(runtime=runtime, steps=tuple(steps))
 
     @property
     def package(self) -> Package:
@@ -236,9 +236,9 @@ class Deployment:
         try:
             undone = self._undo(journal, report)
         except LoomError as second:
-            left = join([f"{intent.kind} {intent.name}" for intent in journal.intents])
+            remaining = join([f"{intent.kind} {intent.name}" for intent in journal.intents])
             raise DeployError(
-                f"Deploying failed ({error}), and so did undoing it ({second}). Left: {left}",
+                f"Deploying failed ({error}), and so did undoing it ({second}). Left: {remaining}",
                 on=self._given.spec.name,
                 try_="call rollback() of the plan once the cause is gone",
             ) from error
@@ -272,21 +272,23 @@ _INTERRUPTED: Final = (
 )
 
 
-def _request(target: DeployTarget, given: DeployInput, role_arn: str, bound: Mapping[str, str]) -> RuntimeRequest:
-    spec, clients = given.spec, target.clients
+def _request(
+    target: DeployTarget, deploy_input: DeployInput, role_arn: str, bound: Mapping[str, str]
+) -> RuntimeRequest:
+    spec, clients = deploy_input.spec, target.clients
     python = f"PYTHON_{spec.python.replace('.', '_')}" if spec.python else ""
     secrets = {name: reference.removeprefix("ssm:") for name, reference in spec.secrets.items()}
     code = RuntimeCode(
         bucket=code_bucket(clients),
-        key=package_key(spec.name, given.package),
+        key=package_key(spec.name, deploy_input.package),
         python=python or (own_python() if target.where == "local" else "PYTHON_3_13"),
-        entry_point=given.package.entry_point,
+        entry_point=deploy_input.package.entry_point,
     )
     return RuntimeRequest(
         name=spec.name,
         code=code,
         role_arn=role_arn,
-        environment={**spec.environment, **secrets, **bound, **given.variables},
+        environment={**spec.environment, **secrets, **bound, **deploy_input.variables},
         description=spec.description,
         settings=RuntimeSettings(
             platform_version=spec.platform.version,

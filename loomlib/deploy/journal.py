@@ -67,13 +67,15 @@ class DeployJournal:
 
     def add(self, intent: Intent) -> None:
         """Write an intent down; of two on one resource the first counts, which knows the state before all of them."""
-        if not any((intent.kind, intent.name) == (known.kind, known.name) for known in self._intents):
+        if not any((intent.kind, intent.name) == (existing.kind, existing.name) for existing in self._intents):
             self._intents.append(intent)
             self._write()
 
     def remove(self, intent: Intent) -> None:
         """Remove an intent that was undone."""
-        self._intents = [known for known in self._intents if (known.kind, known.name) != (intent.kind, intent.name)]
+        self._intents = [
+            existing for existing in self._intents if (existing.kind, existing.name) != (intent.kind, intent.name)
+        ]
         if self._intents:
             self._write()
         else:

@@ -107,11 +107,11 @@ def _locate(clients: Clients, kind: str, binding: ResourceBinding) -> LocatedRes
 
 
 def _value(kind: str, binding: ResourceBinding, located: LocatedResource | None) -> str:
-    known = located or LocatedResource(id=binding.resource)
-    for ending, value in (("_ARN", known.arn), ("_URL", known.url), ("_NAME", known.name)):
+    resource = located or LocatedResource(id=binding.resource)
+    for ending, value in (("_ARN", resource.arn), ("_URL", resource.url), ("_NAME", resource.name)):
         if binding.variable.endswith(ending) and value:
             return value
-    return (known.arn if kind in ("functions", "agents") else "") or known.id
+    return (resource.arn if kind in ("functions", "agents") else "") or resource.id
 
 
 def _memory(clients: Clients, key: str) -> LocatedResource:

@@ -37,10 +37,10 @@ class TomlTable:
 
     def check_keys(self, allowed: Iterable[str]) -> None:
         """Refuse keys that are not allowed."""
-        known = tuple(allowed)
-        if unknown := [key for key in self._values if key not in known]:
+        allowed_keys = tuple(allowed)
+        if unknown := [key for key in self._values if key not in allowed_keys]:
             on = f"[{self._name}] in {self._where}" if self._name else self._where
-            raise SettingsError(f"Unknown key: {', '.join(sorted(unknown))}", on=on, try_=", ".join(known))
+            raise SettingsError(f"Unknown key: {', '.join(sorted(unknown))}", on=on, try_=", ".join(allowed_keys))
 
     def table(self, key: str, allowed: Iterable[str] | None = None) -> TomlTable:
         """Return a table; an empty one if it is missing."""

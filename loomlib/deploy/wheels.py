@@ -71,28 +71,30 @@ def install_wheels(
     if not lines:
         return
     report(f"installing {plural(len(lines), 'requirement')} for Linux on ARM64, Python {python}")
-    wanted = [_parsed(line, file) for line in lines]
+    requirements = [_parsed(line, file) for line in lines]
     with tempfile.TemporaryDirectory(prefix="loom-pip-") as folder:
         scratch = Path(folder)
         _run_pip(("-r", str(file)), target, scratch, python, environment(scratch))
         for _ in range(_ROUNDS):
-            missing = list(_missing(wanted, target, _markers_of(python)))
+            missing = list(_missing(requirements, target, _markers_of(python)))
             if not missing:
                 break
             _run_pip(("-c", str(_pins(target, scratch)), *missing), target, scratch, python, environment(scratch))
     _normalize(target)
 
 
-def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, environment: Mapping[str, str]) -> None:
+def _run_pip(
+    arguments: Sequence[str], target: Path, scratch: Path, python: str, environment: Mapping[str, str]
+) -> None:
     command = [
-        *(sys.executable, "-I", "-m", "pip", "install", *what, "--target", str(target), "--upgrade"),
+        *(sys.executable, "-I", "-m", "pip", "install", *arguments, "--target", str(target), "--upgrade"),
         *(word for platform in PLATFORMS for word in ("--platform", platform)),
         *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
         *("--no-compile", "--no-input", "--no-warn-script-location", "--disable-pip-version-check", "--quiet"),
         "--no-warn-conflicts",  # with this interpreter's own packages: reading those takes most of pip's time
     ]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=scratch,
             # A wheel may require a source distribution by its URL, whatever --only-binary says. pip itself is isolated
@@ -106,8 +108,8 @@ def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, envi
         )
     except subprocess.TimeoutExpired as error:
         raise DeployError("pip took longer than 15 minutes", try_="check the index that pip uses") from error
-    if done.returncode:
-        output = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    if process.returncode:
+        output = process.stdout.decode("utf-8", "replace").strip().splitlines()
         if any("No module named pip" in line for line in output):
             raise DeployError("This Python has no pip", on=sys.executable, try_="python -m ensurepip")
         raise DeployError(
@@ -117,13 +119,13 @@ def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, envi
         )
 
 
-def _requirement_lines(file: Path, root: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
+def _requirement_lines(file: Path, root: Path, ancestors: frozenset[Path] = frozenset()) -> Iterator[str]:
     """Yield the requirements of a file and of the files that it names; refuse what would run code here.
 
     Lines are joined, and options found, as pip does it: what is read otherwise here could hide from the checks.
     """
     real = file.resolve()
-    if real in seen or not real.is_relative_to(root.resolve()) or not real.is_file():
+    if real in ancestors or not real.is_relative_to(root.resolve()) or not real.is_file():
         raise DeployError("A file of requirements must be one file in the agent's folder", on=str(file), try_="move it")
     for number, raw in _joined_lines(_utf8_text(real)):
         line = _COMMENT.sub("", raw).strip()
@@ -131,8 +133,8 @@ def _requirement_lines(file: Path, root: Path, seen: frozenset[Path] = frozenset
             continue
         arguments, options = _split_line(line, file, number)
         if nested := _NESTED.fullmatch(line):
-            named = list(_requirement_lines(file.parent / nested[2], root, seen | {real}))
-            yield from named if nested[1] in ("-r", "--requirement") else ()
+            nested_lines = list(_requirement_lines(file.parent / nested[2], root, ancestors | {real}))
+            yield from nested_lines if nested[1] in ("-r", "--requirement") else ()
         elif not set(options) <= (_OPTIONS if not arguments else _OPTIONS_OF_ONE):
             raise _not_published(line, file, number)
         elif arguments:
@@ -143,8 +145,8 @@ def _requirement_lines(file: Path, root: Path, seen: frozenset[Path] = frozenset
 
 def _utf8_text(file: Path) -> str:
     content = file.read_bytes()
-    named = [found[1].lower() for line in content.split(b"\n")[:2] if (found := _ENCODING.match(line))]
-    if any(name not in (b"utf-8", b"utf8", b"ascii", b"us-ascii") for name in named):
+    encodings = [declaration[1].lower() for line in content.split(b"\n")[:2] if (declaration := _ENCODING.match(line))]
+    if any(name not in (b"utf-8", b"utf8", b"ascii", b"us-ascii") for name in encodings):
         raise DeployError("A file of requirements must be in UTF-8", on=file.name, try_="save it as UTF-8")
     return content.decode("utf-8-sig", errors="replace")
 
@@ -209,19 +211,19 @@ def _markers_of(python: str) -> dict[str, str]:
     }
 
 
-def _missing(wanted: Sequence[Requirement], target: Path, markers: Mapping[str, str]) -> Iterator[str]:
+def _missing(requirements: Sequence[Requirement], target: Path, markers: Mapping[str, str]) -> Iterator[str]:
     """Yield requirements that hold on AgentCore's machines, though not on this one, so that pip has left them out."""
-    there = {canonicalize_name(folder.name.split("-")[0]): folder for folder in target.glob("*.dist-info")}
-    queue, seen = [(requirement, "") for requirement in wanted], set[str]()
+    metadata_folders = {canonicalize_name(folder.name.split("-")[0]): folder for folder in target.glob("*.dist-info")}
+    queue, seen_keys = [(requirement, "") for requirement in requirements], set[str]()
     while queue:
         requirement, extra = queue.pop()
         if requirement.marker and not requirement.marker.evaluate({**markers, "extra": extra}):
             continue
         key = f"{canonicalize_name(requirement.name)}[{','.join(sorted(requirement.extras))}]"
-        if key in seen:
+        if key in seen_keys:
             continue
-        seen.add(key)
-        folder = there.get(canonicalize_name(requirement.name))
+        seen_keys.add(key)
+        folder = metadata_folders.get(canonicalize_name(requirement.name))
         if folder is None:
             if requirement.url and _DIRECT.match(f"{requirement.name} @ {requirement.url}"):
                 raise DeployError(
@@ -264,7 +266,9 @@ def _normalize(target: Path) -> None:
         if not record.is_file():
             continue
         rows = csv.reader(io.StringIO(record.read_text("utf-8")))
-        kept = [row for row in rows if row and not row[0].startswith("../") and not row[0].endswith("direct_url.json")]
+        portable_rows = [
+            row for row in rows if row and not row[0].startswith("../") and not row[0].endswith("direct_url.json")
+        ]
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(sorted(kept))
+        csv.writer(out, lineterminator="\n").writerows(sorted(portable_rows))
         record.write_text(out.getvalue(), "utf-8")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 _IRREGULAR: Final = {
-    each: stem
+    word: stem
     for stem, words in {
         "sky": "sky skies",
         "die": "dying",
@@ -26,7 +26,7 @@ _IRREGULAR: Final = {
         "exceed": "exceed",
         "succeed": "succeed",
     }.items()
-    for each in words.split()
+    for word in words.split()
 }
 _VOWELS: Final = frozenset("aeiou")
 _TO_ONE: Final = """
@@ -35,8 +35,8 @@ _TO_ONE: Final = """
 """
 _TO_LESS: Final = "icate:ic ative: alize:al iciti:ic ical:ic ful: ness:"
 _TO_NONE: Final = "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize"
-_STEP_2: Final = tuple(each.split(":") for each in _TO_ONE.split())
-_STEP_3: Final = tuple(each.split(":") for each in _TO_LESS.split())
+_STEP_2: Final = tuple(rule.split(":") for rule in _TO_ONE.split())
+_STEP_3: Final = tuple(rule.split(":") for rule in _TO_LESS.split())
 _STEP_4: Final = tuple(_TO_NONE.split())
 
 

@@ -166,18 +166,18 @@ def _made(name: str, entry: object, options: Mapping[str, Any], plugins: Plugins
         if threshold is not None and not _takes(signature, "threshold"):
             options = {key: value for key, value in options.items() if key != "threshold"}
     if plugins is not None and not is_own:
-        made = plugins.get("evaluators", name, **options)
+        result = plugins.get("evaluators", name, **options)
     else:
         try:
-            made = make(**options)
+            result = make(**options)
         except TypeError as error:
             raise ValueError(f"{name}: {error}") from error
-    if isinstance(made, Evaluator) and not isinstance(made, type):
-        return made
-    if callable(made):
-        return FunctionEvaluator(function=made, name=name, threshold=threshold)
-    wrong = f"expected an evaluator or a function, not {type(made).__name__}"
-    raise PluginError(wrong, on=name) if plugins is None else plugins.report("evaluators", name, wrong)
+    if isinstance(result, Evaluator) and not isinstance(result, type):
+        return result
+    if callable(result):
+        return FunctionEvaluator(function=result, name=name, threshold=threshold)
+    problem = f"expected an evaluator or a function, not {type(result).__name__}"
+    raise PluginError(problem, on=name) if plugins is None else plugins.report("evaluators", name, problem)
 
 
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
@@ -197,14 +197,14 @@ def _takes(signature: inspect.Signature, name: str) -> bool:
 
 def _column(name: str, options: Mapping[str, Any], maker: EvaluatorFactory) -> str:
     """Return the column name: the same for the same options, whatever the threshold."""
-    shown = {key: value for key, value in sorted(options.items()) if key not in ("threshold", "name")}
-    if not shown:
+    column_options = {key: value for key, value in sorted(options.items()) if key not in ("threshold", "name")}
+    if not column_options:
         return name
-    first = shown.get(maker.first)
-    if len(shown) == 1 and isinstance(first, (str, int, float)):
-        column = f"{name}:{str(first).lower() if maker.first == 'match' else first}"
+    first_value = column_options.get(maker.first)
+    if len(column_options) == 1 and isinstance(first_value, (str, int, float)):
+        column = f"{name}:{str(first_value).lower() if maker.first == 'match' else first_value}"
     else:
-        column = f"{name}({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+        column = f"{name}({', '.join(f'{key}={value!r}' for key, value in column_options.items())})"
     return column if len(column) <= _LONGEST_NAME else f"{column[: _LONGEST_NAME - 1]}…"
 
 

@@ -153,8 +153,8 @@ class _UnitsOnCluster(Generic[U]):
                 if stop is not None:
                     raise stop
             # What is left was claimed by a worker that was killed: Dask gave its task to this one.
-            left = [position for position in positions if position not in measured]
-            positions = self._settle(left) if left else ()
+            remaining = [position for position in positions if position not in measured]
+            positions = self._settle(remaining) if remaining else ()
 
     def _record(self, position: int, outcome: UnitOutcome) -> None:
         (unit,) = self._units([position])
@@ -174,8 +174,8 @@ class _UnitsOnCluster(Generic[U]):
         return [unit.position for unit in settled if unit.is_pending]
 
     def _units(self, positions: Sequence[int]) -> list[U]:
-        wanted = set(positions)
-        return [unit for unit in self._study.units() if unit.position in wanted]
+        requested = set(positions)
+        return [unit for unit in self._study.units() if unit.position in requested]
 
 
 def _outcome(values: Mapping[str, Any], worker: str, stop: StudyInterruptedError | None) -> UnitOutcome:

@@ -53,19 +53,19 @@ class MachineConditions:
 
     def disturbances(self) -> list[str]:
         """Return one phrase for each value beyond its bound; empty on a quiet machine."""
-        found: list[str] = []
+        phrases: list[str] = []
         # The load average lags by a minute, so it decides only where the tasks are unknown.
         crowd = self.tasks if self.tasks is not None or not self.samples else self.load_1_min
         if crowd is not None and crowd > MOST_TASKS_PER_PROCESSOR * self.processors:
             load = f"{number(crowd)} tasks ran or waited" if self.tasks is not None else f"load average {number(crowd)}"
-            found.append(f"{load} on {_processors(self.processors)}")
+            phrases.append(f"{load} on {_processors(self.processors)}")
         if self.steal_share is not None and self.steal_share > MOST_STEAL_SHARE:
-            found.append(f"{percent(self.steal_share)} of CPU time taken by the hypervisor")
+            phrases.append(f"{percent(self.steal_share)} of CPU time taken by the hypervisor")
         if self.throttled_share is not None and self.throttled_share > MOST_THROTTLED_SHARE:
-            found.append(f"stopped at the CPU limit {percent(self.throttled_share)} of the time")
+            phrases.append(f"stopped at the CPU limit {percent(self.throttled_share)} of the time")
         if self.delay_p95_ms is not None and self.delay_p95_ms > MOST_DELAY_P95_MS:
-            found.append(f"1 in 20 wake-ups of the client more than {milliseconds(self.delay_p95_ms)} late")
-        return found
+            phrases.append(f"1 in 20 wake-ups of the client more than {milliseconds(self.delay_p95_ms)} late")
+        return phrases
 
     def stored(self) -> dict[str, Any]:
         """Return the conditions as JSON-ready values."""
@@ -88,9 +88,9 @@ class MachineConditions:
             ("scheduling delay of the client p95", self.delay_p95_ms, milliseconds),
             ("its maximum", self.delay_max_ms, milliseconds),
         ]
-        shown = [f"{name} {'unknown' if value is None else form(value)}" for name, value, form in values]
+        readings = [f"{name} {'unknown' if value is None else form(value)}" for name, value, form in values]
         return (
-            f"The machine during the measurement ({_processors(self.processors)}): {', '.join(shown)}. Times are "
+            f"The machine during the measurement ({_processors(self.processors)}): {', '.join(readings)}. Times are "
             f"disturbed above {number(MOST_TASKS_PER_PROCESSOR, 0)} tasks a processor, {percent(MOST_STEAL_SHARE)} "
             f"taken, {percent(MOST_THROTTLED_SHARE)} stopped, or a p95 delay of {milliseconds(MOST_DELAY_P95_MS)}."
         )

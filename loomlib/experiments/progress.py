@@ -117,12 +117,12 @@ class StudySnapshot(ProgressSnapshot):
 
     def counts(self) -> Sequence[str]:
         """Return the units measured of each condition, and those that failed."""
-        done = [
+        counts = [
             f"{name} {number(self.done.get(name, 0), 0)}/{number(count, 0)}"
             for name, count in self.planned.items()
             if count
         ]
-        return [self.title, *done, f"{number(self.failed, 0)} failed"]
+        return [self.title, *counts, f"{number(self.failed, 0)} failed"]
 
 
 class LogLines:

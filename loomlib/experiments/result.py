@@ -115,8 +115,8 @@ def isolation_notes(labels: Sequence[str]) -> list[str]:
     Args:
         labels: Provenance labels, such as "sessions: bubblewrap, network open".
     """
-    named = [label.removeprefix(_ISOLATION_LABEL) for label in labels if label.startswith(_ISOLATION_LABEL)]
-    return [f"Isolation of sessions: {isolation}." for isolation in named]
+    isolations = [label.removeprefix(_ISOLATION_LABEL) for label in labels if label.startswith(_ISOLATION_LABEL)]
+    return [f"Isolation of sessions: {isolation}." for isolation in isolations]
 
 
 def record_fields(study: StudyRow) -> dict[str, Any]:
@@ -257,10 +257,13 @@ class StudyRecord(ABC):
         return call("StudyRecord.html", self)
 
     def __repr__(self) -> str:
-        done, failed = sum(unit.is_done for unit in self.units), sum(unit.is_failed for unit in self.units)
+        answered_count, failed_count = (
+            sum(unit.is_done for unit in self.units),
+            sum(unit.is_failed for unit in self.units),
+        )
         pending = pending_count(self.units)
         rest = f", {plural(pending, 'call')} pending" if pending else ""
         return (
             f"{type(self).__name__}({self.study_id!r}, {self.subject_line!r}, {self.state}: "
-            f"{done} answered, {failed} failed{rest})"
+            f"{answered_count} answered, {failed_count} failed{rest})"
         )

@@ -60,11 +60,11 @@ class RunLedger(ABC, Generic[Row]):
         """
         row = self.runs.get(self.id)
         if row is None:
-            known = ", ".join(row.id for row in self.runs.newest(5))
+            newest_ids = ", ".join(row.id for row in self.runs.newest(5))
             raise self.error(
                 f"No such {self.noun} in the store",
                 on=self.id[:80],
-                try_=f"one of {known}" if known else self.first_run,
+                try_=f"one of {newest_ids}" if newest_ids else self.first_run,
             )
         return row
 

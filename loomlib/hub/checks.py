@@ -60,8 +60,8 @@ def check_hub(settings: HubSettings) -> Iterator[HubCheck]:
         yield _guarded("users", lambda: _users(settings))
         yield from _homes(settings)
     else:
-        seen = "one account for all: a user can open the files of others, and sign in as them"
-        yield HubCheck(name="users", ok=True, seen=seen)
+        note = "one account for all: a user can open the files of others, and sign in as them"
+        yield HubCheck(name="users", ok=True, seen=note)
     yield _guarded("memory", _memory)
 
 
@@ -167,8 +167,8 @@ def _homes(settings: HubSettings) -> Iterator[HubCheck]:
             check_home(Path(account.pw_dir), account.pw_uid)
             well += 1
         except LoomError as error:
-            seen = f"{error.what} ({error.on})"
-            yield HubCheck(name=f"home of {account.pw_name}", ok=False, seen=seen, fix=error.try_, stops_all=False)
+            problem = f"{error.what} ({error.on})"
+            yield HubCheck(name=f"home of {account.pw_name}", ok=False, seen=problem, fix=error.try_, stops_all=False)
     yield HubCheck(name="homes", ok=True, seen=f"{plural(well, 'home folder')} closed to others")
 
 

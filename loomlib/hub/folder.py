@@ -42,7 +42,7 @@ def prepare_folder(settings: HubSettings) -> list[Path]:
     Raises:
         LoomError: The folder cannot be written.
     """
-    made: list[Path] = []
+    new_files: list[Path] = []
     try:
         for folder, mode in (
             (settings.folder, 0o755),
@@ -57,7 +57,7 @@ def prepare_folder(settings: HubSettings) -> list[Path]:
                 folder.mkdir(parents=True)
                 folder.chmod(mode)
         if not (settings.certificates / "certificate.pem").exists():
-            made.append(make_certificate(settings.certificates, settings.host).certificate)
+            new_files.append(make_certificate(settings.certificates, settings.host).certificate)
         texts = {
             settings.configuration: _CONFIGURATION,
             settings.folder / _SETTINGS: _toml(settings),
@@ -71,14 +71,14 @@ def prepare_folder(settings: HubSettings) -> list[Path]:
                 with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as output:
                     os.fchmod(output.fileno(), mode)
                     output.write(text)
-                made.append(file)
+                new_files.append(file)
     except OSError as error:
         raise LoomError(
             f"The hub's folder cannot be written ({error.strerror or error})",
             on=str(settings.folder),
             try_="a folder that is yours, such as /srv/hub for root",
         ) from error
-    return made
+    return new_files
 
 
 def read_settings(folder: Path | str) -> HubSettings:

@@ -15,7 +15,7 @@ def copy_lessons(home: Path) -> list[Path]:
         The new files.
     """
     source = _lessons()
-    made: list[Path] = []
+    copies: list[Path] = []
     for file in sorted(source.rglob("*.ipynb")):
         if ".ipynb_checkpoints" in file.parts:
             continue
@@ -23,8 +23,8 @@ def copy_lessons(home: Path) -> list[Path]:
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-            made.append(target)
-    return made
+            copies.append(target)
+    return copies
 
 
 def _lessons() -> Path:

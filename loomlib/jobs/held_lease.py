@@ -89,13 +89,13 @@ async def held_lease(
     """
     owner = asyncio.current_task()
     lost: list[StoreError] = []
-    with Holding(leases, id, renew_every_s=renew_every_s, refused=refused) as held:
+    with Holding(leases, id, renew_every_s=renew_every_s, refused=refused) as lease:
 
         async def keep() -> None:
             while True:
                 await asyncio.sleep(renew_every_s)
                 try:
-                    await asyncio.to_thread(held.renew, at_once=True)
+                    await asyncio.to_thread(lease.renew, at_once=True)
                 except StoreError as error:
                     lost.append(error)
                     if owner is not None:

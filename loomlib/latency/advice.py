@@ -112,9 +112,9 @@ def advise(
     """
     study = StudyLedger(store, pilot).stored if pilot else _newest(store, design, agent_arn, scope, qualifier)
     calls = [Measurement.read(row) for row in StudyLedger(store, study.id).rows()]
-    wanted = [scenario for scenario, count in design.counts.items() if count]
-    durations = {scenario: _durations(calls, scenario) for scenario in wanted}
-    known = {scenario: values for scenario, values in durations.items() if len(values) >= SMALLEST_N}
+    scenarios = [scenario for scenario, count in design.counts.items() if count]
+    durations = {scenario: _durations(calls, scenario) for scenario in scenarios}
+    usable_durations = {scenario: values for scenario, values in durations.items() if len(values) >= SMALLEST_N}
     name = f"p{number(100 * p)}"
     return CallsAdvice(
         aim=f"{name} within {percent(within)}"
@@ -126,9 +126,9 @@ def advise(
             scenario: needed_for_width(tuple(values), p, within)
             if difference is None
             else calls_for_percentile_difference(values, p, difference=difference)
-            for scenario, values in known.items()
+            for scenario, values in usable_durations.items()
         },
-        unknown=tuple(scenario for scenario in wanted if scenario not in known),
+        unknown=tuple(scenario for scenario in scenarios if scenario not in usable_durations),
     )
 
 

@@ -218,9 +218,9 @@ def stored_outcome(agent: MeasuredAgent, study_id: str, unit: MeasuredUnit) -> U
 
     if unit.session_id is None:
         return None
-    wanted = set(call_labels(study_id, unit))
+    required_labels = set(call_labels(study_id, unit))
     for row in agent.store.invocations.list(session_id=unit.session_id, limit=None):
         ended = row.status in ("complete", "error") and row.failure not in (INTERRUPTED, "cancelled")
-        if ended and wanted <= set(row.labels):
+        if ended and required_labels <= set(row.labels):
             return call_outcome(row)
     return None

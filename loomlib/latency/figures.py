@@ -40,7 +40,7 @@ def figures(result: StudyResult) -> dict[str, go.Figure]:
 
 def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
     """Draw every call as a dot at its position in the order; failed calls are at the lower edge."""
-    done = [call.duration_ms for call in measurements if call.is_done and call.duration_ms is not None]
+    durations_ms = [call.duration_ms for call in measurements if call.is_done and call.duration_ms is not None]
     traces: list[dict[str, Any]] = []
     for scenario in Scenario:
         calls = [call for call in of_scenario(measurements, scenario) if call.is_done]
@@ -68,7 +68,7 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
                 "mode": "markers",
                 "name": "failed (no duration)",
                 "x": [call.position for call in failed],
-                "y": [min(done, default=1.0) * 0.8] * len(failed),
+                "y": [min(durations_ms, default=1.0) * 0.8] * len(failed),
                 "text": [f"{call.scenario}: {call.failure}" for call in failed],
                 "hovertemplate": "call %{x}<br>failed, %{text}<extra></extra>",
                 "marker": {"color": FAILED_COLOUR, "symbol": FAILED_SYMBOL, "size": 9},
@@ -78,7 +78,7 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
         "traces": traces,
         "title": "Every call, in the order it was made",
         "xaxis": {"title": {"text": "position in the order"}, "zeroline": False},
-        "yaxis": {"title": {"text": "whole answer, ms"}, **_scale(done)},
+        "yaxis": {"title": {"text": "whole answer, ms"}, **_scale(durations_ms)},
     }
 
 

@@ -47,18 +47,18 @@ def find(measurements: Sequence[Measurement], summary: StudySummary) -> list[Stu
 
 
 def _failures(measurements: Sequence[Measurement]) -> StudyFinding | None:
-    made = [call for call in measurements if not call.is_pending]
-    classes = Counter((call.failure or "unknown", call.scenario) for call in made if call.is_failed)
+    ended_calls = [call for call in measurements if not call.is_pending]
+    classes = Counter((call.failure or "unknown", call.scenario) for call in ended_calls if call.is_failed)
     if not classes:
         return None
     counts = ", ".join(f"{number(count, 0)} {name} ({scenario})" for (name, scenario), count in classes.most_common())
-    share = estimate_share(sum(classes.values()), len(made))
+    share = estimate_share(sum(classes.values()), len(ended_calls))
     assert share.low is not None
     assert share.high is not None
-    first = next(call for call in made if call.is_failed)
+    first = next(call for call in ended_calls if call.is_failed)
     return StudyFinding(
         kind="failures",
-        title=f"{plural(sum(classes.values()), 'call')} of {number(len(made), 0)} failed",
+        title=f"{plural(sum(classes.values()), 'call')} of {number(len(ended_calls), 0)} failed",
         evidence=f"{counts}; 95 % interval of the share {percent(share.low)}–{percent(share.high)}. "
         f"First, at position {first.position}: {(first.error_message or 'no message')[:300]}",
         advice="Failed calls are excluded from percentiles; measurements() has their messages.",
@@ -248,7 +248,7 @@ def _floor(summary: StudySummary) -> StudyFinding | None:
 
 def _width(measurements: Sequence[Measurement], summary: StudySummary) -> StudyFinding | None:
     """Look for intervals of p90 with an end far from its value; say how many calls would make them narrow."""
-    shown: list[str] = []
+    margins: list[str] = []
     widest = 0.0
     for item in summary.scenarios:
         p90 = item.p90
@@ -261,19 +261,19 @@ def _width(measurements: Sequence[Measurement], summary: StudySummary) -> StudyF
         calls = of_scenario(measurements, item.scenario)
         durations = tuple(call.duration_ms for call in calls if call.is_done and call.duration_ms)
         needed = needed_for_width(durations, 0.9, _WANTED)
-        wanted = f"more than {plural(MOST_CALLS, 'call')}" if needed is None else f"about {plural(needed, 'call')}"
+        calls_text = f"more than {plural(MOST_CALLS, 'call')}" if needed is None else f"about {plural(needed, 'call')}"
         bound = "no upper bound, at least " if p90.open_above else ""
-        shown.append(
-            f"{item.scenario} {bound}±{percent(margin)} of {plural(item.n, 'call')}, {wanted} would give "
+        margins.append(
+            f"{item.scenario} {bound}±{percent(margin)} of {plural(item.n, 'call')}, {calls_text} would give "
             f"±{percent(_WANTED)}"
         )
         widest = max(widest, margin)
-    if not shown:
+    if not margins:
         return None
     return StudyFinding(
         kind="width",
         title=f"p90 is known within ±{percent(widest)} only",
-        evidence="; ".join(shown),
+        evidence="; ".join(margins),
         advice="Make a larger study: LatencyStudy(agent).advice(within=0.1).counts() has the numbers of calls, by the "
         "spread of this one.",
     )

@@ -98,13 +98,13 @@ class Mixture:
         """
         calls = plural(self.slow.n + self.fast.n, f"{scenario} call")
         if self.is_by_starts:
-            said = f"{self.slow.n} of {calls} started a new process, {self.slow.share_text}"
+            head = f"{self.slow.n} of {calls} started a new process, {self.slow.share_text}"
             kinds = ("these take", "the others")
         else:
-            said = f"{self.slow.n} of {calls} belong to a slower group, {self.slow.share_text}"
+            head = f"{self.slow.n} of {calls} belong to a slower group, {self.slow.share_text}"
             kinds = ("these take", "the faster ones")
         return (
-            f"{said}: {kinds[0]} {_median(self.slow)}, {kinds[1]} {_median(self.fast)}. Percentiles of all of them mix "
+            f"{head}: {kinds[0]} {_median(self.slow)}, {kinds[1]} {_median(self.fast)}. Percentiles of all of them mix "
             "both kinds."
         )
 
@@ -125,14 +125,14 @@ def find_mixture(calls: Sequence[Measurement], intervals: StudyIntervals) -> Mix
         calls: The scenario's calls.
         intervals: Makes the estimates.
     """
-    done = [call for call in calls if call.is_done]
-    starting = [call for call in done if call.started_process]
-    running = [call for call in done if call.started_process is False]
+    done_calls = [call for call in calls if call.is_done]
+    starting = [call for call in done_calls if call.started_process]
+    running = [call for call in done_calls if call.started_process is False]
     if starting and running:
         kinds = ((starting, "started a process"), (running, "process was there"))
         basis = BY_STARTS
-    elif (cut := _gap(done)) is not None:
-        ordered = sorted(done, key=_duration)
+    elif (cut := _gap(done_calls)) is not None:
+        ordered = sorted(done_calls, key=_duration)
         fast, slow = ordered[:cut], ordered[cut:]
         kinds = (
             (slow, f"from {milliseconds(_duration(slow[0]))}"),
@@ -141,17 +141,17 @@ def find_mixture(calls: Sequence[Measurement], intervals: StudyIntervals) -> Mix
         basis = BY_GAP
     else:
         return None
-    known = sum(len(kind) for kind, _ in kinds)
-    slow_part, fast_part = (_part(kind, label, known, intervals) for kind, label in kinds)
-    return Mixture(basis=basis, slow=slow_part, fast=fast_part, unknown=len(done) - known)
+    known_count = sum(len(kind) for kind, _ in kinds)
+    slow_part, fast_part = (_part(kind, label, known_count, intervals) for kind, label in kinds)
+    return Mixture(basis=basis, slow=slow_part, fast=fast_part, unknown=len(done_calls) - known_count)
 
 
-def _part(calls: Sequence[Measurement], label: str, known: int, intervals: StudyIntervals) -> MixturePart:
+def _part(calls: Sequence[Measurement], label: str, known_count: int, intervals: StudyIntervals) -> MixturePart:
     durations = [_duration(call) for call in calls]
     first_bytes = [call.ttft_ms for call in calls if call.ttft_ms is not None]
     return MixturePart(
         label=label,
-        share=intervals.share(len(calls), known),
+        share=intervals.share(len(calls), known_count),
         p50=intervals.percentile(durations, 0.5),
         p90=intervals.percentile(durations, 0.9),
         p99=intervals.percentile(durations, 0.99),

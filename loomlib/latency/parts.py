@@ -49,16 +49,16 @@ def split_time(measurements: Sequence[Measurement], floor: Floor, scenario: Scen
     calls = [call for call in of_scenario(measurements, scenario) if call.is_done and call.duration_ms]
     if not calls:
         return ()
-    known = [call for call in calls if call.has_start]
-    split = known if len(known) >= 0.8 * len(calls) else []
+    calls_with_start = [call for call in calls if call.has_start]
+    split = calls_with_start if len(calls_with_start) >= 0.8 * len(calls) else []
     used = split or calls
     whole = sum(call.duration_ms or 0 for call in used)
     harness = min(whole, (median(floor.durations_ms) if floor.durations_ms else 0.0) * len(used))
     if not split:
         return _parts({"unsplit": whole - harness, "floor": harness}, whole)
     bound = bound_clocks(measurements)
-    started = sum(bound.start_ms(call) if bound else call.start_latency_ms or 0.0 for call in split)
-    before = max(0.0, started - harness)
+    start_ms = sum(bound.start_ms(call) if bound else call.start_latency_ms or 0.0 for call in split)
+    before = max(0.0, start_ms - harness)
     return _parts({"start-up": before, "answer": whole - before - harness, "floor": harness}, whole)
 
 

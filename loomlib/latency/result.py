@@ -73,7 +73,7 @@ class StudyResult(StudyRecord):
         """
         stopped: str = study.environment.get("stopped", "")
         pauses: dict[str, float] = study.environment.get("garbage_collections_ms", {})
-        started: dict[str, bool] = study.environment.get("process_starts", {})
+        process_starts: dict[str, bool] = study.environment.get("process_starts", {})
         return {
             "agent_name": study.agent_name or study.agent_arn,
             "agent_arn": study.agent_arn,
@@ -83,7 +83,7 @@ class StudyResult(StudyRecord):
                 Measurement.read(
                     row,
                     garbage_collection_ms=pauses.get(str(row.position)),
-                    started_process=started.get(str(row.position)),
+                    started_process=process_starts.get(str(row.position)),
                 )
                 for row in rows
                 if not stopped or row.state != PLANNED

@@ -83,8 +83,8 @@ class ScenarioParts:
 
     def coverage(self) -> str:
         """Return how many calls have spans."""
-        known = sum(self.states.get(state, 0) for state in _WITH_SPANS)
-        return spans_sentence(known, sum(self.states.values()), self.states)
+        calls_with_spans = sum(self.states.get(state, 0) for state in _WITH_SPANS)
+        return spans_sentence(calls_with_spans, sum(self.states.values()), self.states)
 
     def table(self) -> pd.DataFrame:
         """Return one row for each part that took time: median milliseconds by scenario, and what a cold call adds."""
@@ -153,19 +153,21 @@ def split_scenarios(calls: Sequence[Measurement], traces: Iterable[CallTrace], *
         title: Subtitle of the chart.
     """
     by_id = {trace.invocation_id: trace for trace in traces}
-    done = [(call, by_id[call.invocation_id]) for call in calls if call.is_done and call.invocation_id in by_id]
-    breakdowns = {call.position: trace.breakdown() for call, trace in done if trace.state in _WITH_SPANS}
+    traced_calls = [(call, by_id[call.invocation_id]) for call in calls if call.is_done and call.invocation_id in by_id]
+    breakdowns = {call.position: trace.breakdown() for call, trace in traced_calls if trace.state in _WITH_SPANS}
     inside = {
-        scenario: look_inside(known)
+        scenario: look_inside(scenario_breakdowns)
         for scenario in Scenario
         if (
-            known := [breakdowns[call.position] for call in of_scenario(calls, scenario) if call.position in breakdowns]
+            scenario_breakdowns := [
+                breakdowns[call.position] for call in of_scenario(calls, scenario) if call.position in breakdowns
+            ]
         )
     }
     return ScenarioParts(
         inside=inside,
-        extra=_extra([call for call, _ in done], breakdowns),
-        states=dict(Counter(trace.state for _, trace in done)),
+        extra=_extra([call for call, _ in traced_calls], breakdowns),
+        states=dict(Counter(trace.state for _, trace in traced_calls)),
         title=title,
     )
 

@@ -103,29 +103,29 @@ def _garbage_collections(result: StudyResult) -> str:
     """Name the full garbage collections that a scenario's calls contain, and what its median is without them."""
     texts: list[str] = []
     for scenario in (Scenario.WARM, Scenario.STICKY):
-        known = [
+        timings = [
             (call.duration_ms, call.garbage_collection_ms)
             for call in of_scenario(result.calls, scenario)
             if call.is_done and call.duration_ms is not None and call.garbage_collection_ms is not None
         ]
-        pauses = [pause for _, pause in known if pause > 0]
-        if len(pauses) >= _COMMON * len(known) and pauses:
+        pauses = [pause for _, pause in timings if pause > 0]
+        if len(pauses) >= _COMMON * len(timings) and pauses:
             texts.append(
-                f"{number(len(pauses), 0)} of {plural(len(known), f'{scenario} call')} contain a full garbage "
+                f"{number(len(pauses), 0)} of {plural(len(timings), f'{scenario} call')} contain a full garbage "
                 f"collection of Python, {milliseconds(median(pauses))} at the median; a cold call ends before it "
                 f"begins. Without it half of them take at most "
-                f"{milliseconds(median(whole - pause for whole, pause in known))}."
+                f"{milliseconds(median(whole - pause for whole, pause in timings))}."
             )
     return " ".join(texts)
 
 
 def _failures(result: StudyResult) -> str:
-    made = len(result.calls) - pending_count(result.calls)
-    if not made:
+    attempts = len(result.calls) - pending_count(result.calls)
+    if not attempts:
         return "No call was made yet."
     classes = failure_counts(result.calls)
     if not classes:
-        return f"No failures in {plural(made, 'call')}."
+        return f"No failures in {plural(attempts, 'call')}."
     failed = sum(classes.values())
     listed = ", ".join(f"{number(count, 0)} {name}" for name, count in classes.most_common())
-    return f"{plural(failed, 'failure')} in {plural(made, 'call')} ({percent(failed / made)}): {listed}."
+    return f"{plural(failed, 'failure')} in {plural(attempts, 'call')} ({percent(failed / attempts)}): {listed}."

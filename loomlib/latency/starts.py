@@ -52,10 +52,10 @@ async def find_starts(
             running the study again searches again.
         report: Called with how many searches have ended, and how many there are.
     """
-    wanted = to_search(measurements)
+    calls = to_search(measurements)
     until = time.monotonic() + deadline_s
     slots = asyncio.Semaphore(_AT_ONCE)
-    searches = {asyncio.create_task(_search_on_thread(agent, call, slots)): call for call in wanted}
+    searches = {asyncio.create_task(_search_on_thread(agent, call, slots)): call for call in calls}
     pending = set(searches)
     try:
         while pending and (left_s := until - time.monotonic()) > 0:
@@ -63,7 +63,7 @@ async def find_starts(
             for search in done:
                 state, latency_ms = search.result()
                 ledger.amend(searches[search].position, start_state=state, cold_start_latency_ms=latency_ms)
-            report(len(wanted) - len(pending), len(wanted))
+            report(len(calls) - len(pending), len(calls))
         for search in pending:
             ledger.amend(searches[search].position, start_state=NOT_FOUND_YET)
     finally:

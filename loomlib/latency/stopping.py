@@ -61,15 +61,15 @@ def enough_calls(
     if following.position % len(scenarios) or not rule.is_look(following.position // len(scenarios)):
         return None
     calls = [call for call in read() if call.position < following.position]
-    shown: list[str] = []
+    texts: list[str] = []
     for scenario in scenarios:
         estimate = _estimate(rule, of_scenario(calls, scenario), max(design.counts.values()))
         if not rule.is_met(estimate):
             return None
-        shown.append(_shown(rule, scenario, estimate))
+        texts.append(_shown(rule, scenario, estimate))
     return (
         f"Stopped after {number(following.position, 0)} of {number(sum(design.counts.values()), 0)} planned calls, at "
-        f"{design.until}{' in each scenario' if len(shown) > 1 else ''}: {'; '.join(shown)}. These 95 % intervals "
+        f"{design.until}{' in each scenario' if len(texts) > 1 else ''}: {'; '.join(texts)}. These 95 % intervals "
         "hold however often a study looks, as those of the table and of gates do; those of parts from traces do not."
     )
 

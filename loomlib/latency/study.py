@@ -215,7 +215,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
                 run.ledger,
                 self.units(),
                 deadline_s=self._start_deadline_s,
-                report=lambda done, of: run.report(f"reading start times {done}/{of}"),
+                report=lambda done, total: run.report(f"reading start times {done}/{total}"),
             )
 
         if "garbage_collections_ms" not in run.ledger.stored.environment:
@@ -226,9 +226,9 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
 
         if self.design.find_starts and "process_starts" not in run.ledger.stored.environment:
             run.report("reading which calls started a process")
-            started = await run.blocking(self._process_starts)
-            if started is not None:
-                run.ledger.save(run.ledger.stored.state, process_starts=started)
+            process_starts = await run.blocking(self._process_starts)
+            if process_starts is not None:
+                run.ledger.save(run.ledger.stored.state, process_starts=process_starts)
 
     def _process_starts(self) -> dict[str, bool] | None:
         """Return, by position, whether each call started a process; None where the logs do not say."""
@@ -236,11 +236,11 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             return None
         positions = self._answered()
         try:
-            found = self.agent.process_starts(list(positions))
+            process_starts = self.agent.process_starts(list(positions))
         except LoomError as error:
             _logger.warning("which calls started a process could not be read: %s", error)
             return None
-        return {str(positions[id]): started for id, started in found.items()}
+        return {str(positions[id]): started_process for id, started_process in process_starts.items()}
 
     def _answered(self) -> dict[int, int]:
         """Return the positions of the answered calls by their invocations."""
@@ -256,11 +256,11 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             return None
         positions = self._answered()
         try:
-            found = self.agent.garbage_collections_ms(list(positions))
+            pauses_ms = self.agent.garbage_collections_ms(list(positions))
         except LoomError as error:
             _logger.warning("the garbage collections could not be read: %s", error)
             return None
-        return {str(positions[id]): ms for id, ms in found.items()}
+        return {str(positions[id]): ms for id, ms in pauses_ms.items()}
 
     async def _measure_floor(self) -> Floor:
         """Measure the floor with a response of the agent's content type and median size. A failure is only recorded."""

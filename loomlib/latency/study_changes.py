@@ -155,15 +155,17 @@ def _change(before: ScenarioSummary, after: ScenarioSummary) -> ScenarioChange:
     )
 
 
-def _of_duration(what: str, difference: Estimate, before: Estimate) -> str:
+def _of_duration(subject: str, difference: Estimate, before: Estimate) -> str:
     if difference.value is None:
-        return f"of {what} the change is not known ({difference.n} answered in one study, {difference.needed_n} needed)"
+        return (
+            f"of {subject} the change is not known ({difference.n} answered in one study, {difference.needed_n} needed)"
+        )
     bounds = f"95 % interval {difference.interval_text('ms')}"
     if not _excludes_zero(difference):
-        return f"{what} show no change ({milliseconds(difference.value)}, {bounds})"
+        return f"{subject} show no change ({milliseconds(difference.value)}, {bounds})"
     word = "more" if difference.value > 0 else "less"
     share = f", {percent(abs(difference.value) / before.value)} of before" if before.value else ""
-    return f"{what} take {milliseconds(abs(difference.value))} {word} ({bounds}{share})"
+    return f"{subject} take {milliseconds(abs(difference.value))} {word} ({bounds}{share})"
 
 
 def _excludes_zero(difference: Estimate) -> bool:

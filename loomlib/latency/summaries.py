@@ -140,8 +140,8 @@ def _session_cost(measurements: Sequence[Measurement], intervals: StudyIntervals
 
 
 def _cost(pairs: Sequence[tuple[float | None, float | None]], basis: str, intervals: StudyIntervals) -> SessionCost:
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    estimate = intervals.paired_difference([a for a, _ in known], [b for _, b in known])
+    complete_pairs = [(a, b) for a, b in pairs if a is not None and b is not None]
+    estimate = intervals.paired_difference([a for a, _ in complete_pairs], [b for _, b in complete_pairs])
     return SessionCost(estimate=estimate, basis=basis)
 
 

@@ -38,12 +38,12 @@ def table(result: StudyResult) -> StudyTable:
     """
     summary = result.estimates()
     floor = summary.floor
-    shown = number(floor.value) if floor.value is not None else str(floor)
+    floor_text = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
     rows = [
         (row, SCENARIO_STYLES[scenario.scenario])
         for scenario in summary.scenarios
-        for row in (_row(scenario, shown, corrected=corrected), *_part_rows(scenario, shown))
+        for row in (_row(scenario, floor_text, corrected=corrected), *_part_rows(scenario, floor_text))
     ]
     platform = [("platform", result.platform_version)] if result.platform_version else []
     return StudyTable(
@@ -112,14 +112,14 @@ def _cell(estimate: Estimate) -> str:
 
 
 def _start(scenario: ScenarioSummary, *, corrected: bool) -> str:
-    known = scenario.start_states.get(FOUND, 0)
+    found_count = scenario.start_states.get(FOUND, 0)
     if scenario.start.value is not None:
-        missing = scenario.n - known
+        missing = scenario.n - found_count
         notes = [f"{missing} not found"] * bool(missing) + ["clocks disagree, corrected"] * corrected
         return number(scenario.start.value) + (f" ({', '.join(notes)})" if notes else "")
     if not scenario.n:
         return "–"
     states = [state for state in scenario.start_states if state != FOUND]
-    if known or not states:
+    if found_count or not states:
         return str(scenario.start)
     return "not found yet" if NOT_FOUND_YET in states else states[0].replace("_", " ")

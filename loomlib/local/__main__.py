@@ -26,8 +26,8 @@ def main() -> None:
     parser.add_argument("--foreground", action="store_true", help="do not fork")
     parser.add_argument("--ready-fd", type=int, help="descriptor to write `ready` to")
     arguments = parser.parse_args()
-    given = json.loads(sys.stdin.read())
-    options = ServiceOptions.of(given["options"])
+    configuration = json.loads(sys.stdin.read())
+    options = ServiceOptions.of(configuration["options"])
     if arguments.foreground:
         serve = _import_serve()
         serve(
@@ -35,7 +35,7 @@ def main() -> None:
             options,
             persistent=True,
             on_ready=_say_address,
-            model_settings=given["model_settings"],
+            model_settings=configuration["model_settings"],
         )
         return
     if os.fork():
@@ -57,7 +57,7 @@ def main() -> None:
         options,
         persistent=arguments.persistent,
         on_ready=on_ready,
-        model_settings=given["model_settings"],
+        model_settings=configuration["model_settings"],
     )
 
 

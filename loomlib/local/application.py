@@ -190,8 +190,8 @@ class Application:
             await self._moto(scope, receive, send)
             return
         if service == "public":
-            found = (issuer.document(path) for issuer in self._issuers)
-            document = next((item for item in found if item is not None), None)
+            documents = (issuer.document(path) for issuer in self._issuers)
+            document = next((item for item in documents if item is not None), None)
             if document is None or scope["method"] != "GET":
                 raise not_found(f"No {scope['method']} {path}")
             await send_json(send, document)
@@ -267,21 +267,21 @@ class Application:
             for action in self._other_actions(caller, scope):
                 require(caller.principal, *action, service, keys)
         if service in ("sts", "iam"):
-            given = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
+            form = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
             caller_place = Place(caller.region, account_id)
             answer = await asyncio.to_thread(
-                self._identity.web_identity.answer, service, given, caller.principal, caller_place
+                self._identity.web_identity.answer, service, form, caller.principal, caller_place
             )
             if answer is not None:
                 await send_body(send, answer[0], 200, [*answer[1], *_named(request_id)])
                 return
         if matched := best_match(self._routers.get(service, ()), scope):
             router, match = matched
-            named = b""
+            request_body = b""
             if service == "bedrock-agentcore":
                 if path.startswith(IDENTITY_PATHS):
-                    named = cast("Body", scope["loom.body"]).opened().read()
-                    action = self._identity.action(match.name, named, caller.region, account_id)
+                    request_body = cast("Body", scope["loom.body"]).opened().read()
+                    action = self._identity.action(match.name, request_body, caller.region, account_id)
                 else:
                     action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
                 if match.name in POLICY_OPERATIONS:  # a policy that denies everything can be removed
@@ -290,7 +290,7 @@ class Application:
                     self._policies.require(caller.principal, *action, account_id, service)
             place = {"region": caller.region, "account_id": account_id}
             acting = acting_for(self._inbound.tenant_for(caller.principal))
-            with acting, self._outward.recording(caller.key, match.name, named, request_id):
+            with acting, self._outward.recording(caller.key, match.name, request_body, request_id):
                 body = await router.answer(match, receive, send, **place, request_id=request_id)
             if body is None:
                 return
@@ -341,7 +341,7 @@ class Application:
             require(caller.principal, "bedrock:ApplyGuardrail", [guardrail.arn], caller.service)
             return guardrail
 
-        models, named = GuardedModel(self._models, find), _named(request_id)
+        models, response_headers = GuardedModel(self._models, find), _named(request_id)
         model_id, _, operation = path.removeprefix("/model/").rpartition("/")
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
@@ -350,17 +350,17 @@ class Application:
             raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
         try:
             if operation == "converse":
-                await send_json(send, await models.converse(unquote(model_id), request), headers=named)
+                await send_json(send, await models.converse(unquote(model_id), request), headers=response_headers)
             elif operation == "converse-stream":
-                await send_frames(send, models.converse_stream(unquote(model_id), request), named)
+                await send_frames(send, models.converse_stream(unquote(model_id), request), response_headers)
             elif operation == "invoke":
                 answer = await invoke_model(models, unquote(model_id), request, request_id, headers)
-                await send_json(send, answer, headers=named)
+                await send_json(send, answer, headers=response_headers)
             elif operation == "invoke-with-response-stream":
                 frames = invoke_model_stream(models, unquote(model_id), request, request_id, headers)
-                await send_frames(send, frames, (*named, _MODEL_CONTENT))
+                await send_frames(send, frames, (*response_headers, _MODEL_CONTENT))
             elif operation == "count-tokens":
-                await send_json(send, count_request(request), headers=named)
+                await send_json(send, count_request(request), headers=response_headers)
             else:
                 raise not_implemented(f"{operation} of models")
         except ModelRefusedError as refused:

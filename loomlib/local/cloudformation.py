@@ -149,12 +149,12 @@ def parameters_of(shape: Any, value: Any) -> Any:
         return {"serverProtocol": value}  # the property ProtocolConfiguration is a text
     if shape.type_name == "structure" and isinstance(value, dict):
         names = {name.lower(): name for name in shape.members}
-        found: dict[str, Any] = {}
-        for given, item in cast("dict[str, Any]", value).items():
-            if (name := names.get(given.lower())) is None:
-                raise RefusedError("ValidationError", 400, f"Encountered unsupported property {given}")
-            found[name] = parameters_of(shape.members[name], item)
-        return found
+        parameters: dict[str, Any] = {}
+        for property_name, item in cast("dict[str, Any]", value).items():
+            if (name := names.get(property_name.lower())) is None:
+                raise RefusedError("ValidationError", 400, f"Encountered unsupported property {property_name}")
+            parameters[name] = parameters_of(shape.members[name], item)
+        return parameters
     if shape.type_name == "map" and isinstance(value, dict):
         return {key: parameters_of(shape.value, item) for key, item in cast("dict[str, Any]", value).items()}
     if shape.type_name == "map" and isinstance(value, list):  # tags, which some operations take as a map
@@ -220,17 +220,17 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             region_name: str,
             **kwargs: Any,
         ) -> Model:
-            made = cls(account_id, region_name)
+            model = cls(account_id, region_name)
             properties = dict(cloudformation_json.get("Properties") or {})
             if kind.name_property and kind.service != AGENTCORE:  # AgentCore's names are required
                 properties.setdefault(kind.name_property, resource_name)
-            made.run(kind.create, properties)
+            model.run(kind.create, properties)
             stack = stack_of(account_id, region_name, kwargs["StackId"])
-            if made.failure:
-                fail(stack, kwargs["LogicalId"], kind.name, made.failure)
-            elif not made.is_created():
-                threading.Thread(target=made.settle, args=(stack, kwargs["LogicalId"]), daemon=True).start()
-            return made
+            if model.failure:
+                fail(stack, kwargs["LogicalId"], kind.name, model.failure)
+            elif not model.is_created():
+                threading.Thread(target=model.settle, args=(stack, kwargs["LogicalId"]), daemon=True).start()
+            return model
 
         def settle(self, stack: Any, logical_id: str) -> None:
             """Complete the stack when the resource can be used; moto looks only once."""
@@ -265,8 +265,8 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
                 shape = _shape(kind, operation)
                 properties = kind.arrange(properties, self.call)
                 if self.shown:  # the name stays, and tags are not part of an update
-                    known = {name.lower() for name in shape.members}
-                    properties = {name: value for name, value in properties.items() if name.lower() in known}
+                    known_names = {name.lower() for name in shape.members}
+                    properties = {name: value for name, value in properties.items() if name.lower() in known_names}
                 parameters = parameters_of(shape, properties)
                 parameters |= self.keys() if self.shown else {}
                 answer = self.call(operation, parameters)

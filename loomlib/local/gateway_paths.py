@@ -30,12 +30,12 @@ def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
     if scope["type"] != "http":
         return None
     path: str = scope["raw_path"].decode("latin-1")
-    if matched := _LOCAL.match(path):
-        is_own = _is_own(matched[2]) and matched[2].split("/")[1] not in CONTROL_PATHS
-        return (matched[1], matched[2]) if is_own else None
+    if local_match := _LOCAL.match(path):
+        is_own = _is_own(local_match[2]) and local_match[2].split("/")[1] not in CONTROL_PATHS
+        return (local_match[1], local_match[2]) if is_own else None
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-    named = _HOST.match(host.lower())
-    return (named[1], path) if named and _is_own(path) else None
+    host_match = _HOST.match(host.lower())
+    return (host_match[1], path) if host_match and _is_own(path) else None
 
 
 def target_path(path: str) -> tuple[str, str]:

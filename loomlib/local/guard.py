@@ -229,8 +229,8 @@ class Guard:
 
 
 def _security_token(fields: Mapping[str, Sequence[str]], query: str) -> str:
-    given = fields.get("x-amz-security-token") or parse_qs(query).get("X-Amz-Security-Token", [""])
-    return given[0]
+    tokens = fields.get("x-amz-security-token") or parse_qs(query).get("X-Amz-Security-Token", [""])
+    return tokens[0]
 
 
 def _bearer(fields: Mapping[str, Sequence[str]]) -> str | None:

@@ -159,8 +159,8 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
         notify = -1
         from .sessions.processes import wait_readable  # the sessions' package loads asyncio, which `find` does not need
 
-        answered = wait_readable(ready, within_s=_READY_WITHIN_S)
-        if answered and os.read(ready, 16).startswith(b"ready") and (state := find(home)):
+        is_readable = wait_readable(ready, within_s=_READY_WITHIN_S)
+        if is_readable and os.read(ready, 16).startswith(b"ready") and (state := find(home)):
             return state
     finally:
         os.close(ready)
@@ -205,7 +205,7 @@ def _fork_from_template(command: list[str], options: ServiceOptions, log: int, n
     """
     if not (address := os.environ.get(SERVICE_TEMPLATE)):
         return False
-    asked = {
+    request = {
         "command": command,
         "folder": os.getcwd(),
         "input": service_input(options).decode(),
@@ -215,7 +215,7 @@ def _fork_from_template(command: list[str], options: ServiceOptions, log: int, n
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(address)
             socket.send_fds(connection, [b"{"], [log, notify])
-            connection.sendall(json.dumps(asked).encode()[1:])
+            connection.sendall(json.dumps(request).encode()[1:])
             connection.shutdown(socket.SHUT_WR)
             return connection.recv(16) == b"forked"
     except OSError:
@@ -229,8 +229,8 @@ def service_command(home: Path) -> list[str]:
 
 def service_variables() -> dict[str, str]:
     """Return the environment of a service: an allow-list, with a `PYTHONPATH` that imports this same loomlib."""
-    ours = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH"))))
+    package_root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH"))))
     return service_environment(os.environ) | {"PYTHONPATH": path, **_ONE_THREAD}
 
 

@@ -17,8 +17,8 @@ def correct_buckets() -> None:
     read: Callable[[Any], Any] = response.get_bucket_notification
 
     def get_bucket_notification(self: Any) -> Any:
-        found: Any = self.backend.get_bucket_notification_configuration(self.bucket_name)
-        if found is None or found.event_bridge is None:
+        configuration: Any = self.backend.get_bucket_notification_configuration(self.bucket_name)
+        if configuration is None or configuration.event_bridge is None:
             return read(self)
         serialized: Callable[[Any], Any] = self.serialized
 

@@ -120,16 +120,16 @@ class MotoFallback:
 
     def _asked(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
         """Return moto's status, headers and body."""
-        started: list[Any] = []
+        response_head: list[Any] = []
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
-            started[:] = [status, headers]
+            response_head[:] = [status, headers]
             return _write
 
         scope = environ["asgi.scope"]
         if scope["loom.service"] == "cloudformation" and self.serve_stacks is not None:
             body = self.serve_stacks(scope["loom.principal"], lambda: list(self._application(environ, start)))
-            return started[0], started[1], body
+            return response_head[0], response_head[1], body
         if scope["loom.service"] == "s3":
             correct_buckets()
         if scope["loom.service"] != "logs":
@@ -139,7 +139,7 @@ class MotoFallback:
                 form = parse_qs(scope["loom.body"].opened().read().decode("latin-1"))
                 if form.get("Action") == ["AssumeRole"] and "RoleArn" in form:
                     self._assumed_roles.accept(form["RoleArn"][0], b"".join(body), scope["loom.principal"])
-            return started[0], started[1], body
+            return response_head[0], response_head[1], body
         self._logs.wait_restored()
         # Sessions' lines arrive from another thread, and moto's dictionaries are not locked.
         with self._logs.backend_lock:
@@ -147,12 +147,12 @@ class MotoFallback:
             before = self._logs.places() if deletes else set[tuple[str, str]]()
             body = list(self._application(environ, start))
             self._logs.forget(before - self._logs.places() if deletes else ())
-        if environ.get("HTTP_X_AMZ_TARGET", "").endswith(".PutLogEvents") and started[0].startswith("200"):
+        if environ.get("HTTP_X_AMZ_TARGET", "").endswith(".PutLogEvents") and response_head[0].startswith("200"):
             content: Body = environ["asgi.scope"]["loom.body"]
-            named = json.loads(content.opened().read())
-            group = self._logs.keys.of(scope["loom.place"], str(named["logGroupName"]))
-            self._logs.count_put(group, str(named["logStreamName"]), content.size)
-        return started[0], started[1], body
+            parameters = json.loads(content.opened().read())
+            group = self._logs.keys.of(scope["loom.place"], str(parameters["logGroupName"]))
+            self._logs.count_put(group, str(parameters["logStreamName"]), content.size)
+        return response_head[0], response_head[1], body
 
 
 def _write(_: bytes) -> object:
@@ -205,8 +205,10 @@ class _Described:
         """Return whether a response is a web page or empty where AWS would return an error."""
         if self._environ["REQUEST_METHOD"] == "HEAD" or not status.startswith(("404", "405", "500")):
             return False
-        named = {name.lower(): value for name, value in headers}
-        return named.get("content-type", "").startswith("text/html") or named.get("content-length") == "0"
+        header_values = {name.lower(): value for name, value in headers}
+        return (
+            header_values.get("content-type", "").startswith("text/html") or header_values.get("content-length") == "0"
+        )
 
     def labelled(self, status: str, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return a response's headers with its protocol's content type, where moto leaves the web framework's default.

@@ -102,10 +102,12 @@ def _correct_roles() -> None:
     from moto.iam import models
 
     role: Any = models.Role
-    put: Callable[[Any, str, str], None] = role.put_policy
+    original_put: Callable[[Any, str, str], None] = role.put_policy
 
     def put_policy(role: Any, policy_name: str, policy_json: object) -> None:
-        put(role, policy_name, policy_json if isinstance(policy_json, str) else json.dumps(policy_json, default=str))
+        original_put(
+            role, policy_name, policy_json if isinstance(policy_json, str) else json.dumps(policy_json, default=str)
+        )
 
     role.put_policy = put_policy
 
@@ -118,18 +120,18 @@ def _correct_templates(models: Any, parsing: Any) -> None:
     import yaml  # 20 ms that a service without stacks does not cost
     from moto.cloudformation.exceptions import ValidationError
 
-    known, parse, load = parsing.resource_class_from_type, models.Stack.parse_template, parsing.ResourceMap.load
+    find_class, parse, load = parsing.resource_class_from_type, models.Stack.parse_template, parsing.ResourceMap.load
     load_parameters = parsing.ResourceMap.load_parameters
 
     def class_of(resource_type: str) -> Any:
         if resource_type.startswith(_CUSTOM):
             return _CustomResource
-        found: Any = known(resource_type)
-        if found is None and resource_type not in (*parsing.NULL_MODELS, _OF_CDK):
+        model_class: Any = find_class(resource_type)
+        if model_class is None and resource_type not in (*parsing.NULL_MODELS, _OF_CDK):
             # AWS's own words for a type that it does not have.
-            what = f"Template format error: Unrecognized resource types: [{resource_type}]"
-            raise ValidationError(message=f"{what}: the local CloudFormation does not implement it")
-        return found
+            problem = f"Template format error: Unrecognized resource types: [{resource_type}]"
+            raise ValidationError(message=f"{problem}: the local CloudFormation does not implement it")
+        return model_class
 
     def parse_template(template: str) -> Any:
         try:
@@ -178,7 +180,7 @@ def _where_malformed(template: str) -> str:
 
 
 def _correct_failures(models: Any, parsing: Any) -> None:
-    create, name = parsing.parse_and_create_resource, parsing.parse_resource_and_generate_name
+    create, parse_name = parsing.parse_and_create_resource, parsing.parse_resource_and_generate_name
     create_all, exports, outputs = models.Stack.create_resources, models.Stack.exports, models.Stack.outputs
 
     def parse_and_create(
@@ -200,13 +202,13 @@ def _correct_failures(models: Any, parsing: Any) -> None:
             return FailedResource(logical_id, kind)
 
     def parse_and_name(logical_id: str, resource_json: dict[str, Any], resources_map: Any) -> Any:
-        named = name(logical_id, resource_json, resources_map)
+        resource = parse_name(logical_id, resource_json, resources_map)
         stack = models.cloudformation_backends[resources_map._account_id][resources_map._region_name].stacks.get(
             resources_map.stack_id
         )
         if _has_failed(stack):
             raise _CancelledError  # a resource that it names, or one before it
-        return named
+        return resource
 
     def create_resources(stack: Any) -> None:
         create_all(stack)
@@ -246,11 +248,11 @@ def _with_moto_tags(resource: Mapping[str, Any], kind: str) -> Mapping[str, Any]
     properties = resource.get("Properties")
     tags = cast("dict[str, Any]", properties).get("Tags") if isinstance(properties, dict) else None
     if kind == "AWS::SSM::Parameter" and isinstance(tags, dict):
-        given = cast("dict[str, Any]", tags)
-        changed: Any = [{"Key": key, "Value": value} for key, value in given.items()]
+        tag_map = cast("dict[str, Any]", tags)
+        changed: Any = [{"Key": key, "Value": value} for key, value in tag_map.items()]
     elif kind == "AWS::KMS::Key" and isinstance(tags, list):
-        listed = cast("list[dict[str, Any]]", tags)
-        changed = [{"TagKey": tag.get("Key"), "TagValue": tag.get("Value")} for tag in listed]
+        tag_list = cast("list[dict[str, Any]]", tags)
+        changed = [{"TagKey": tag.get("Key"), "TagValue": tag.get("Value")} for tag in tag_list]
     else:
         return resource
     return {**resource, "Properties": {**cast("dict[str, Any]", properties), "Tags": changed}}

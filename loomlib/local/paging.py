@@ -80,10 +80,10 @@ def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, si
 def _position(token: str, query: str, kinds: tuple[type, ...]) -> list[Any]:
     refused = invalid("nextToken was not issued for this listing")
     try:
-        given: Any = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
+        document: Any = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
     except (ValueError, binascii.Error) as error:
         raise refused from error
-    if not isinstance(given, list) or len(pair := cast("list[Any]", given)) != 2 or pair[0] != query:
+    if not isinstance(document, list) or len(pair := cast("list[Any]", document)) != 2 or pair[0] != query:
         raise refused
     position = pair[1]
     if not isinstance(position, list) or [type(value) for value in cast("list[Any]", position)] != list(kinds):

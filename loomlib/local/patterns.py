@@ -51,9 +51,9 @@ class Pattern:
             raise PatternError(f"{text} (RE2 syntax: no look-around, no back-references)") from error
         finally:
             re2.purge()  # its cache holds 128 patterns of callers, each of up to 8 MiB
-        named: dict[bytes, int] = self._compiled.groupindex
-        self._names = [name.decode() for name in sorted(named, key=named.__getitem__)]
-        self._numbers = sorted(named.values())
+        group_numbers: dict[bytes, int] = self._compiled.groupindex
+        self._names = [name.decode() for name in sorted(group_numbers, key=group_numbers.__getitem__)]
+        self._numbers = sorted(group_numbers.values())
 
     @property
     def group_names(self) -> list[str]:
@@ -91,9 +91,11 @@ class Pattern:
 
     def named_groups(self, text: str) -> dict[str, str | None]:
         """Return the named groups of the first match in a text; none without a match."""
-        found = self.groups(text)
+        groups = self.groups(text)
         return (
-            {} if found is None else {name: found[at - 1] for name, at in zip(self._names, self._numbers, strict=True)}
+            {}
+            if groups is None
+            else {name: groups[at - 1] for name, at in zip(self._names, self._numbers, strict=True)}
         )
 
 

@@ -38,11 +38,11 @@ class Quotas:
             active = 1000 if region == "us-east-1" else 500
             return cls(sessions_per_minute=100, invocations_per_s=50, active_sessions=active)
         figures: dict[str, int] = {}
-        known = [field.name for field in fields(cls)]
+        quota_names = [field.name for field in fields(cls)]
         for item in text.split(","):
             name, _, figure = item.strip().partition("=")
-            if name not in known or not figure.isdecimal():
-                raise ValueError(f"quotas must be none, aws or figures of {', '.join(known)}, not {text!r}")
+            if name not in quota_names or not figure.isdecimal():
+                raise ValueError(f"quotas must be none, aws or figures of {', '.join(quota_names)}, not {text!r}")
             figures[name] = int(figure)
         return cls(**figures)
 

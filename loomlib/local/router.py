@@ -187,13 +187,13 @@ class Router:
             raise not_implemented(match.name)
         limit_bytes = self._large.get(match.name, self._limit_bytes)
         body = await read_body(receive, limit_bytes, match.request.headers.get("Content-Length"))
-        named = (b"x-amzn-requestid", request_id.encode())
+        request_id_header = (b"x-amzn-requestid", request_id.encode())
         metadata = match.operation.service_model.metadata
         if metadata["protocol"] == "json":
             result = await handler(_json(body))
             if result is None:
                 return replayed(body)
-            await send_json(send, result, headers=(named,))
+            await send_json(send, result, headers=(request_id_header,))
             return None
         if len(body) > _LARGE_BODY_BYTES:  # parsing takes long enough to hold up other requests
             result = await handler(await asyncio.to_thread(_parameters, match, body))
@@ -202,15 +202,15 @@ class Router:
         if result is None and (self._rest_to_moto or "json" in metadata.get("protocols", ())):
             return replayed(body)
         if isinstance(result, LiveStream):
-            await send_frames(send, result.frames, [named, *result.headers])
+            await send_frames(send, result.frames, [request_id_header, *result.headers])
             return None
         if isinstance(result, EncodedStream):
             kind = (b"content-type", b"application/vnd.amazon.eventstream")
-            await send_body(send, result, 200, [kind, named, *result.headers])
+            await send_body(send, result, 200, [kind, request_id_header, *result.headers])
             return None
         if isinstance(result, Encoded):
             code: int = match.operation.http["responseCode"]
-            await send_body(send, result, code, [(b"content-type", b"application/json"), named])
+            await send_body(send, result, code, [(b"content-type", b"application/json"), request_id_header])
             return None
         response = RestJSONSerializer(match.operation).serialize(result)
         content = response["body"].encode() if isinstance(response["body"], str) else response["body"]
@@ -218,7 +218,7 @@ class Router:
         status = _status(match.operation, result) or response["status_code"]
         if status == 204:
             content, headers = b"", []
-        await send_body(send, content, status, [*headers, named])
+        await send_body(send, content, status, [*headers, request_id_header])
         return None
 
     def _handler(self, operation: str, region: str, account_id: str) -> Handler | None:
@@ -237,8 +237,8 @@ def _status(operation: OperationModel, result: Mapping[str, Any] | None) -> int:
     """Return the HTTP status that a member of the result stands for in the service model, 0 without one."""
     shape: Any = operation.output_shape
     members: Mapping[str, Any] = shape.members if shape is not None else {}
-    named = (name for name, member in members.items() if member.serialization.get("location") == "statusCode")
-    return int((result or {}).get(next(named, ""), 0))
+    status_members = (name for name, member in members.items() if member.serialization.get("location") == "statusCode")
+    return int((result or {}).get(next(status_members, ""), 0))
 
 
 def _json(body: bytes) -> dict[str, Any]:
@@ -311,35 +311,35 @@ def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
     if shape.type_name == "structure" and shape.is_document_type:
         return  # any JSON
     rules = shape.metadata
-    here = where or "the request"
+    subject = where or "the request"
     if shape.type_name == "structure":
         members: Mapping[str, Any] = shape.members
         for name in rules.get("required", ()):
             if value.get(name) is None:
                 yield f"{_join(where, name)} is missing"
         if rules.get("union") and len(value) != 1:
-            yield f"{here} must have exactly one of {', '.join(members)}"
+            yield f"{subject} must have exactly one of {', '.join(members)}"
         for name, item in value.items():
             if item is not None and name in members:
                 yield from _faults(members[name], item, _join(where, name))
         return
     if shape.type_name == "list":
         for index, item in enumerate(value):
-            yield from _faults(shape.member, item, f"{here}[{index}]")
+            yield from _faults(shape.member, item, f"{subject}[{index}]")
     if shape.type_name == "map":
         for key, item in value.items():
-            yield from _faults(shape.key, key, f"a key of {here}")
-            yield from _faults(shape.value, item, f"{here}.{key}")
+            yield from _faults(shape.key, key, f"a key of {subject}")
+            yield from _faults(shape.value, item, f"{subject}.{key}")
     size = value if shape.type_name in ("integer", "long", "float", "double") else _length(value)
     if size is not None and "min" in rules and size < rules["min"]:
-        yield f"{here} must be at least {rules['min']}"
+        yield f"{subject} must be at least {rules['min']}"
     if size is not None and "max" in rules and size > rules["max"]:
-        yield f"{here} must be at most {rules['max']}"
+        yield f"{subject} must be at most {rules['max']}"
     if isinstance(value, str):
         if (allowed := shape.metadata.get("enum")) and value not in allowed:
-            yield f"{here} must be one of {', '.join(allowed)}"
+            yield f"{subject} must be one of {', '.join(allowed)}"
         if (pattern := _PATTERNS.get(shape.name) or rules.get("pattern")) and not matches_model(pattern, value):
-            yield f"{here} must match {pattern}"
+            yield f"{subject} must match {pattern}"
 
 
 def _length(value: Any) -> int | None:

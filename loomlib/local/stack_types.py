@@ -78,13 +78,13 @@ def _destination(properties: Mapping[str, Any], call: OperationCall) -> Mapping[
 
 def _secret(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     rest = {name: value for name, value in properties.items() if name != "GenerateSecretString"}
-    if (wanted := properties.get("GenerateSecretString")) is None:
+    if (options := properties.get("GenerateSecretString")) is None:
         return rest
     own = ("SecretStringTemplate", "GenerateStringKey")
-    password = call("GetRandomPassword", {name: value for name, value in wanted.items() if name not in own})
+    password = call("GetRandomPassword", {name: value for name, value in options.items() if name not in own})
     text = str(password["RandomPassword"])
-    if key := wanted.get("GenerateStringKey"):
-        text = json.dumps(json.loads(wanted.get("SecretStringTemplate") or "{}") | {key: text})
+    if key := options.get("GenerateStringKey"):
+        text = json.dumps(json.loads(options.get("SecretStringTemplate") or "{}") | {key: text})
     return rest | {"SecretString": text}
 
 
@@ -95,12 +95,14 @@ def _outgoing_rule(properties: Mapping[str, Any], call: OperationCall) -> Mappin
         "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
         "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
     }
-    said = {"Description": properties["Description"]} if "Description" in properties else {}
+    description = {"Description": properties["Description"]} if "Description" in properties else {}
     rest = {name: value for name, value in properties.items() if name not in (*ends, "GroupId", "Description")}
-    reached = {
-        members: [{member: properties[name], **said}] for name, (members, member) in ends.items() if name in properties
+    destinations = {
+        members: [{member: properties[name], **description}]
+        for name, (members, member) in ends.items()
+        if name in properties
     }
-    return {"GroupId": properties.get("GroupId"), "IpPermissions": [rest | reached]}
+    return {"GroupId": properties.get("GroupId"), "IpPermissions": [rest | destinations]}
 
 
 _OF_AGENTCORE: Final = (

@@ -108,8 +108,8 @@ class ServiceOptions:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ServiceOptions:
         """Return the options of a state file; names that this release does not know are ignored."""
-        known = {item.name for item in fields(cls)}
-        values: dict[str, Any] = {name: value for name, value in document.items() if name in known}
+        field_names = {item.name for item in fields(cls)}
+        values: dict[str, Any] = {name: value for name, value in document.items() if name in field_names}
         for name in ("sandbox_read", "sandbox_write"):
             if name in values:
                 values[name] = tuple(values[name])  # JSON has lists

@@ -37,7 +37,7 @@ def issue_token(
     Raises:
         LocalServiceError: The service does not run, or refuses an argument.
     """
-    asked = {
+    request = {
         "user": user,
         "client": client,
         "scopes": list(scopes),
@@ -45,7 +45,7 @@ def issue_token(
         "expires_s": expires_s,
         "claims": dict(claims or {}),
     }
-    answer = json.loads(ask(state, "POST", "/_loom/identity/tokens", body=json.dumps(asked).encode()))
+    answer = json.loads(ask(state, "POST", "/_loom/identity/tokens", body=json.dumps(request).encode()))
     return str(answer["token"])
 
 

@@ -38,9 +38,9 @@ class TraceSettings:
             raise RefusedError("ResourceNotFoundException", 404, f"The only indexing rule is {_RULE}")
         rule: Mapping[str, Any] = parameters.get("Rule") or {}
         shares: Mapping[str, Any] = rule.get("Probabilistic") or {}
-        wanted = shares.get("DesiredSamplingPercentage", 100.0)
-        return {"IndexingRule": self._rule(float(wanted))}
+        percentage = shares.get("DesiredSamplingPercentage", 100.0)
+        return {"IndexingRule": self._rule(float(percentage))}
 
-    def _rule(self, wanted: float) -> Mapping[str, Any]:
-        shares = {"DesiredSamplingPercentage": wanted, "ActualSamplingPercentage": 100.0}
+    def _rule(self, percentage: float) -> Mapping[str, Any]:
+        shares = {"DesiredSamplingPercentage": percentage, "ActualSamplingPercentage": 100.0}
         return {"Name": _RULE, "ModifiedAt": self._since, "Rule": {"Probabilistic": shares}}

@@ -50,15 +50,15 @@ class TableReport(ABC):
 
     def __repr__(self) -> str:
         columns, lines = self.text_columns or self.columns, [self.title, *filter(None, [self.note()])]
-        if shown := (rows := self.rows())[:SHOWN_ROWS]:
-            values = [[row.get(name) for name in columns] for row in shown]
-            lines.append(text_table(columns, values, more=len(rows) - len(shown)))
+        if visible := (rows := self.rows())[:SHOWN_ROWS]:
+            values = [[row.get(name) for name in columns] for row in visible]
+            lines.append(text_table(columns, values, more=len(rows) - len(visible)))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         columns, rows = self.html_columns or self.columns, self.rows()
-        shown = [[row.get(name) for name in columns] for row in rows[:SHOWN_ROWS]]
-        return html_table(self.title, self.note(), columns, shown, len(rows) - len(shown))
+        values = [[row.get(name) for name in columns] for row in rows[:SHOWN_ROWS]]
+        return html_table(self.title, self.note(), columns, values, len(rows) - len(values))
 
 
 def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:

@@ -166,20 +166,20 @@ class _CountedEvents:
 
 def _stated_sources(record: MemoryRecord, events: Iterable[MemoryEvent]) -> tuple[list[SourceEvent], tuple[str, ...]]:
     """Return the stated source events, and the ids of those that are missing."""
-    wanted = {metadata_event_id(event_id) for event_id in record.stated_sources}
+    missing = {metadata_event_id(event_id) for event_id in record.stated_sources}
     present: list[MemoryEvent] = []
     for event in events:
-        if metadata_event_id(event.event_id) in wanted:
-            wanted.discard(metadata_event_id(event.event_id))
+        if metadata_event_id(event.event_id) in missing:
+            missing.discard(metadata_event_id(event.event_id))
             present.append(event)
-            if not wanted:
+            if not missing:
                 break
     best = _best_sentences(record.text, present)
     sources = [
         SourceEvent(event=event, certainty="stated", score=score, excerpt=sentence)
         for event, (score, sentence) in zip(present, best, strict=True)
     ]
-    return sorted(sources, key=lambda source: source.event.timestamp), tuple(sorted(wanted))
+    return sorted(sources, key=lambda source: source.event.timestamp), tuple(sorted(missing))
 
 
 def _inferred_sources(record: MemoryRecord, events: Iterable[MemoryEvent], top: int) -> list[SourceEvent]:

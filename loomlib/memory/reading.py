@@ -237,10 +237,10 @@ def _holds_all(location: RecordLocation) -> bool:
     return not location.template or location.namespace is not None
 
 
-def _limited(items: Iterable[T], what: str, limit: int | None, progress: Progress | None) -> Iterator[T]:
+def _limited(items: Iterable[T], noun: str, limit: int | None, progress: Progress | None) -> Iterator[T]:
     if limit is not None and limit < 0:
         raise ValueError("limit is a number of rows, or None for all")
     for count, item in enumerate(islice(items, limit), start=1):
         yield item
         if progress is not None and count % _PROGRESS_ROWS == 0:
-            progress(f"{number(count)} {what} read")
+            progress(f"{number(count)} {noun} read")

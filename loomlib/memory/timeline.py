@@ -105,11 +105,11 @@ def timeline_entries(
         # A record's time is that of the message it came from, which may be before the extraction.
         if changed_at is not None and changed_at > record.created_at:
             times.append((changed_at, "record changed"))
-        for at, what in times:
+        for at, kind in times:
             entries.append(
                 TimelineEntry(
                     at=at,
-                    what=what,
+                    what=kind,
                     lane=lane,
                     id=record.record_id,
                     text=record.text,

@@ -77,29 +77,29 @@ class MemoryQuestions(Procedure[AskedQuestion]):
     def _prepare(self, session: int) -> None:
         ledger, run = self._run.ledger, self._run
         study = ledger.stored
-        written: dict[str, ScriptedConversation] = {}
+        new_conversations: dict[str, ScriptedConversation] = {}
         for conversation in self._design.conversations:
             run.report(f"writing {conversation.name} before session {session}")
             for arm in self._design.arms:
                 actor = self.actor(conversation.name, arm)
-                if not self._say(conversation, arm, actor, session) and actor not in written:
-                    written[actor] = conversation
+                if not self._say(conversation, arm, actor, session) and actor not in new_conversations:
+                    new_conversations[actor] = conversation
                     write_conversation(
                         self._memory, conversation, actor, before=session, study_id=study.id, began=study.created_at,
                         check=run.check,
                     )  # fmt: skip
-        if written:
+        if new_conversations:
             state = wait_until_extracted(
                 self._memory,
-                [(conversation, actor) for actor, conversation in written.items()],
+                [(conversation, actor) for actor, conversation in new_conversations.items()],
                 session,
                 settle_s=self._design.settle_s,
                 quiet_s=self._design.quiet_s,
                 report=run.report,
                 check=run.check,
             )
-            known: list[dict[str, Any]] = list(ledger.stored.environment.get("settled", ()))
-            others = [earlier for earlier in known if earlier["session"] != session]
+            stored_states: list[dict[str, Any]] = list(ledger.stored.environment.get("settled", ()))
+            others = [earlier for earlier in stored_states if earlier["session"] != session]
             ledger.save("running", settled=[*others, state.summary()])
 
     def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
@@ -183,16 +183,16 @@ class AgentQuestions(MemoryQuestions):
         if arm.searches:
             return False
         environment = self._run.ledger.stored.environment
-        done: dict[str, int] = dict(environment.get("said", {}))
+        sent_turns: dict[str, int] = dict(environment.get("said", {}))
         failed = int(environment.get("said_failed", 0))
         key = f"{conversation.name} {arm.key}"
         for place, (_, _, turn) in enumerate(conversation.turns(session)):
-            if place < done.get(key, 0):
+            if place < sent_turns.get(key, 0):
                 continue
             answer = self._call(turn.text, arm, actor, self._long_session(key))
             failed += not answer.ok
-            done[key] = place + 1
-            self._run.ledger.save("running", said=done, said_failed=failed)
+            sent_turns[key] = place + 1
+            self._run.ledger.save("running", said=sent_turns, said_failed=failed)
             self._run.check()
         return True
 

@@ -25,14 +25,14 @@ _EMPTY = "Too few answers yet."
 
 def figures(result: MemoryResult) -> dict[str, go.Figure]:
     """Return the charts by name: `recall`, `age`, `growth` and `latency`."""
-    answered = [question for question in result.asked if question.is_done and question.probe.expected]
+    with_answer = [question for question in result.asked if question.is_done and question.probe.expected]
     weighed = [question for question in result.asked if question.is_done and question.needs_memory]
     where = "the agent's answer" if result.design.mode == AGENT else "what the model is given"
     return {
         "recall": _recall(result, where),
         "age": _lines(
             result,
-            answered,
+            with_answer,
             lambda question: question.probe.age,
             lambda question: float(question.is_recalled),
             title=f"Share of facts in {where}, by how long ago they were stated",
@@ -75,28 +75,28 @@ def _recall(result: MemoryResult, where: str) -> go.Figure:
 
 def _intervals(name: str, shares: Sequence[tuple[str, Estimate]], style: int) -> list[dict[str, Any]]:
     """Return a trace of points with their intervals; none when no share is known."""
-    known = [
+    points = [
         (arm, share.value, share.low, share.high, share.n)
         for arm, share in shares
         if share.value is not None and share.low is not None and share.high is not None
     ]
-    if not known:
+    if not points:
         return []
     return [
         {
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": [value for _, value, *_ in known],
-            "y": [arm for arm, *_ in known],
+            "x": [value for _, value, *_ in points],
+            "y": [arm for arm, *_ in points],
             "error_x": {
                 "type": "data",
                 "symmetric": False,
-                "array": [high - value for _, value, _, high, _ in known],
-                "arrayminus": [value - low for _, value, low, _, _ in known],
+                "array": [high - value for _, value, _, high, _ in points],
+                "arrayminus": [value - low for _, value, low, _, _ in points],
                 "thickness": 1.4,
             },
-            "customdata": [[percent(value), plural(n, "fact")] for _, value, _, _, n in known],
+            "customdata": [[percent(value), plural(n, "fact")] for _, value, _, _, n in points],
             "hovertemplate": "%{y}: %{customdata[0]} of %{customdata[1]}<extra>" + name + "</extra>",
             "marker": {"color": PALETTE[style], "symbol": SYMBOLS[style], "size": 10},
         }

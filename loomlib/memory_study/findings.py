@@ -25,11 +25,11 @@ def _never_extracted(questions: Sequence[AskedQuestion]) -> StudyFinding | None:
     if not absent:
         return None
     cases = len({question.case for question in checked})
-    named = "; ".join(f"{probe.fact} ({probe.expected})" for probe in list(absent.values())[:_NAMED])
+    examples = "; ".join(f"{probe.fact} ({probe.expected})" for probe in list(absent.values())[:_NAMED])
     return StudyFinding(
         kind="never extracted",
         title="Stated, but in no record",
-        evidence=f"{plural(len(absent), 'fact')} of {cases} had no record when the question was asked: {named}.",
+        evidence=f"{plural(len(absent), 'fact')} of {cases} had no record when the question was asked: {examples}.",
         advice="Retrieval cannot return what was not extracted: look at memory.provenance(…) and the strategy's "
         "prompt, or wait longer (settle_s).",
     )
@@ -45,12 +45,12 @@ def _ranked_low(result: MemoryResult) -> StudyFinding | None:
     low = [question for question in searched if question.score and not question.score.relevant]
     if not low:
         return None
-    named = "; ".join(dict.fromkeys(f"“{question.probe.text}”" for question in low))
+    examples = "; ".join(dict.fromkeys(f"“{question.probe.text}”" for question in low))
     return StudyFinding(
         kind="ranked low",
         title="Extracted, but not among the returned records",
         evidence=f"{plural(len(low), 'search')} of {len(searched)} did not return it among {result.design.top_k}: "
-        f"{named[:300]}",
+        f"{examples[:300]}",
         advice="A larger top_k, a query closer to the record's wording, or a namespace of its own for such facts.",
     )
 

@@ -39,11 +39,11 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Mem
     else:
         chosen = next((summary for summary in summaries if summary.arm == arm), None)
         if chosen is None:
-            known = ", ".join(summary.arm.key for summary in summaries)
-            raise ValueError(f"{arm.key} is not an arm of the study: {known}")
+            arm_keys = ", ".join(summary.arm.key for summary in summaries)
+            raise ValueError(f"{arm.key} is not an arm of the study: {arm_keys}")
     recall = chosen.recall
-    right, asked = chosen.recalled_of
-    decision = decide_at_least(recall, least, [1.0] * right + [0.0] * (asked - right))
+    right, total = chosen.recalled_of
+    decision = decide_at_least(recall, least, [1.0] * right + [0.0] * (total - right))
     return MemoryGate(
         outcome=decision.outcome,
         limit=least,

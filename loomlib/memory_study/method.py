@@ -83,10 +83,10 @@ def _limits(result: MemoryResult) -> list[str]:
 
 def _run_again(result: MemoryResult) -> str:
     design = result.design
-    known = shipped_conversations()
-    scripts = [conversation.name for conversation in design.conversations if conversation.name in known]
-    made = sum(conversation.name.startswith(f"life-{design.seed}-") for conversation in design.conversations)
-    arguments = [f"script={scripts[0]!r}" if scripts else "script=None", f"conversations={made}"]
+    shipped = shipped_conversations()
+    scripts = [conversation.name for conversation in design.conversations if conversation.name in shipped]
+    generated_count = sum(conversation.name.startswith(f"life-{design.seed}-") for conversation in design.conversations)
+    arguments = [f"script={scripts[0]!r}" if scripts else "script=None", f"conversations={generated_count}"]
     arguments += [f"arms={[arm.key for arm in design.arms]!r}", f"top_k={design.top_k}", f"window={design.window}"]
     arguments += [f"seed={design.seed}"] + ([f"priced_as={design.priced_as!r}"] if design.priced_as else [])
     agent = ", memory=memory, agent=agent" if design.mode == AGENT else ""

@@ -33,8 +33,8 @@ def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
         ledger: The study.
     """
     environment = ledger.stored.environment
-    if known := environment.get("memory_id"):
-        return bench.memories.get(str(known))
+    if memory_id := environment.get("memory_id"):
+        return bench.memories.get(str(memory_id))
     if name := environment.get("memory_wanted"):
         try:
             return bench.memories.get(str(name))
@@ -81,7 +81,12 @@ def delete_left_memories(bench: MemoryBench) -> None:
 
 def _is_left(ledger: StudyLedger) -> bool:
     study = ledger.stored
-    known = study.environment
-    is_own = bool(known.get("memory_is_own") and known.get("memory_id"))
+    environment = study.environment
+    is_own = bool(environment.get("memory_is_own") and environment.get("memory_id"))
     # `keep` is stored as False explicitly: for studies of earlier releases it is not known.
-    return study.state == "complete" and is_own and known.get("keep") is False and not known.get("memory_is_tidied")
+    return (
+        study.state == "complete"
+        and is_own
+        and environment.get("keep") is False
+        and not environment.get("memory_is_tidied")
+    )

@@ -201,8 +201,10 @@ def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
     try:
         stored = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        known = ", ".join(shipped_conversations())
-        raise StudyError("The conversation cannot be read", on=name, try_=f"a file, or one of {known}") from error
+        shipped_names = ", ".join(shipped_conversations())
+        raise StudyError(
+            "The conversation cannot be read", on=name, try_=f"a file, or one of {shipped_names}"
+        ) from error
     if not isinstance(stored, dict):
         raise StudyError("A conversation is a JSON object", on=name, try_=f'{{"format": "{FORMAT}", …}}')
     return ScriptedConversation.read(cast("dict[str, Any]", stored))

@@ -35,11 +35,11 @@ def sentences(result: MemoryResult) -> list[str]:
 
 def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
     """Compare the best arm that retrieves records with the best arm of all, by recall and by tokens."""
-    known = [arm for arm in arms if arm.recalled_of[1]]
-    best = max([arm for arm in known if arm.arm.searches] or known, key=_recall, default=None)
+    scored_arms = [arm for arm in arms if arm.recalled_of[1]]
+    best = max([arm for arm in scored_arms if arm.arm.searches] or scored_arms, key=_recall, default=None)
     if best is None:
         return ""
-    tied = [arm for arm in known if _recall(arm) == max(map(_recall, known))]
+    tied = [arm for arm in scored_arms if _recall(arm) == max(map(_recall, scored_arms))]
     top = min(tied, key=lambda arm: float("inf") if arm.tokens.value is None else arm.tokens.value)
     subject = "the agent's answer" if agent else "what the model is given"
     if _recall(top) > _recall(best):
@@ -47,18 +47,18 @@ def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
         cost += f" with “{top.arm}”" if cost and len(tied) > 1 else ""
         return (
             f"With {which}, {subject} contains the fact in {_recall_text(top)}{cost}; with "
-            f"“{best.arm}” in {_recall_text(best)}{_at_tokens(best, of=top)}{_plain(known, best)}."
+            f"“{best.arm}” in {_recall_text(best)}{_at_tokens(best, of=top)}{_plain(scored_arms, best)}."
         )
-    same = [arm for arm in known if arm.arm.searches == best.arm.searches and _recall(arm) == _recall(best)]
+    same = [arm for arm in scored_arms if arm.arm.searches == best.arm.searches and _recall(arm) == _recall(best)]
     which = " and ".join(f"“{arm.arm}”" for arm in same)
     sentence = f"With {which}, {subject} contains the fact in {_recall_text(best)}"
     tokens = _at_tokens(best) if len(same) == 1 else ""
-    return f"{sentence}{tokens}{_plain(known, best)}."
+    return f"{sentence}{tokens}{_plain(scored_arms, best)}."
 
 
-def _plain(known: Sequence[ArmSummary], best: ArmSummary) -> str:
+def _plain(arms: Sequence[ArmSummary], best: ArmSummary) -> str:
     """Return what the best arm's context recalls without retrieval."""
-    plain = next((arm for arm in known if arm.arm.retrieval == NONE and arm.arm.context == best.arm.context), None)
+    plain = next((arm for arm in arms if arm.arm.retrieval == NONE and arm.arm.context == best.arm.context), None)
     return "" if plain is None or plain is best else f"; without retrieval in {_recall_text(plain)}"
 
 
@@ -92,12 +92,12 @@ def _widths(arms: Sequence[ArmSummary]) -> str:
 
 def _oldest(questions: Sequence[AskedQuestion]) -> str:
     """Describe recall of the oldest facts by arm, as counts because they are few."""
-    answered = [question for question in questions if question.is_done and question.probe.expected]
-    age = max((question.probe.age for question in answered), default=0)
+    with_answer = [question for question in questions if question.is_done and question.probe.expected]
+    age = max((question.probe.age for question in with_answer), default=0)
     if age < 2:
         return ""
     right, tried = Counter[str](), Counter[str]()
-    for question in answered:
+    for question in with_answer:
         if question.probe.age == age:
             tried[str(question.arm)] += 1
             right[str(question.arm)] += question.is_recalled
@@ -106,10 +106,10 @@ def _oldest(questions: Sequence[AskedQuestion]) -> str:
 
 
 def _stale(arms: Sequence[ArmSummary], *, agent: bool) -> str:
-    known = [arm for arm in arms if arm.stale_of[1]]
-    if not known:
+    scored_arms = [arm for arm in arms if arm.stale_of[1]]
+    if not scored_arms:
         return ""
-    least, most = min(known, key=_staleness), max(known, key=_staleness)
+    least, most = min(scored_arms, key=_staleness), max(scored_arms, key=_staleness)
     subject = "the agent's answer" if agent else "what the model is given"
     if not _staleness(most):
         return f"No value that had been changed or taken back is in {subject}."
@@ -123,10 +123,10 @@ def _stale(arms: Sequence[ArmSummary], *, agent: bool) -> str:
 
 
 def _tokens(questions: Sequence[AskedQuestion], arms: Sequence[ArmSummary], *, agent: bool) -> str:
-    known = [arm for arm in arms if arm.tokens.value is not None]
-    if len(known) < 2:
+    measured_arms = [arm for arm in arms if arm.tokens.value is not None]
+    if len(measured_arms) < 2:
         return ""
-    lightest, heaviest = (pick(known, key=lambda arm: arm.tokens.value or 0) for pick in (min, max))
+    lightest, heaviest = (pick(measured_arms, key=lambda arm: arm.tokens.value or 0) for pick in (min, max))
     estimated = "" if agent else " (estimated)"
     text = (
         f"A question takes {number(heaviest.tokens.value or 0, 0)} input tokens{estimated} with “{heaviest.arm}” and "
@@ -146,8 +146,8 @@ def _failures(questions: Sequence[AskedQuestion]) -> str:
     if not failed:
         return ""
     listed = ", ".join(f"{count} {name}" for name, count in failed.most_common())
-    made = len(questions) - pending_count(questions)
-    return f"{plural(sum(failed.values()), 'failure')} in {plural(made, 'question')}: {listed}."
+    question_count = len(questions) - pending_count(questions)
+    return f"{plural(sum(failed.values()), 'failure')} in {plural(question_count, 'question')}: {listed}."
 
 
 def _recall(arm: ArmSummary) -> float:

@@ -231,18 +231,18 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def _memory(self, run: StudyRun) -> StudiedMemory:
         """Return the named memory, else the study's own, which is created when there is none yet."""
-        ledger, named = run.ledger, self._named
+        ledger, chosen = run.ledger, self._named
         delete_left_memories(self.bench)
-        known = ledger.stored.environment.get("memory_id")
+        stored_id = ledger.stored.environment.get("memory_id")
         ledger.save("running", keep=self.keep)
-        if named is None:
+        if chosen is None:
             memory = own_memory(self.bench, ledger)
         else:
-            memory: NamedMemory = self.bench.memories.get(named) if isinstance(named, str) else named
-        if known not in (None, memory.id):
+            memory: NamedMemory = self.bench.memories.get(chosen) if isinstance(chosen, str) else chosen
+        if stored_id not in (None, memory.id):
             raise StudyError("The study was started with another memory", on=self.study_id, try_="a new study")
         ledger.save(
-            "running", memory_id=memory.id, memory_name=memory.name, memory_arn=memory.arn, memory_is_own=named is None
+            "running", memory_id=memory.id, memory_name=memory.name, memory_arn=memory.arn, memory_is_own=chosen is None
         )
         studied = self._access(memory)
         if isinstance(studied, MemoryAccess):
@@ -253,12 +253,12 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def _collect_tokens(self, agent: PromptedAgent, ledger: StudyLedger) -> None:
         """Store tokens and model calls from the answers' traces; without a trace they stay unknown."""
-        wanted = {
+        by_invocation = {
             question.invocation_id: question
             for question in self.units()
             if question.is_done and question.invocation_id is not None and question.input_tokens is None
         }
-        rows = [row for id in wanted if (row := self.store.invocations.get(id)) is not None]
+        rows = [row for id in by_invocation if (row := self.store.invocations.get(id)) is not None]
         with suppress(AwsError):
             for view in self.bench.telemetry.find_traces(agent.entry, rows, progress=_ignored):
                 calls = view.case.calls
@@ -266,4 +266,4 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
                 if view.trace.spans and counts and all(None not in pair for pair in counts):
                     tokens = {"input_tokens": sum(pair[0] for pair in counts)}
                     tokens |= {"output_tokens": sum(pair[1] for pair in counts), "model_calls": len(calls)}
-                    ledger.amend(wanted[view.invocation_id].position, details=tokens)
+                    ledger.amend(by_invocation[view.invocation_id].position, details=tokens)

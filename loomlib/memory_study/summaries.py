@@ -135,36 +135,40 @@ def break_even(questions: Sequence[AskedQuestion]) -> float | None:
 
 
 def _arm(questions: Sequence[AskedQuestion], arm: Arm, design: MemoryDesign) -> ArmSummary:
-    done = [question for question in questions if question.is_done]
-    answered = _with_answer(done)
-    with_former = [question for question in done if question.needs_memory and question.probe.former]
+    done_questions = [question for question in questions if question.is_done]
+    with_answer = _with_answer(done_questions)
+    with_former = [question for question in done_questions if question.needs_memory and question.probe.former]
     precise = [
         (question, question.score.precision)
-        for question in answered
+        for question in with_answer
         if question.score and question.score.precision is not None
     ]
-    durations = [question.duration_ms for question in done if question.duration_ms is not None]
+    durations = [question.duration_ms for question in done_questions if question.duration_ms is not None]
     failures = failure_counts(questions)
-    ks = design.ks if arm.searches and any(question.score and question.score.returned for question in done) else ()
+    ks = (
+        design.ks
+        if arm.searches and any(question.score and question.score.returned for question in done_questions)
+        else ()
+    )
     return ArmSummary(
         arm=arm,
         asked=len(questions),
         failed=sum(failures.values()),
         failures=dict(failures.most_common()),
-        recall=_rate(answered, _is_recalled),
+        recall=_rate(with_answer, _is_recalled),
         at={
-            k: _rate(answered, lambda question, k=k: question.score is not None and question.score.recall_at(k))
+            k: _rate(with_answer, lambda question, k=k: question.score is not None and question.score.recall_at(k))
             for k in ks
         },
         precision=estimate_mean([value for _, value in precise], [question.case for question, _ in precise]),
         stale=_rate(with_former, _is_stale),
-        recalled_of=(sum(map(_is_recalled, answered)), len(answered)),
+        recalled_of=(sum(map(_is_recalled, with_answer)), len(with_answer)),
         stale_of=(sum(map(_is_stale, with_former)), len(with_former)),
         p50=estimate_percentile(durations, 0.5),
         p90=estimate_percentile(durations, 0.9),
-        tokens=_token_mean([question for question in done if question.needs_memory], output=False),
-        idle_tokens=_token_mean([question for question in done if not question.needs_memory], output=False),
-        output_tokens=_token_mean([question for question in done if question.needs_memory], output=True),
+        tokens=_token_mean([question for question in done_questions if question.needs_memory], output=False),
+        idle_tokens=_token_mean([question for question in done_questions if not question.needs_memory], output=False),
+        output_tokens=_token_mean([question for question in done_questions if question.needs_memory], output=True),
     )
 
 

@@ -43,9 +43,9 @@ def differences_frame(result: MemoryResult) -> pd.DataFrame:
     """Return one row for each comparison."""
     rows: list[tuple[str, ...]] = []
     for comparison in result.comparisons:
-        shown = p_value(comparison.test.p_value)
+        p_text = p_value(comparison.test.p_value)
         difference = comparison.difference
-        rows.append((str(comparison.arm), str(comparison.baseline), _points(difference), shown, str(difference.n)))
+        rows.append((str(comparison.arm), str(comparison.baseline), _points(difference), p_text, str(difference.n)))
     return StudyTable(columns=("arm", "against", "recall, points [95 %]", "p", "cases"), rows=rows).frame()
 
 
@@ -149,6 +149,6 @@ def _points(difference: Estimate) -> str:
 
 
 def _counted(questions: Sequence[AskedQuestion], age: int, share: Estimate) -> str:
-    answered = [q for q in questions if q.is_done and q.probe.expected and q.probe.age == age]
-    right = sum(question.is_recalled for question in answered)
-    return f"{right} of {len(answered)}" + (f" · {share.text('share')}" if share.is_known else "")
+    with_answer = [q for q in questions if q.is_done and q.probe.expected and q.probe.age == age]
+    right = sum(question.is_recalled for question in with_answer)
+    return f"{right} of {len(with_answer)}" + (f" · {share.text('share')}" if share.is_known else "")

@@ -83,15 +83,15 @@ def write_conversation(
     """
     count = sum(map(len, conversation.sessions))
     names = session_names(len(conversation.sessions) + 1)
-    written = 0
+    written_count = 0
     for number, place, turn in conversation.turns(before):
         token = hashlib.sha256(f"{study_id} {actor} {number} {place}".encode()).hexdigest()[:48]
-        at = began - timedelta(seconds=count - written)
+        at = began - timedelta(seconds=count - written_count)
         session = names[number - 1]
         memory.write(NewEvent(actor=actor, session=session, at=at, text=turn.text, reply=turn.reply, token=token))
-        written += 1
+        written_count += 1
         check()
-    return written
+    return written_count
 
 
 def wait_until_extracted(
@@ -140,17 +140,17 @@ def wait_until_extracted(
 def _state(
     conversations: Sequence[ScriptedConversation], records: Sequence[Sequence[str]], session: int, waited_s: float
 ) -> ExtractionState:
-    wanted = present = lingering = 0
+    expected = present = lingering = 0
     missing: list[str] = []
     for conversation, texts in zip(conversations, records, strict=True):
         for fact, (value, former) in conversation.values(session).items():
             if value:
-                wanted += 1
+                expected += 1
                 if any(contains(text, value) for text in texts):
                     present += 1
                 else:
                     missing.append(f"{conversation.name}/{fact}")
             lingering += any(contains(text, old) for old in former for text in texts)
     return ExtractionState(
-        session=session, waited_s=waited_s, wanted=wanted, found=present, lingering=lingering, missing=tuple(missing)
+        session=session, waited_s=waited_s, wanted=expected, found=present, lingering=lingering, missing=tuple(missing)
     )

@@ -190,25 +190,25 @@ def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> Agen
     """
     ids = list(agent_ids)
     calls = store.call_figures.read(ids, window.since, window.until)
-    counts = {id: _count(found) for id, found in calls.items()}
+    counts = {id: _count(call_figures) for id, call_figures in calls.items()}
     by_agent = {id: counted.figures() for id, counted in counts.items()}
     return AgentFigures(total=by_agent[ids[0]] if len(ids) == 1 else _together(counts.values()), by_agent=by_agent)
 
 
-def _count(found: CallFigures) -> _Counts:
+def _count(calls: CallFigures) -> _Counts:
     outcomes: Counter[tuple[str, str | None]] = Counter()
     unreached = 0
-    for outcome in found.outcomes:
+    for outcome in calls.outcomes:
         outcomes[outcome.status, outcome.failure] += outcome.count
         if outcome.status in ("complete", "error") and not outcome.reached:
             unreached += outcome.count
     return _Counts(
         outcomes=outcomes,
         unreached=unreached,
-        sessions=found.sessions,
-        cold_starts=found.cold_starts,
-        durations=found.durations,
-        costs=found.costs,
+        sessions=calls.sessions,
+        cold_starts=calls.cold_starts,
+        durations=calls.durations,
+        costs=calls.costs,
     )
 
 
@@ -233,9 +233,9 @@ def _cost(costs: Sequence[CostSum], *, without: int) -> Amount:
     currencies = {cost.currency for cost in costs}
     if len(currencies) > 1:
         return Amount(unknown=without + sum(cost.priced for cost in costs))
-    known = sum((cost.known for cost in costs), start=Amount().known)
+    known_total = sum((cost.known for cost in costs), start=Amount().known)
     return Amount(
-        known=known,
+        known=known_total,
         unknown=without + sum(cost.unknown for cost in costs),
         is_estimate=any(cost.is_estimate for cost in costs),
         currency=next(iter(currencies), "USD"),

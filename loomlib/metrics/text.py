@@ -68,10 +68,10 @@ def headlines(figures: Figures, *, agents: int | None = None) -> tuple[Headline,
             note=f"in {plural(figures.sessions, 'session')}{open_calls}{interrupted}",
         )
     )
-    known = f"of {number(figures.cold_start_mean.n, 0)} of {plural(figures.sessions, 'session')}"
+    sessions_note = f"of {number(figures.cold_start_mean.n, 0)} of {plural(figures.sessions, 'session')}"
     for name, note in (
-        ("cold_start_mean_ms", known),
-        ("cold_start_p90_ms", known),
+        ("cold_start_mean_ms", sessions_note),
+        ("cold_start_p90_ms", sessions_note),
         (
             "error_rate",
             f"{number(figures.failed, 0)} of {number(figures.failed + figures.complete, 0)} ended invocations",

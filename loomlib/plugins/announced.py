@@ -40,9 +40,9 @@ def announced() -> Announced:
     state = tuple(_files())
     if (last := _last) is not None and last[0] == state:
         return last[1]
-    found = _read()
-    _last = state, found
-    return found
+    current = _read()
+    _last = state, current
+    return current
 
 
 def _read() -> Announced:

@@ -109,8 +109,8 @@ class _Loader:
         for caller in self._manager.get_hookcallers(plugin) or ():
             kind = caller.name.removeprefix("loom_")
             if kind not in HOOKS:
-                known = ", ".join(f"loom_{name}" for name in HOOKS)
-                self._note(origin, f"Loom has no hook {caller.name}; it has {known}", kind=caller.name)
+                hook_names = ", ".join(f"loom_{name}" for name in HOOKS)
+                self._note(origin, f"Loom has no hook {caller.name}; it has {hook_names}", kind=caller.name)
                 continue
             for implementation in caller.get_hookimpls():
                 if implementation.plugin is plugin:
@@ -119,11 +119,11 @@ class _Loader:
 
     def _announced(self) -> list[tuple[PluginOrigin, metadata.EntryPoint]]:
         """Return the installed entry points, by distribution and name."""
-        found = announced()
-        if found.failure:
+        installed = announced()
+        if installed.failure:
             unknown = PluginOrigin(distribution="an installed distribution", version="?", target=GROUP, name="")
-            self._note(unknown, f"its entry_points.txt cannot be read ({found.failure})")
-        return sorted(((_origin(point), point) for point in found.entry_points), key=lambda pair: _order(pair[0]))
+            self._note(unknown, f"its entry_points.txt cannot be read ({installed.failure})")
+        return sorted(((_origin(point), point) for point in installed.entry_points), key=lambda pair: _order(pair[0]))
 
     def _ask(self, origin: PluginOrigin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
         within = f"loom_{kind}"

@@ -145,13 +145,13 @@ class Plugins:
                 return part.problem.as_error(f"The {HOOKS[kind]} {name!r} cannot be used")
             if not part.kind and name in (part.origin.name, part.origin.distribution):
                 return part.problem.as_error(f"The plugin {name!r} is broken")
-        known, what, fixes = self.names(kind), f"There is no {HOOKS[kind]} {name!r}", list[str]()
+        names, message, fixes = self.names(kind), f"There is no {HOOKS[kind]} {name!r}", list[str]()
         suspects = [part.problem for part in self._broken if part.kind in ("", kind) and not part.name]
         if suspects:
-            what += f"; a broken plugin may provide it: {'; '.join(map(str, suspects))}"
+            message += f"; a broken plugin may provide it: {'; '.join(map(str, suspects))}"
             fixes = list(dict.fromkeys(problem.fix for problem in suspects))
-        nearest = difflib.get_close_matches(name, known, n=3) or ([] if fixes else known)
+        nearest = difflib.get_close_matches(name, names, n=3) or ([] if fixes else names)
         fix = "; ".join(filter(None, (", ".join(nearest), *fixes)))
         # Panels are the only kind of which Loom provides none itself.
         install = "pip install loom-widgets" if kind == "panels" else f"install a plugin that provides a {HOOKS[kind]}"
-        return PluginError(what, try_=fix or install)
+        return PluginError(message, try_=fix or install)

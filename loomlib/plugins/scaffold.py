@@ -64,8 +64,8 @@ def make_plugin(name: str, to: str | os.PathLike[str] = ".") -> PluginProject:
     try:
         place.mkdir(parents=True, exist_ok=True)
         # Create it in a temporary folder and move it, so that a failure leaves no incomplete plugin.
-        with tempfile.TemporaryDirectory(prefix=".loom-plugin-", dir=place) as made:
-            whole = Path(made) / distribution
+        with tempfile.TemporaryDirectory(prefix=".loom-plugin-", dir=place) as temp_dir:
+            whole = Path(temp_dir) / distribution
             _fill(resources.files("loomlib.plugins") / "template", whole, names)
             whole.rename(folder)
     except OSError as error:
@@ -95,9 +95,9 @@ def _names(name: str) -> tuple[str, str]:
 def _free_name(module: str) -> str:
     """Return an unused name for the evaluator and the command."""
     plugins = find_plugins("evaluators", "commands")
-    taken = {*plugins.names("evaluators"), *plugins.names("commands")}
+    used_names = {*plugins.names("evaluators"), *plugins.names("commands")}
     for name in (module.removeprefix("loom_"), module, f"my_{module}"):
-        if name not in taken:
+        if name not in used_names:
             return name
     raise PluginError("An evaluator or command of this name exists", on=module, try_="another name")
 

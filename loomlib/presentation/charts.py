@@ -54,8 +54,8 @@ def numbers(figure: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     layout: Mapping[str, Any] = figure.get("layout", {})
     rows = [row for trace in figure.get("data", ()) for row in _rows(trace, layout)]
     head = ["series", _axis_title(layout, "xaxis", "x"), _axis_title(layout, "yaxis", "y"), "begins at", "note"]
-    shown = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    return [head[place] for place in shown], [[row[place] for place in shown] for row in rows]
+    columns = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return [head[place] for place in columns], [[row[place] for place in columns] for row in rows]
 
 
 def _rows(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -76,10 +76,10 @@ def exact(value: RealNumber | None) -> str:
     if (special := special_text(value)) is not None:
         return special
     assert value is not None
-    given = Decimal(value) if is_whole(value) else Decimal(f"{value:.12g}")
-    if given and (abs(given) < _SMALLEST_EXACT or abs(given) >= _LARGEST):
+    decimal = Decimal(value) if is_whole(value) else Decimal(f"{value:.12g}")
+    if decimal and (abs(decimal) < _SMALLEST_EXACT or abs(decimal) >= _LARGEST):
         return scientific(value)
-    return without_zeros(fixed(given, min(15, max(0, -int(given.as_tuple().exponent)))), 0)
+    return without_zeros(fixed(decimal, min(15, max(0, -int(decimal.as_tuple().exponent)))), 0)
 
 
 def decimals_of(value: RealNumber) -> int:
@@ -261,8 +261,8 @@ def estimate(
     """
     if value is None or low is None or high is None:
         return figure(value, kind)
-    (shown, *_), unit = _aligned((value, low, high), kind)
-    return f"{shown}{unit} [{interval(low, high, kind, of=value, open_above=open_above)}]"
+    (text, *_), unit = _aligned((value, low, high), kind)
+    return f"{text}{unit} [{interval(low, high, kind, of=value, open_above=open_above)}]"
 
 
 def signed(value: RealNumber | None, form: Callable[[RealNumber | None], str] = number) -> str:
@@ -318,10 +318,10 @@ def join(names: Sequence[str], conjunction: str = "and", *, most: int | None = N
         conjunction: The word before the last name.
         most: The largest number of names to show; the others are counted.
     """
-    shown = list(names)
-    if most is not None and len(shown) > most:
-        shown = [*shown[:most], f"{number(len(shown) - most, 0)} more"]
-    return f" {conjunction} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+    parts = list(names)
+    if most is not None and len(parts) > most:
+        parts = [*parts[:most], f"{number(len(parts) - most, 0)} more"]
+    return f" {conjunction} ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
 
 
 def cell(value: object) -> str:

@@ -179,12 +179,12 @@ def numeric_columns(rows: Sequence[Sequence[object]]) -> set[int]:
 
 
 def _is_numeric(values: Sequence[object]) -> bool:
-    known = [value for value in values if value not in (None, "", formats.MISSING)]
-    return bool(known) and all(
+    present = [value for value in values if value not in (None, "", formats.MISSING)]
+    return bool(present) and all(
         isinstance(value, int | float) and not isinstance(value, bool)
         if not isinstance(value, str)
         else value.startswith(formats.TOO_SMALL) or (len(value) < 40 and value.lstrip("−+-~≥≤<>$ ")[:1].isdecimal())
-        for value in known
+        for value in present
     )
 
 

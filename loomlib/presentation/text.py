@@ -33,11 +33,11 @@ def cut(text: str, longest: int = LONGEST_TEXT, *, rest: str = "") -> str:
         longest: Characters to keep.
         rest: Where the reader finds the whole, such as `.text`.
     """
-    left = len(text) - longest
-    if left <= 0:
+    excess = len(text) - longest
+    if excess <= 0:
         return text
     where = f"; all of them are in {rest}" if rest else ""
-    return f"{text[:longest]}\n… {number(left)} more characters{where}"
+    return f"{text[:longest]}\n… {number(excess)} more characters{where}"
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, more: int = 0, longest: int = 60) -> str:

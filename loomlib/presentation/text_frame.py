@@ -39,8 +39,8 @@ class TextFrame(pd.DataFrame):
 
     def _repr_html_(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         width = pd.get_option("display.max_colwidth")
-        shown = _WIDTH if width == _PANDAS_WIDTH else width
-        with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", shown):
+        max_width = _WIDTH if width == _PANDAS_WIDTH else width
+        with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", max_width):
             html = cast("str | None", super()._repr_html_())  # type: ignore[operator]
         is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in self.dtypes]
         if html is None:

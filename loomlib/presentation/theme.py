@@ -88,8 +88,8 @@ def shown(text: str, longest: int = 48) -> str:
     Control characters and directional overrides are replaced (they could reorder the text around them), lone
     surrogates too (they are not Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
     """
-    kept = (char if char.isprintable() or char in _SPACES else "\ufffd" for char in text[: longest + 1])
-    plain = "".join(kept)
+    characters = (char if char.isprintable() or char in _SPACES else "\ufffd" for char in text[: longest + 1])
+    plain = "".join(characters)
     if len(plain) > longest:
         plain = plain[: longest - 1] + "…"
     return escape(plain, quote=False).replace("$", "&#36;")

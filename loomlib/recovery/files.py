@@ -36,8 +36,10 @@ class DamagedFile:
     recovered: str = ""
 
     def __str__(self) -> str:
-        kept = f"{self.recovered} recovered into a new file" if self.recovered else "nothing could be recovered of it"
-        return f"{self.file} was damaged ({self.reason}); it was set aside as {self.aside.name}, {kept}"
+        outcome = (
+            f"{self.recovered} recovered into a new file" if self.recovered else "nothing could be recovered of it"
+        )
+        return f"{self.file} was damaged ({self.reason}); it was set aside as {self.aside.name}, {outcome}"
 
 
 def set_aside(file: Path, reason: str) -> DamagedFile:
@@ -65,10 +67,10 @@ def report(damaged: DamagedFile) -> DamagedFile:
 
 def damaged_files(home: Path) -> tuple[DamagedFile, ...]:
     """Return the files of a home folder that were set aside and not removed since, the oldest first."""
-    found: list[DamagedFile] = []
+    files: list[DamagedFile] = []
     for folder in _FOLDERS:
         for path in sorted(home.glob(f"{folder}*{_MARK}*")):
             if match := _NAME.fullmatch(path.name):
                 moment = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-                found.append(DamagedFile(file=path.with_name(match["name"]), aside=path, at=moment))
-    return tuple(sorted(found, key=lambda item: item.at))
+                files.append(DamagedFile(file=path.with_name(match["name"]), aside=path, at=moment))
+    return tuple(sorted(files, key=lambda item: item.at))

@@ -19,9 +19,9 @@ _FULL_SQLITE: Final = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZ
 
 def is_full_disk(error: BaseException | None) -> bool:
     """Whether an error, or what it was raised from, says that a disk, a quota or a file-size limit is full."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    seen_ids: set[int] = set()
+    while error is not None and id(error) not in seen_ids:
+        seen_ids.add(id(error))
         if isinstance(error, shutil.Error):
             # `copytree` collects (source, target, reason), the reason as a text.
             if any(text in str(error) for text in _FULL_TEXTS):
@@ -37,10 +37,10 @@ def is_full_disk(error: BaseException | None) -> bool:
 def full_disk_message(home: Path) -> str:
     """Return the message of a request that failed because the disk of a home folder is full."""
     try:
-        left = f", {shutil.disk_usage(home).free / 1e6:.1f} MB free"
+        free_space = f", {shutil.disk_usage(home).free / 1e6:.1f} MB free"
     except OSError:
-        left = ""
+        free_space = ""
     return (
         f"{DISK_IS_FULL}, or a quota or a file-size limit is reached: it could not write to its home folder "
-        f"({home}{left}). Free some space and call again; what was acknowledged before is kept"
+        f"({home}{free_space}). Free some space and call again; what was acknowledged before is kept"
     )

@@ -39,9 +39,9 @@ _LOCK_BYTES: Final = 512
 
 def is_damage(error: BaseException | None) -> bool:
     """Whether an error, or what it was raised from, says that an SQLite file is damaged or is none."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    seen_ids: set[int] = set()
+    while error is not None and id(error) not in seen_ids:
+        seen_ids.add(id(error))
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE or isinstance(error, UnicodeDecodeError):
             return True  # the message about a damaged schema holds bytes of it, which the driver cannot decode
         error = getattr(error, "orig", None) or error.__cause__

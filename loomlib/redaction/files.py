@@ -57,7 +57,7 @@ def _rule(item: Any, number: int, file: Path) -> RedactionRule:
     if not isinstance(name, str) or not isinstance(pattern, str) or not isinstance(anchors, list):
         raise SettingsError("A rule needs a name and a pattern, both strings", on=place, try_="name = '…'")
     try:
-        made = rule(
+        parsed = rule(
             name,
             pattern,
             ignore_case=fields.get("ignore_case") is True,
@@ -65,12 +65,12 @@ def _rule(item: Any, number: int, file: Path) -> RedactionRule:
             kind=fields.get("kind", "own"),
             anchors=tuple(str(anchor).lower() for anchor in cast("list[Any]", anchors)),
         )
-        if isinstance(made.part, int) and not 0 <= made.part <= made.pattern.groups:
-            raise ValueError(f"the pattern has {made.pattern.groups} groups, and part is {made.part}")
-        if isinstance(made.part, str) and made.part not in made.pattern.groupindex:
-            raise ValueError(f"the pattern has no group {made.part!r}")
+        if isinstance(parsed.part, int) and not 0 <= parsed.part <= parsed.pattern.groups:
+            raise ValueError(f"the pattern has {parsed.pattern.groups} groups, and part is {parsed.part}")
+        if isinstance(parsed.part, str) and parsed.part not in parsed.pattern.groupindex:
+            raise ValueError(f"the pattern has no group {parsed.part!r}")
     except ValueError as error:
         raise SettingsError(
             f"Invalid rule: {error}", on=place, try_="correct the pattern, or remove the rule"
         ) from error
-    return made
+    return parsed

@@ -25,7 +25,7 @@ def _alphanumeric(text: str) -> str:
 def _is_card(digits: str) -> bool:
     """Check the length and first digits of the issuers (ISO/IEC 7812), and Luhn's sum."""
     two, three, four, length = int(digits[:2]), int(digits[:3]), int(digits[:4]), len(digits)
-    known = (
+    is_known_issuer = (
         (digits[0] == "4" and length in (13, 16, 19))
         or ((51 <= two <= 55 or 2221 <= four <= 2720) and length == 16)
         or (two in (34, 37) and length == 15)
@@ -33,7 +33,7 @@ def _is_card(digits: str) -> bool:
         or (3528 <= four <= 3589 and 16 <= length <= 19)
         or ((two in (36, 38, 39) or 300 <= three <= 305) and length == 14)
     )
-    return known and luhn(digits)
+    return is_known_issuer and luhn(digits)
 
 
 _CARD_GROUPS: Final = {(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3), *((length,) for length in range(13, 20))}
@@ -73,11 +73,11 @@ _IBAN_LENGTHS: Final[Mapping[str, int]] = dict(
 
 def _iban(text: str) -> list[tuple[int, int]]:
     """Find an IBAN at the start: of its country's length, with a valid check."""
-    wanted = _IBAN_LENGTHS.get(text[:2].upper(), 0)
+    length = _IBAN_LENGTHS.get(text[:2].upper(), 0)
     positions = [position for position, letter in enumerate(text, 1) if letter not in " -"]
-    if not wanted or len(positions) < wanted:
+    if not length or len(positions) < length:
         return []
-    end = positions[wanted - 1]
+    end = positions[length - 1]
     is_whole = end == len(text) or not text[end].isalnum()
     return [(0, end)] if is_whole and mod_97(_alphanumeric(text[:end])) else []
 

@@ -187,12 +187,12 @@ class Document:
             elif isinstance(item, Mapping):
                 pairs = list(cast("Mapping[Any, Any]", item).items())
                 new: dict[Any, Any] = {}
-                named = [(self.text(name) if isinstance(name, str) else name, name, nested) for name, nested in pairs]
-                new.update((safe, None) for safe, _, _ in named)
+                members = [(self.text(name) if isinstance(name, str) else name, name, nested) for name, nested in pairs]
+                new.update((safe, None) for safe, _, _ in members)
                 parent[key] = new
                 pending += [
                     (new, safe, nested, is_secret or (isinstance(name, str) and is_secret_name(name)))
-                    for safe, name, nested in reversed(named)
+                    for safe, name, nested in reversed(members)
                 ]
             elif isinstance(item, (list, tuple)):
                 items = cast("Sequence[Any]", item)

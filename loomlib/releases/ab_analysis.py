@@ -48,12 +48,12 @@ def analyze(
         scores: By evaluator, the scores of each session.
         notes: What a reader should know besides.
     """
-    given = scores or {}
+    scores_by_name = scores or {}
     first = dict(list(arms.items())[: design.sessions])
-    sessions = gather_sessions(first, calls, given)
+    sessions = gather_sessions(first, calls, scores_by_name)
     counts = _counts(sessions)
     metrics = [
-        *(_metric(name, "number", sessions, _score_of(name), is_lower_better=False) for name in given),
+        *(_metric(name, "number", sessions, _score_of(name), is_lower_better=False) for name in scores_by_name),
         _metric(FAILURE_RATE, "share", sessions, lambda session: session.failure_share, is_lower_better=True),
         _metric(LATENCY, "ms", sessions, lambda session: session.latency_ms, is_lower_better=True),
         _metric(COST, "USD", sessions, lambda session: session.cost, is_lower_better=True),
@@ -97,8 +97,8 @@ def _metric(
 
 
 def _adjusted(metrics: Sequence[AbMetric]) -> list[AbMetric]:
-    known = [metric.p_value for metric in metrics if metric.p_value is not None]
-    adjusted = iter(holm(known))
+    p_values = [metric.p_value for metric in metrics if metric.p_value is not None]
+    adjusted = iter(holm(p_values))
     return [metric if metric.p_value is None else replace(metric, adjusted_p=next(adjusted)) for metric in metrics]
 
 
@@ -138,6 +138,8 @@ def _notes(
         )
     for metric in metrics:
         if any(metric.unknown):
-            known = " and ".join(number(count) for count in metric.unknown)
-            notes.append(f"{metric.name}: unknown for {known} sessions of control and treatment, which are left out.")
+            unknown_counts = " and ".join(number(count) for count in metric.unknown)
+            notes.append(
+                f"{metric.name}: unknown for {unknown_counts} sessions of control and treatment, which are left out."
+            )
     return notes

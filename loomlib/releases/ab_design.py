@@ -99,5 +99,5 @@ def check_shares(shares: Sequence[float]) -> None:
     if len(shares) != 2:
         raise ValueError(f"an A/B test compares two versions, not {len(shares)}")
     if not all(share > 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
-        given = " and ".join(map(exact, shares))
-        raise ValueError(f"the versions' shares must be above 0 and add up to 1, not {given}")
+        shares_text = " and ".join(map(exact, shares))
+        raise ValueError(f"the versions' shares must be above 0 and add up to 1, not {shares_text}")

@@ -89,9 +89,9 @@ class AbResult:
         return self.seen < self.design.sessions
 
     def __getitem__(self, metric: str) -> AbMetric:
-        for known in self.metrics:
-            if known.name == metric:
-                return known
+        for candidate in self.metrics:
+            if candidate.name == metric:
+                return candidate
         raise KeyError(metric)
 
     def sentence(self) -> str:
@@ -104,15 +104,15 @@ class AbResult:
                 "A p-value holds only at the planned number; a test that is stopped as soon as one is small finds "
                 "differences that do not exist."
             )
-        named = f"version {treatment.version} against version {control.version}"
-        found = [
+        versions = f"version {treatment.version} against version {control.version}"
+        differences = [
             f"{metric.name} {metric.verdict(is_early=False)} ({p_value(metric.adjusted_p)})"
             for metric in self.metrics
             if metric.verdict(is_early=False) in (BETTER, WORSE)
         ]
-        if not found:
-            return f"After {planned}, no difference is shown: {named}."
-        return f"After {planned}, {named}: {', '.join(found)}."
+        if not differences:
+            return f"After {planned}, no difference is shown: {versions}."
+        return f"After {planned}, {versions}: {', '.join(differences)}."
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row for each metric, as texts."""

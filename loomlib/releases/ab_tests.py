@@ -126,8 +126,12 @@ class AbTests:
 
     def moved(self, design: AbDesign) -> list[EndpointDescription]:
         """Return the endpoints of a test that serve another version than it was started with."""
-        wanted = {arm.endpoint: arm.version for arm in design.arms}
-        return [one for one in self._endpoints.list() if one.version != wanted.get(one.name, one.version)]
+        versions = {arm.endpoint: arm.version for arm in design.arms}
+        return [
+            endpoint
+            for endpoint in self._endpoints.list()
+            if endpoint.version != versions.get(endpoint.name, endpoint.version)
+        ]
 
     def check_free(self, endpoint: str) -> None:
         """Refuse to change an endpoint that an A/B test uses.

@@ -93,10 +93,10 @@ def compare_packages(before: bytes, after: bytes, document: Document) -> tuple[F
             elif not _is_same(old, old_files[path], new, new_files[path]):
                 changed.append((path, "changed"))
         # The agent's own files come before those of packages that it carries, which lie in folders.
-        shown = set(sorted((path for path, _ in changed), key=lambda path: (path.count("/"), path))[:SHOWN_FILES])
+        listed = set(sorted((path for path, _ in changed), key=lambda path: (path.count("/"), path))[:SHOWN_FILES])
         return tuple(
             _difference(
-                path, change, (old, old_files.get(path)), (new, new_files.get(path)), document, is_shown=path in shown
+                path, change, (old, old_files.get(path)), (new, new_files.get(path)), document, is_shown=path in listed
             )
             for path, change in changed
         )

@@ -40,11 +40,11 @@ class DeployedBeside:
         """
         for kind in kinds:
             try:
-                found = list(self._found(kind))
+                resources = list(self._found(kind))
             except AwsError as error:
                 yield RemovalStep(kind=kind, name="?", action="keep", reason=f"it cannot be looked for: {error.what}")
                 continue
-            for name, is_own in found:
+            for name, is_own in resources:
                 action = "delete" if is_own and not user else "keep"
                 yield RemovalStep(kind=kind, name=name, action=action, reason=user or (MADE if is_own else FOREIGN))
 
@@ -73,20 +73,20 @@ class DeployedBeside:
                 yield name, self._is_own_trigger(name)
             return
         if kind == "repository of images":
-            name, found = repository_name(agent), find_repository(clients, repository_name(agent))
+            name, resource = repository_name(agent), find_repository(clients, repository_name(agent))
         elif kind == "project of builds":
-            name, found = project_name(agent), find_project(clients, project_name(agent))
+            name, resource = project_name(agent), find_project(clients, project_name(agent))
         else:
             name = build_role_name(agent, clients.region)
-            found = describe_role(clients, name)
-        if found is not None:
-            yield name, found.tags.get(AGENT_TAG) == agent
+            resource = describe_role(clients, name)
+        if resource is not None:
+            yield name, resource.tags.get(AGENT_TAG) == agent
 
     def _is_own_trigger(self, name: str) -> bool:
         resource = f"loom-{self._agent}-{name}"
         if name.startswith(SCHEDULE):
-            found = find_schedule(self._clients, resource)
-            return found is not None and found.description.endswith("made by Loom")
+            schedule = find_schedule(self._clients, resource)
+            return schedule is not None and schedule.description.endswith("made by Loom")
         rule = find_rule(self._clients, resource)
         if rule is not None and not rule.is_made_by_loom:
             return False

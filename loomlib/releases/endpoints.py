@@ -53,11 +53,11 @@ class EndpointReleases:
         """
         endpoint = self._find(name)
         if endpoint is None:
-            known = join([other.name for other in self.list()])
+            names = join([other.name for other in self.list()])
             raise ResourceNotFoundError(
                 "The agent has no such endpoint",
                 on=f"{name} of {self.arn.runtime_id}",
-                try_=f"one of {known}, or agent.releases.create({name!r})",
+                try_=f"one of {names}, or agent.releases.create({name!r})",
             )
         return endpoint
 
@@ -80,19 +80,19 @@ class EndpointReleases:
             ConflictError: The agent has such an endpoint, or the version is not READY.
             ResourceNotFoundError: There is no such version.
         """
-        wanted = self._newest_ready() if version is None else self._ready(str(version), progress)
-        made = create_endpoint(
+        target_version = self._newest_ready() if version is None else self._ready(str(version), progress)
+        endpoint = create_endpoint(
             self._clients,
             self.arn.runtime_id,
             name,
-            wanted,
+            target_version,
             description=description,
             tags={AGENT_TAG: self.arn.name},
             region=self.arn.region,
             progress=progress,
         )
-        self._note(name, CREATED, wanted)
-        return made
+        self._note(name, CREATED, target_version)
+        return endpoint
 
     def promote(self, name: str, version: str | int, *, progress: Progress = None) -> EndpointDescription:
         """Let an endpoint serve a version, and wait until it does; an endpoint that does not exist is created.
@@ -153,10 +153,10 @@ class EndpointReleases:
                 try_="agent.releases.removal_plan()",
             )
         current = self._find(name)
-        gone = delete_endpoint(self._clients, self.arn.runtime_id, name, region=self.arn.region)
-        if gone:
+        is_deleted = delete_endpoint(self._clients, self.arn.runtime_id, name, region=self.arn.region)
+        if is_deleted:
             self._note(name, DELETED, current.version if current else "")
-        return gone
+        return is_deleted
 
     def changes(self, name: str | None = None) -> tuple[EndpointChangeRow, ...]:
         """Return the stored changes of an endpoint, or of all, oldest first."""
@@ -196,11 +196,11 @@ class EndpointReleases:
                 self._clients, self.arn.runtime_id, version, region=self.arn.region, progress=progress
             ).version
         except ResourceNotFoundError as error:
-            known = join([known.version for known in self.versions(limit=12)], "or")
+            versions = join([item.version for item in self.versions(limit=12)], "or")
             raise ResourceNotFoundError(
                 f"The agent has no version {version}",
                 on=self.arn.runtime_id,
-                try_=f"version {known}",
+                try_=f"version {versions}",
                 code=error.code,
                 status=error.status,
             ) from error

@@ -100,9 +100,9 @@ class Removal:
 
     def _runtime_steps(self, endpoints: list[EndpointDescription]) -> list[RemovalStep]:
         """Return the steps of the endpoints and, last, of the runtime."""
-        named = [endpoint for endpoint in endpoints if endpoint.name != DEFAULT_ENDPOINT]
+        named_endpoints = [endpoint for endpoint in endpoints if endpoint.name != DEFAULT_ENDPOINT]
         is_own = self._is_own_runtime()
-        foreign = [endpoint.name for endpoint in named if not self._is_own_endpoint(endpoint)]
+        foreign = [endpoint.name for endpoint in named_endpoints if not self._is_own_endpoint(endpoint)]
         steps = [
             RemovalStep(
                 kind="endpoint",
@@ -110,7 +110,7 @@ class Removal:
                 action="keep" if endpoint.name in foreign else "delete",
                 reason=FOREIGN if endpoint.name in foreign else MADE,
             )
-            for endpoint in named
+            for endpoint in named_endpoints
         ]
         action = "delete" if is_own and not foreign else "keep"
         reason = f"{MADE}; its versions and the endpoint DEFAULT are deleted with it"

@@ -126,9 +126,9 @@ class AgentComparison:
     def _parts(self, label: str) -> str:
         differences = self.differences(label)
         if all(difference.value is None for difference in differences.values()):
-            known = ", ".join(f"{plural(len(self._known(name)), 'call')} of {name}" for name in (self._first, label))
+            counts = ", ".join(f"{plural(len(self._known(name)), 'call')} of {name}" for name in (self._first, label))
             return (
-                f"Where the time of {label} and {self._first} differs is not known: {known} have spans, 6 are needed."
+                f"Where the time of {label} and {self._first} differs is not known: {counts} have spans, 6 are needed."
             )
         certain = [
             (part, difference.value, difference)

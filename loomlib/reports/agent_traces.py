@@ -49,9 +49,12 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
         otherwise: The agent to use when the catalog is empty.
     """
     keys = [key.strip() for key in names.split(",") if key.strip()]
-    named = [name for key in keys for name in _names(bench, key)]
-    known = named or [entry.name for entry in bench.context.catalog.list()] or [otherwise]
-    return [bench.agent(name, deploy=True) if named or len(known) == 1 else bench.agent(name) for name in known]
+    requested = [name for key in keys for name in _names(bench, key)]
+    agent_names = requested or [entry.name for entry in bench.context.catalog.list()] or [otherwise]
+    return [
+        bench.agent(name, deploy=True) if requested or len(agent_names) == 1 else bench.agent(name)
+        for name in agent_names
+    ]
 
 
 def _names(bench: Workbench, key: str) -> list[str]:

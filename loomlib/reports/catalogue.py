@@ -28,16 +28,16 @@ def find_report(name_or_path: str | Path) -> Path:
         PluginError: The plugin that provides it is broken.
     """
     plugins = find_plugins("reports")
-    known = plugins.names("reports")
-    if str(name_or_path) in known:
+    names = plugins.names("reports")
+    if str(name_or_path) in names:
         return Path(plugins.get("reports", str(name_or_path)))
     path = Path(name_or_path).expanduser()
     if path.suffix == ".ipynb" and path.is_file():
         return path
     if path.suffix == ".ipynb" or len(path.parts) > 1:
         raise ReportError("No such notebook", on=str(name_or_path), try_="a path to an existing .ipynb file")
-    close = difflib.get_close_matches(str(name_or_path), known, n=1)
+    close = difflib.get_close_matches(str(name_or_path), names, n=1)
     if not close and plugins.may_have("reports", str(name_or_path)):
         plugins.get("reports", str(name_or_path))  # raises the plugin's error with its fix
-    hint = f"{close[0]} (did you mean that?), or a path to a notebook" if close else ", ".join([*known, "a path"])
+    hint = f"{close[0]} (did you mean that?), or a path to a notebook" if close else ", ".join([*names, "a path"])
     raise ReportError("No such report", on=str(name_or_path), try_=hint)

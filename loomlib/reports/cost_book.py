@@ -93,7 +93,7 @@ class CostBook:
             labels |= dict.fromkeys(agent.context.labels)
             for row, view in zip(rows, find_traces(agent.context, agent.entry, rows), strict=True):
                 use = estimated_use(row.client_duration_ms, active_vcpus, memory_gb)
-                known = view.state in _WITH_SPANS
+                has_spans = view.state in _WITH_SPANS
                 entries.append(
                     CostEntry(
                         agent=agent.name,
@@ -101,7 +101,7 @@ class CostBook:
                         cost=view.cost(
                             prices=table, runtime=use, priced_as=priced_as or None, count_missing=count_missing
                         )
-                        if known
+                        if has_spans
                         else None,
                         simulated=is_unbilled(row.labels),
                     )

@@ -31,8 +31,8 @@ class CostEntry:
 
 def known_sum(entries: Sequence[CostEntry]) -> Amount:
     """Return the known cost of some invocations; each without spans counts as unknown."""
-    known = total_cost(entry.cost for entry in entries if entry.cost is not None).amount
-    return known + Amount(unknown=sum(entry.cost is None for entry in entries), currency=known.currency)
+    total = total_cost(entry.cost for entry in entries if entry.cost is not None).amount
+    return total + Amount(unknown=sum(entry.cost is None for entry in entries), currency=total.currency)
 
 
 def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:

@@ -111,8 +111,8 @@ class Folder:
                 Path(temporary).unlink(missing_ok=True)
                 raise
         except OSError as error:
-            what = f"The report cannot be written: {error.strerror}"
-            raise ReportError(what, on=str(self.path / name), try_="another --out") from error
+            message = f"The report cannot be written: {error.strerror}"
+            raise ReportError(message, on=str(self.path / name), try_="another --out") from error
         return str(self.path / name)
 
     def _take(self, name: str) -> None:

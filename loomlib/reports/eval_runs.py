@@ -34,11 +34,11 @@ def chosen_set(name: str, tags: str = "") -> EvalSet:
         tags: Tags, separated by commas; only the cases with all of them are kept.
     """
     evalset = EvalSet.read(name)
-    wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
-    chosen = evalset.where(tags=wanted) if wanted else evalset
+    requested_tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
+    chosen = evalset.where(tags=requested_tags) if requested_tags else evalset
     if not chosen.cases:
-        known = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
-        raise EvalError("No case has these tags", on=tags, try_=f"some of {known}" if known else "no tags")
+        known_tags = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
+        raise EvalError("No case has these tags", on=tags, try_=f"some of {known_tags}" if known_tags else "no tags")
     return chosen
 
 
@@ -157,10 +157,10 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
         raise EvalError(f"No case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
     sentences = [*verdict_sentences(run), *([comparison.headline()] if comparison else []), *summary.sentences()]
     more = len(sentences) - _SHOWN_SENTENCES
-    shown = [*sentences[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
+    listed = [*sentences[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]
     return Verdict(
         title=title_of(run),
-        sentences=shown,
+        sentences=listed,
         gates=_outcomes(gates),
         summary=run_document(run, gates, comparison, cases=False),
     )

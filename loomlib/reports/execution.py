@@ -129,8 +129,8 @@ class _KernelDiedError(Exception):
 
     def failure(self, last_output: str) -> Failure:
         """Return the failure, with the last line that the kernel process wrote."""
-        what = f"the kernel died; {last_output or 'it wrote nothing; most often the machine ran out of memory'}"
-        return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=what)
+        message = f"the kernel died; {last_output or 'it wrote nothing; most often the machine ran out of memory'}"
+        return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=message)
 
 
 class _ThisInterpreter(AsyncKernelManager):

@@ -43,8 +43,8 @@ def inspected_memory(bench: Workbench, name: str = "") -> Memory:
     last = len(script.sessions) + 1
     for actor in _PEOPLE:
         write_conversation(access, script, actor, before=last, study_id=uuid.uuid4().hex, began=began)
-    written = [(script, actor) for actor in _PEOPLE]
-    wait_until_extracted(access, written, last, settle_s=_SETTLE_S, quiet_s=_QUIET_S)
+    conversations = [(script, actor) for actor in _PEOPLE]
+    wait_until_extracted(access, conversations, last, settle_s=_SETTLE_S, quiet_s=_QUIET_S)
     return memory
 
 
@@ -134,12 +134,12 @@ def memory_verdict(
     worst = [finding.what for finding in health.findings if finding.severity != "note"][:3]
     cost = health.growth.sentence() if health.growth else ""
     read = (("record", health.records), ("event", health.events), ("actor", health.actors))
-    seen = ", ".join(plural(count, what) for what, count in read)
+    totals = ", ".join(plural(count, noun) for noun, count in read)
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in health.counts().items())
     state = "is healthy" if health.is_healthy else "has findings to fix"
     noted = f": {counts}" if counts else ""
     isolated = [f"{isolation.sentence()}."] if isolation else []
-    sentences = [f"This memory {state}{noted} ({seen} checked).", *worst, *isolated]
+    sentences = [f"This memory {state}{noted} ({totals} checked).", *worst, *isolated]
     return Verdict(
         title=" · ".join([f"memory {memory.name}", *memory.labels, date_time(health.checked_at)]),
         sentences=[*sentences, *([cost] if cost else [])],

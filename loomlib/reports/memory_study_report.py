@@ -36,12 +36,12 @@ def memory_study_subjects(bench: Workbench, memory: str = "", agent: str = "") -
     if not agent:
         return (bench.memories.get(memory) if memory else None), None
     try:
-        known = bench.memories.get(memory or MEMORY)
+        subject = bench.memories.get(memory or MEMORY)
     except ResourceNotFoundError:
         if memory:
             raise
-        known = bench.memories.create(MEMORY, strategies=STRATEGIES)
-    return known, bench.deploy(BLUEPRINT, memory=known) if agent == BLUEPRINT else bench.agent(agent, deploy=True)
+        subject = bench.memories.create(MEMORY, strategies=STRATEGIES)
+    return subject, bench.deploy(BLUEPRINT, memory=subject) if agent == BLUEPRINT else bench.agent(agent, deploy=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,9 +91,9 @@ class Migration:
     def remaining(self) -> Listing:
         """Return the work that is left, by agent."""
         items = [
-            (parity.name, f"{what}:" if why else what, why)
+            (parity.name, f"{task}:" if reason else task, reason)
             for parity in self.parities
-            for what, why in parity.remaining()
+            for task, reason in parity.remaining()
         ]
         items += [(item.name, "not compared:", item.reason) for item in self.failed]
         return Listing(items=items, nothing="Nothing is left to do.")
@@ -140,8 +140,8 @@ class Migration:
         return list(dict.fromkeys(label for item in self.parities for label in item.labels))
 
     def _gate(self, parity: AgentParity) -> str:
-        named = f"{parity.name}: " if len(self.parities) > 1 else ""
-        return f"{named}{parity.gate.sentence()}"
+        prefix = f"{parity.name}: " if len(self.parities) > 1 else ""
+        return f"{prefix}{parity.gate.sentence()}"
 
     def __str__(self) -> str:
         return printable("\n".join([self.headline(), text_table(COLUMNS, self.rows())]))
@@ -226,17 +226,17 @@ def compared_agents(
 
 
 def _named(agents: str) -> list[tuple[str, str]]:
-    named: dict[str, str] = {}
+    successors: dict[str, str] = {}
     for part in filter(None, (text.strip() for text in agents.split(","))):
-        name, given, successor = (text.strip() for text in part.partition("="))
-        named[name] = successor if given else runtime_name(name)
-    if not 0 < len(named) <= MOST_AGENTS:
+        name, separator, successor = (text.strip() for text in part.partition("="))
+        successors[name] = successor if separator else runtime_name(name)
+    if not 0 < len(successors) <= MOST_AGENTS:
         raise ReportError(
-            f"The report compares one to {MOST_AGENTS} agents, not {len(named)}",
+            f"The report compares one to {MOST_AGENTS} agents, not {len(successors)}",
             on="agents",
             try_='"support,orders=new_orders"',
         )
-    return list(named.items())
+    return list(successors.items())
 
 
 def _cases_file(cases: str, name: str) -> str:

@@ -119,11 +119,11 @@ def _split(cells: Sequence[Notebook]) -> tuple[list[Markup], list[_Part]]:
         if cell.cell_type == "markdown" and ANSWER_TAG not in tags:
             place.append(_Part(kind="prose", markup=Markup(safe_markdown(source))))  # noqa: S704
         elif cell.cell_type == "code":
-            shown = Markup(render_outputs(cell))  # noqa: S704
+            markup = Markup(render_outputs(cell))  # noqa: S704
             if ANSWER_TAG in tags:
-                answers.append(shown)
-                shown = Markup("")
-            place.append(_Part(kind="code", markup=shown, code=_highlighted(source)))
+                answers.append(markup)
+                markup = Markup("")
+            place.append(_Part(kind="code", markup=markup, code=_highlighted(source)))
     return answers, parts + appendix
 
 

@@ -80,12 +80,12 @@ def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
     source = source_of(tagged[0])
     try:
         comments = _comments(source)
-        found = [_parameter(statement, comments, str(path)) for statement in ast.parse(source).body]
+        parameters = [_parameter(statement, comments, str(path)) for statement in ast.parse(source).body]
     except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise ReportError(
             f"The parameters cell is not Python: {error}", on=str(path), try_="lines such as: cold: int = 10"
         ) from error
-    return tuple(parameter for parameter in found if parameter is not None)
+    return tuple(parameter for parameter in parameters if parameter is not None)
 
 
 def describe_parameters(parameters: Sequence[Parameter]) -> str:
@@ -108,7 +108,7 @@ def bind_parameters(
         ReportError: A value has the wrong type, is outside its range, or looks like a credential (the executed notebook
             shows parameters).
     """
-    known = {parameter.name: parameter for parameter in parameters}
+    by_name = {parameter.name: parameter for parameter in parameters}
     bound: dict[str, ParameterValue] = {}
     for name, value in _renamed(given, report).items():
         if _CREDENTIAL_NAME.search(name) or (isinstance(value, str) and _CREDENTIAL_VALUE.search(value)):
@@ -117,22 +117,22 @@ def bind_parameters(
                 on=name,
                 try_="AWS's own credentials chain: a profile, or environment variables",
             )
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+        if name not in by_name:
+            close = difflib.get_close_matches(name, by_name, n=1)
             hint = f"{close[0]}? " if close else ""
             raise UnknownParameterError(
                 f"{report} has no parameter {name!r}",
                 on=f"{name}={value}",
                 try_=f"{hint}It has:\n{describe_parameters(parameters)}" if parameters else _HOW_TO_TAG,
             )
-        bound[name] = _coerce(known[name], value)
+        bound[name] = _coerce(by_name[name], value)
     return bound
 
 
-def _renamed(given: Mapping[str, ParameterValue], report: str) -> dict[str, ParameterValue]:
+def _renamed(arguments: Mapping[str, ParameterValue], report: str) -> dict[str, ParameterValue]:
     """Rename old parameter names, which are still accepted."""
     values: dict[str, ParameterValue] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         new = _RENAMED.get((report, name), name)
         if new != name:
             warn_renamed(f"{report}'s parameter {name}", new, stacklevel=4)

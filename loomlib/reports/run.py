@@ -86,8 +86,8 @@ def run_report(
     resolved = settings or Settings.load()
     tell = say or _log.info
     path = find_report(name_or_path)
-    known = read_parameters(path)
-    bound = bind_parameters(known, parameters or {}, report=path.stem)
+    declared_parameters = read_parameters(path)
+    bound = bind_parameters(declared_parameters, parameters or {}, report=path.stem)
     begun_at = (timestamp or datetime.now()).astimezone()
     extra = {"LOOM_HOME": str(resolved.home), "PLOTLY_RENDERER": "plotly_mimetype", **(environment or {})}
     destination = open_destination(out, region=resolved.region, profile=resolved.profile, environment=environment)
@@ -107,7 +107,7 @@ def run_report(
         report=path.stem,
         command=redactor.text(_command(name_or_path, bound, out)),
         parameters=redactor.value(
-            {parameter.name: bound.get(parameter.name, parameter.default) for parameter in known}
+            {parameter.name: bound.get(parameter.name, parameter.default) for parameter in declared_parameters}
         ),
         begun_at=begun_at,
         took_s=took_s,
@@ -115,12 +115,12 @@ def run_report(
         failure=redactor.text(str(failure)) if failure else "",
         summary=stated,
     )
-    stem, written = _first_written(destination, path.stem, begun_at, notebook_text(notebook).encode())
+    stem, notebook_path = _first_written(destination, path.stem, begun_at, notebook_text(notebook).encode())
     summary = _summary(facts, exit_code=exit_code, message=redactor.text(message), stem=stem)
     return ReportOutcome(
         exit_code=exit_code,
         message=str(summary["message"]),
-        notebook=written,
+        notebook=notebook_path,
         html=destination.write(f"{stem}.html", render_page(notebook, facts).encode(), "text/html; charset=utf-8"),
         summary_path=destination.write(
             f"{stem}.json",

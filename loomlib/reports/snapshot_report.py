@@ -54,11 +54,11 @@ def snapshot_notes(report: SnapshotReport) -> Listing:
 
 
 def _gate(report: SnapshotReport, most: int) -> dict[str, Any]:
-    found = len(report.findings)
-    if found > most:
-        outcome, sentence = "missed", f"Gate missed: {plural(found, 'finding')}, at most {most} accepted."
+    count = len(report.findings)
+    if count > most:
+        outcome, sentence = "missed", f"Gate missed: {plural(count, 'finding')}, at most {most} accepted."
     elif report.not_checked:
         outcome, sentence = "unclear", f"Gate unclear: not checked: {'; '.join(report.not_checked)[:300]}."
     else:
-        outcome, sentence = "passed", f"Gate passed: {plural(found, 'finding')}, at most {most} accepted."
-    return {"name": "findings", "outcome": outcome, "findings": found, "limit": most, "sentence": sentence}
+        outcome, sentence = "passed", f"Gate passed: {plural(count, 'finding')}, at most {most} accepted."
+    return {"name": "findings", "outcome": outcome, "findings": count, "limit": most, "sentence": sentence}

@@ -68,7 +68,7 @@ def tenant_accounts(bench: Workbench, *, days: int = 7) -> TenantAccounts | None
 
 
 def _row(account: TenantAccount) -> tuple[str, ...]:
-    use, tenant, left = account.use, account.tenant, account.left
+    use, tenant, remaining = account.use, account.tenant, account.left
     note = f" (simulated: {exact(use.simulated)})" if use.simulated else ""
     return (
         account.name,
@@ -78,5 +78,5 @@ def _row(account: TenantAccount) -> tuple[str, ...]:
         exact(use.unpriced),
         "unlimited" if tenant is None or tenant.credit is None else money(tenant.credit),
         "" if tenant is None or tenant.credit is None else money(tenant.used),
-        "" if left is None else money(left),
+        "" if remaining is None else money(remaining),
     )

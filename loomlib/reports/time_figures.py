@@ -80,14 +80,14 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     drawn = longest_bars(view)
     figure = view.figure_of(drawn)
     bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
-    taken: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     notes: list[dict[str, Any]] = []
     for mark, finding in zip(numbers, view.findings().findings, strict=False):
-        named = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
-        place, bar = max(named, key=lambda entry: entry[1].duration_ms, default=(0, None))
+        named_bars = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
+        place, bar = max(named_bars, key=lambda entry: entry[1].duration_ms, default=(0, None))
         named_lane = WHOLE_LANE if bar is None else lane(place, bar)
         end_ms = 0.0 if bar is None else bar.start_ms + bar.duration_ms
-        taken[named_lane] = taken.get(named_lane, -1) + 1
+        offsets[named_lane] = offsets.get(named_lane, -1) + 1
         notes.append(
             {
                 "x": end_ms,
@@ -95,7 +95,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
                 "text": f"<b>{mark}</b>",
                 "showarrow": False,
                 "xanchor": "left",
-                "xshift": 3 + 18 * taken[named_lane],
+                "xshift": 3 + 18 * offsets[named_lane],
                 "font": {"size": 15},
             }
         )
@@ -107,21 +107,21 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
     """Return input and output tokens of each cycle of a session, in order."""
     from loomlib.presentation.charts import Chart
 
-    known = [cycle for cycle in cycles if cycle["read"] is not None]
-    labels = [f"{cycle['invocation']}.{cycle['turn']}" for cycle in known]
+    with_tokens = [cycle for cycle in cycles if cycle["read"] is not None]
+    labels = [f"{cycle['invocation']}.{cycle['turn']}" for cycle in with_tokens]
     series = (("read", "tokens read", "model"), ("written", "tokens written", "tools"))
     traces: list[Mapping[str, Any]] = [
         {
             "type": "bar",
             "name": name,
             "x": labels,
-            "y": [cycle[key] for cycle in known],
+            "y": [cycle[key] for cycle in with_tokens],
             "marker": part_marker(part),
-            "customdata": [[number(cycle[key])] for cycle in known],
+            "customdata": [[number(cycle[key])] for cycle in with_tokens],
             "hovertemplate": f"turn %{{x}}: %{{customdata[0]}} {name}<extra></extra>",
         }
         for key, name, part in series
-        if known
+        if with_tokens
     ]
     return Chart(
         styled(

@@ -102,8 +102,8 @@ class TimeSpent:
     @property
     def title(self) -> str:
         """`assistant · DEFAULT · local AgentCore · … · last 8 invocations`."""
-        what = f"last {plural(len(self.rows), 'invocation')}" if len(self.rows) > 1 else "last invocation"
-        return " · ".join([self.agent.name, self.agent.qualifier, *self.agent.context.labels, what])
+        scope = f"last {plural(len(self.rows), 'invocation')}" if len(self.rows) > 1 else "last invocation"
+        return " · ".join([self.agent.name, self.agent.qualifier, *self.agent.context.labels, scope])
 
     @property
     def states(self) -> dict[str, int]:

@@ -68,12 +68,12 @@ class ToolScaling:
         invocations = [agent.invoke(f"Read {count} sensors at once", session_id=session_id) for count in requested]
         agent.end_session(session_id)
         rows = [agent.context.store.invocations.get(invocation.record.id) for invocation in invocations]
-        answered = [
+        answered_rows = [
             (count, row) for count, row in zip(requested, rows, strict=True) if row and row.status == "complete"
         ]
-        views = find_traces(agent.context, agent.entry, [row for _, row in answered])
+        views = find_traces(agent.context, agent.entry, [row for _, row in answered_rows])
         return cls(
-            runs=[_read(count, view) for (count, _), view in zip(answered, views, strict=True)],
+            runs=[_read(count, view) for (count, _), view in zip(answered_rows, views, strict=True)],
             failures=[
                 f"{count} tools: {invocation.error}"
                 for count, invocation in zip(requested, invocations, strict=True)
@@ -117,8 +117,10 @@ class ToolScaling:
                 f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {milliseconds(TOOL_MS)}, "
                 f"although {number(max(run.open_at_once for run in last), 0)} spans were open at once."
             )
-        here = "The model is simulated here" if self.simulated else f"The model's two calls took {milliseconds(model)}"
-        sentences.append(f"{here}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")
+        model_note = (
+            "The model is simulated here" if self.simulated else f"The model's two calls took {milliseconds(model)}"
+        )
+        sentences.append(f"{model_note}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")
         if self.failures:
             sentences.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
         return sentences

@@ -52,9 +52,9 @@ def read_findings(answers: Sequence[bytes], package: bytes) -> Checked:
     source = _SourceLines(package)
     for item in [*_items(documents), *_differences(documents)][:_MOST_FINDINGS]:
         kind, file, line = str(item["kind"]), one_line(str(item["file"]), 200), int(item["line"])
-        known = merged.get((kind, file, line))
+        previous = merged.get((kind, file, line))
         paths = tuple(one_line(str(path), 200) for path in item["paths"][:5])
-        if known is not None:
+        if previous is not None:
             continue
         merged[kind, file, line] = SnapshotFinding(
             kind=kind,
@@ -84,12 +84,12 @@ def _differences(documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     """Return findings for the values that differ between the starts and that no other finding has."""
     first, second = documents[0]["leaves"], documents[-1]["leaves"]
     lines = {(item["file"], item["line"]) for item in documents[0]["findings"]}
-    found: list[Mapping[str, Any]] = []
+    findings: list[Mapping[str, Any]] = []
     for path, (digest, kind, file, line, made_by) in first.items():
         other = second.get(path)
         if other is None or other[0] == digest or (file, line) in lines:
             continue
-        found.append(
+        findings.append(
             {
                 "kind": kind,
                 "file": file,
@@ -99,7 +99,7 @@ def _differences(documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
                 "detail": "two starts made different values",
             }
         )
-    return found
+    return findings
 
 
 def _document(answer: bytes) -> Mapping[str, Any]:

@@ -99,8 +99,8 @@ class SnapshotReport:
         lines = [f"Snapshot safety of {self.name}", self.note()]
         if rows := self.rows():
             columns = ("kind", "where", "source", "made_by", "fix")
-            shown = [[row[name] for name in columns] for row in rows[:_SHOWN_ROWS]]
-            lines.append(text_table(columns, shown, more=len(rows) - len(shown)))
+            values = [[row[name] for name in columns] for row in rows[:_SHOWN_ROWS]]
+            lines.append(text_table(columns, values, more=len(rows) - len(values)))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -108,14 +108,14 @@ def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Flo
         raise ValueError(f"a level of measurement is {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
     if len({len(rating) for rating in ratings}) > 1:
         raise ValueError("every rater has one value (or None) for each unit")
-    known = sorted({value for rating in ratings for value in rating if value is not None})
-    places = {value: at for at, value in enumerate(known)}
-    counts = np.zeros((len(ratings[0]) if ratings else 0, len(known)))
+    values = sorted({value for rating in ratings for value in rating if value is not None})
+    places = {value: at for at, value in enumerate(values)}
+    counts = np.zeros((len(ratings[0]) if ratings else 0, len(values)))
     for rating in ratings:
         for unit, value in enumerate(rating):
             if value is not None:
                 counts[unit, places[value]] += 1
-    return counts[counts.sum(axis=1) >= 2], np.asarray(known, dtype=np.float64)
+    return counts[counts.sum(axis=1) >= 2], np.asarray(values, dtype=np.float64)
 
 
 def _alphas(weights: FloatArray, counts: FloatArray, values: FloatArray, level: str) -> FloatArray:
@@ -175,7 +175,7 @@ def _weights(n: int, seed: int) -> FloatArray:
 def _estimate(value: float, replicates: FloatArray, n: int, confidence: float, method: str) -> Estimate:
     if np.isnan(value):
         return Estimate.missing(NO_VARIATION, n=n, confidence=confidence, method=method)
-    known = replicates[~np.isnan(replicates)]
+    valid = replicates[~np.isnan(replicates)]
     tail = (1 - confidence) / 2
-    low, high = (float(end) for end in np.quantile(known, (tail, 1 - tail)))
+    low, high = (float(end) for end in np.quantile(valid, (tail, 1 - tail)))
     return Estimate(value=value, low=min(low, value), high=max(high, value), n=n, confidence=confidence, method=method)

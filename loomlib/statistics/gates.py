@@ -48,13 +48,13 @@ class Decision:
         """
         if self.outcome != UNCLEAR:
             return ""
-        there = f"there {'is' if self.n == 1 else 'are'} {number(self.n, 0)}"
+        total = f"there {'is' if self.n == 1 else 'are'} {number(self.n, 0)}"
         if self.needed_n is None:
-            return f"more {plural(2, noun).partition(' ')[2]} are needed to decide ({there})"
+            return f"more {plural(2, noun).partition(' ')[2]} are needed to decide ({total})"
         if self.needed_n > _MOST_NEEDED:
-            return f"the figure is too close to the limit: more than {plural(_MOST_NEEDED, noun)} are needed ({there})"
+            return f"the figure is too close to the limit: more than {plural(_MOST_NEEDED, noun)} are needed ({total})"
         verb = "is" if self.needed_n == 1 else "are"
-        return f"about {plural(self.needed_n, noun)} {verb} needed to decide ({there})"
+        return f"about {plural(self.needed_n, noun)} {verb} needed to decide ({total})"
 
     def all_missed(self, noun: str) -> str:
         """Describe that every measurement misses the limit: `all 3 warm calls miss the limit`.

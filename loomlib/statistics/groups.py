@@ -91,8 +91,8 @@ def compare_groups(
         low, high, p = _welch(difference, error, a, b, confidence)
         method = WELCH_METHOD
     else:
-        wanted = max(_FEWEST_PERMUTATIONS, min(_PERMUTATIONS, _MOST_DRAWN // sum(n)))
-        observed, permuted = _studentized(np.concatenate([a, b])[:, None], n[0], seed, wanted)
+        permutations = max(_FEWEST_PERMUTATIONS, min(_PERMUTATIONS, _MOST_DRAWN // sum(n)))
+        observed, permuted = _studentized(np.concatenate([a, b])[:, None], n[0], seed, permutations)
         p = float(_p_values(observed, permuted)[0])
         tail = (1 - confidence) / 2
         lowest, highest = np.quantile(permuted[:, 0], (tail, 1 - tail), method="closest_observation")
@@ -127,7 +127,7 @@ def permutation_p_values(
     return _p_values(observed, permuted)
 
 
-def _studentized(values: FloatArray, n_first: int, seed: int, wanted: int) -> tuple[FloatArray, FloatArray]:
+def _studentized(values: FloatArray, n_first: int, seed: int, permutations: int) -> tuple[FloatArray, FloatArray]:
     """Return Welch's t of each column, and those of its permutations (rows)."""
     n = values.shape[0]
     centred = values - values.mean(axis=0)
@@ -136,12 +136,12 @@ def _studentized(values: FloatArray, n_first: int, seed: int, wanted: int) -> tu
     observed = _t_values(in_second[None, :], centred)[0]
     random = np.random.Generator(np.random.PCG64(seed))
     parts: list[FloatArray] = []
-    done = 0
-    while done < wanted:
-        rows = min(max(1, _CHUNK // n), wanted - done)
+    count = 0
+    while count < permutations:
+        rows = min(max(1, _CHUNK // n), permutations - count)
         drawn = random.permuted(np.broadcast_to(in_second, (rows, n)), axis=1)
         parts.append(_t_values(drawn, centred))
-        done += rows
+        count += rows
     return observed, np.concatenate(parts)
 
 

@@ -192,6 +192,8 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
 
     if len(clusters) != n:
         raise ValueError(f"each value needs a cluster: got {len(clusters)} for {n}")
-    known: dict[Hashable, int] = {}
-    codes = np.fromiter((known.setdefault(cluster, len(known)) for cluster in clusters), dtype=np.intp, count=n)
-    return codes, np.bincount(codes, minlength=len(known))
+    cluster_codes: dict[Hashable, int] = {}
+    codes = np.fromiter(
+        (cluster_codes.setdefault(cluster, len(cluster_codes)) for cluster in clusters), dtype=np.intp, count=n
+    )
+    return codes, np.bincount(codes, minlength=len(cluster_codes))

@@ -38,13 +38,13 @@ def lower_rank(n: int, p: float, certainty: float) -> tuple[int, float] | None:
     """
     mean, reach = n * p, _SPREADS * math.sqrt(n * p * (1 - p)) + _SPREADS
     last = min(n, math.ceil(mean + reach))
-    here, above = 0.0, 0.0
+    tail, tail_above = 0.0, 0.0
     for rank in range(last, 0, -1):
-        here = above + _probability(n, rank, p)
-        if here >= certainty:
-            share = (certainty - above) / (here - above)
+        tail = tail_above + _probability(n, rank, p)
+        if tail >= certainty:
+            share = (certainty - tail_above) / (tail - tail_above)
             return rank, _weight(n, p, rank, share) if n >= INTERPOLATED_FROM else 0.0
-        above = here
+        tail_above = tail
     return None
 
 

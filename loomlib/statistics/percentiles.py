@@ -292,8 +292,8 @@ def _bound(ordered: FloatArray, place: tuple[int, float] | None, step: int) -> f
         return None
     rank, weight = place
     nearest = min(max(rank - 1 + step, 0), ordered.size - 1)
-    here, there = float(ordered[rank - 1]), float(ordered[nearest])
-    return here + weight * (there - here)
+    value, neighbour = float(ordered[rank - 1]), float(ordered[nearest])
+    return value + weight * (neighbour - value)
 
 
 def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.intp], weight: float) -> FloatArray:

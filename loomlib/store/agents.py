@@ -78,11 +78,11 @@ class Agents:
 
     def list(self, scope: str | None = None) -> tuple[AgentRow, ...]:
         """Return the agents of `scope`, or all, in the order of their registration."""
-        shown = agents.c.removed_at.is_(None)
+        condition = agents.c.removed_at.is_(None)
         if scope is not None:
-            shown &= agents.c.scope == scope
+            condition &= agents.c.scope == scope
         with self._database.read() as connection:
-            records = connection.execute(select(agents).where(shown).order_by(agents.c.id)).mappings().all()
+            records = connection.execute(select(agents).where(condition).order_by(agents.c.id)).mappings().all()
         return tuple(row(AgentRow, record) for record in records)
 
     def get(self, scope: str, key: str | int) -> AgentRow | None:

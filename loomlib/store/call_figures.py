@@ -208,11 +208,11 @@ def _days(agent_ids: Sequence[int], first: int | None, last: int) -> Any:
 def _figures(agent_id: int, parts: Sequence[FigureDay], unsent: Counter[tuple[str, str | None]]) -> CallFigures:
     import numpy as np
 
-    sent: Counter[tuple[str, str | None]] = Counter()
+    sent_counts: Counter[tuple[str, str | None]] = Counter()
     costs: dict[str, list[Any]] = {}
     for part in parts:
         for status, failure, count in part.outcomes:
-            sent[status, failure] += count
+            sent_counts[status, failure] += count
         for currency, *values in part.costs:
             total = costs.setdefault(currency, [0, 0, False, 0, 0])
             costs[currency] = [one + other for one, other in zip(total, values, strict=True)]
@@ -227,7 +227,7 @@ def _figures(agent_id: int, parts: Sequence[FigureDay], unsent: Counter[tuple[st
                 count=count,
                 reached=was_sent and failure not in NEVER_BEGAN,
             )
-            for was_sent, counts in ((True, sent), (False, unsent))
+            for was_sent, counts in ((True, sent_counts), (False, unsent))
             for (status, failure), count in counts.items()
         ),
         sessions=_distinct(np.sort(np.concatenate(digests))) if digests else 0,

@@ -78,38 +78,38 @@ class CallSearch:
         calls = invocations.c
         # Two steps: the ids along an index that has every condition, then their rows.
         if order == "newest":
-            found = select(calls.id).where(*_conditions(wanted)).order_by(calls.client_invoke_time.desc())
+            query = select(calls.id).where(*_conditions(wanted)).order_by(calls.client_invoke_time.desc())
         else:
             timed = calls.client_duration_ms.is_not(None)
-            found = select(calls.id).where(*_conditions(wanted), timed).order_by(calls.client_duration_ms.desc())
+            query = select(calls.id).where(*_conditions(wanted), timed).order_by(calls.client_duration_ms.desc())
         with self._database.read() as connection:
-            ids = connection.execute(found.limit(limit)).scalars().all()
+            ids = connection.execute(query.limit(limit)).scalars().all()
             rows = {row[0]: row for row in connection.execute(_ROWS.where(calls.id.in_(ids)))} if ids else {}
         return tuple(FoundCall(**dict(zip(_NAMES, rows[id], strict=True))) for id in ids if id in rows)
 
 
-def _conditions(wanted: CallFilter) -> list[ColumnElement[bool]]:
+def _conditions(call_filter: CallFilter) -> list[ColumnElement[bool]]:
     calls = invocations.c
     conditions: list[ColumnElement[bool]] = [calls.client_invoke_time.is_not(None)]
-    if wanted.agent_ids is not None:
+    if call_filter.agent_ids is not None:
         # Of several agents, the ids are found by time: by agent, all of their calls would have to be sorted.
-        agent: Any = calls.agent_id if len(wanted.agent_ids) == 1 else calls.agent_id + 0
-        conditions.append(agent.in_(wanted.agent_ids))
-    if wanted.since is not None:
-        conditions.append(calls.client_invoke_time >= wanted.since.timestamp())
-    if wanted.until is not None:
-        conditions.append(calls.client_invoke_time < wanted.until.timestamp())
-    if wanted.failed is not None:
-        conditions.append(calls.status == "error" if wanted.failed else calls.status == "complete")
+        agent: Any = calls.agent_id if len(call_filter.agent_ids) == 1 else calls.agent_id + 0
+        conditions.append(agent.in_(call_filter.agent_ids))
+    if call_filter.since is not None:
+        conditions.append(calls.client_invoke_time >= call_filter.since.timestamp())
+    if call_filter.until is not None:
+        conditions.append(calls.client_invoke_time < call_filter.until.timestamp())
+    if call_filter.failed is not None:
+        conditions.append(calls.status == "error" if call_filter.failed else calls.status == "complete")
     for column, value in (
-        (calls.failure, wanted.failure),
-        (calls.session_id, wanted.session_id),
-        (calls.trace_id, wanted.trace_id),
+        (calls.failure, call_filter.failure),
+        (calls.session_id, call_filter.session_id),
+        (calls.trace_id, call_filter.trace_id),
     ):
         if value is not None:
             conditions.append(column == value)
-    if wanted.min_duration_ms is not None:
-        conditions.append(calls.client_duration_ms >= wanted.min_duration_ms)
+    if call_filter.min_duration_ms is not None:
+        conditions.append(calls.client_duration_ms >= call_filter.min_duration_ms)
     return conditions
 
 

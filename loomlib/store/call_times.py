@@ -73,10 +73,10 @@ class CallTimes:
         failures = tuple(dict.fromkeys(failure for part in parts for failure in part.failures))
         places = {failure: place for place, failure in enumerate(failures)}
         kinds = [np.array([places[one] for one in part.failures], dtype=np.int64)[part.kinds] for part in parts]
-        asked = np.concatenate([part.asked_s for part in parts])
-        order = np.argsort(asked, kind="stable")
+        asked_s = np.concatenate([part.asked_s for part in parts])
+        order = np.argsort(asked_s, kind="stable")
         return cls(
-            asked_s=asked[order],
+            asked_s=asked_s[order],
             durations_ms=np.concatenate([part.durations_ms for part in parts])[order],
             failed=np.concatenate([part.failed for part in parts])[order],
             kinds=np.concatenate(kinds)[order],

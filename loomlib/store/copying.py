@@ -96,8 +96,8 @@ def copy_store(source: str, target: str, *, progress: Progress | None = None) ->
                 lock(writing, COPY_LOCK)
                 _refuse_rows(writing, new)
                 copied = tuple(_copy(table, reading, writing, progress or _silent) for table in _raw_tables())
-                known = writing.execute(select(tenants.c.tenant).order_by(tenants.c.tenant)).scalars().all()
-            without = () if new.is_sqlite else tuple(known)
+                tenant_names = writing.execute(select(tenants.c.tenant).order_by(tenants.c.tenant)).scalars().all()
+            without = () if new.is_sqlite else tuple(tenant_names)
             return CopiedStore(source=old.where, target=new.where, tables=copied, tenants=without)
         finally:
             new.close()
@@ -155,28 +155,29 @@ def _stored(kind: TypeEngine[Any]) -> TypeEngine[Any]:
 
 def _copy(table: Table, reading: Connection, writing: Connection, progress: Progress) -> CopiedTable:
     total = reading.execute(select(func.count()).select_from(table)).scalar_one()
-    done, sent = 0, 0
-    progress(table.name, done, total)
+    source_count, source_sum = 0, 0
+    progress(table.name, source_count, total)
     if table.name == figure_days.name:
         writing.execute(table.delete())  # what the triggers added for the copied invocations
     for rows in _batches(table, reading):
         converted = [_converted(table, row, writing) for row in rows]
         writing.execute(table.insert(), converted)
-        sent += sum(_digest(table, row) for row in converted)
-        done += len(rows)
-        progress(table.name, done, total)
-    count, stored = 0, 0
+        source_sum += sum(_digest(table, row) for row in converted)
+        source_count += len(rows)
+        progress(table.name, source_count, total)
+    target_count, target_sum = 0, 0
     for rows in _batches(table, writing):
-        stored += sum(_digest(table, row) for row in rows)
-        count += len(rows)
-    if (count, stored % _MODULUS) != (done, sent % _MODULUS):
+        target_sum += sum(_digest(table, row) for row in rows)
+        target_count += len(rows)
+    if (target_count, target_sum % _MODULUS) != (source_count, source_sum % _MODULUS):
         raise StoreError(
-            f"The target's table {table.name} differs from the source's: {count} of {done} rows, another checksum",
+            f"The target's table {table.name} differs from the source's: {target_count} of {source_count} rows, "
+            "another checksum",
             on=str(writing.engine.url.render_as_string(hide_password=True)),
             try_="report it; nothing was copied",
         )
     _continue_ids(table, writing)
-    return CopiedTable(name=table.name, rows=done, checksum=f"{stored % _MODULUS:064x}")
+    return CopiedTable(name=table.name, rows=source_count, checksum=f"{target_sum % _MODULUS:064x}")
 
 
 def _batches(table: Table, connection: Connection) -> Iterator[list[Mapping[str, Any]]]:

@@ -68,16 +68,16 @@ class Credits:
             if credit is None:
                 return None
             if connection.dialect.name == "postgresql":
-                held = connection.execute(
+                held_calls = connection.execute(
                     text("SELECT loom_hold_calls(:calls, :fewest)"), {"calls": calls, "fewest": fewest}
                 ).scalar_one()
             else:
-                held = min(calls, (credit - used) // call) if call else calls
-                held = 0 if held < fewest else held
-                connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + held * call))
-            if held < fewest:
+                held_calls = min(calls, (credit - used) // call) if call else calls
+                held_calls = 0 if held_calls < fewest else held_calls
+                connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + held_calls * call))
+            if held_calls < fewest:
                 raise _used_up(connection, credit, used, call, calls=fewest)
-            return HeldCredit(calls=held, picos=held * call)
+            return HeldCredit(calls=held_calls, picos=held_calls * call)
 
     def release(self, picos: int) -> None:
         """Give back what was held for calls that were not sent.
@@ -106,11 +106,11 @@ def hold_credit(connection: Connection) -> int | None:
         CreditsUsedUpError: The rest of the tenant's credit is smaller than the amount.
     """
     if connection.dialect.name == "postgresql":
-        held = connection.execute(text("SELECT loom_hold()")).scalar_one()
-        if held is not None and held < 0:
+        amount = connection.execute(text("SELECT loom_hold()")).scalar_one()
+        if amount is not None and amount < 0:
             credit, used, call = _credit(connection)
             raise _used_up(connection, credit or 0, used, call)
-        return held
+        return amount
     credit, used, call = _credit(connection)
     if credit is None:
         return None
@@ -159,16 +159,16 @@ def _credit(connection: Connection) -> tuple[int | None, int, int]:
     if connection.dialect.name == "postgresql":
         credit, used, call = connection.execute(text("SELECT credit, used, call FROM loom_credit()")).one()
         return credit, used or 0, call or 0
-    found = connection.execute(_LIMITED).first()
-    return (None, 0, 0) if found is None else (found[0], found[1], found[2])
+    record = connection.execute(_LIMITED).first()
+    return (None, 0, 0) if record is None else (record[0], record[1], record[2])
 
 
 def _used_up(connection: Connection, credit: int, used: int, call: int, *, calls: int = 1) -> CreditsUsedUpError:
-    what = "a call holds" if calls == 1 else f"{plural(calls, 'call')} hold"
+    clause = "a call holds" if calls == 1 else f"{plural(calls, 'call')} hold"
     identity = identity_of(connection)
     rest = max(0, credit - used)
     return CreditsUsedUpError(
-        f"The tenant's credit of {money(credit / PICOS)} is used up: {money(rest / PICOS)} is left, and {what} "
+        f"The tenant's credit of {money(credit / PICOS)} is used up: {money(rest / PICOS)} is left, and {clause} "
         f"{money(calls * call / PICOS)}",
         on=identity.tenant if identity else "",
         try_="ask the administrator, who can run: loom tenants credit NAME AMOUNT",

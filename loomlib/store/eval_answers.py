@@ -257,9 +257,9 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
 @lru_cache(maxsize=16)
 def _sqlite_insert(table: Table, dialect: Dialect) -> tuple[str, int | None]:
     """Return the statement, and which of its parameters is the tenant: None when the dialect does not add it."""
-    named: dict[str, Any] = {column.name: bindparam(column.name) for column in own_columns(table)}
-    compiled = _statement(table, sqlite.insert).values(named).compile(dialect=dialect)
-    added = [place for place, name in enumerate(compiled.positiontup) if name not in named]
+    parameters: dict[str, Any] = {column.name: bindparam(column.name) for column in own_columns(table)}
+    compiled = _statement(table, sqlite.insert).values(parameters).compile(dialect=dialect)
+    added = [place for place, name in enumerate(compiled.positiontup) if name not in parameters]
     return str(compiled), added[0] if added else None
 
 

@@ -28,8 +28,8 @@ class EvalRuns(StoredRuns[EvalRunRow]):
             StoreError: The run's id is taken.
         """
         with self._database.write() as connection:
-            known = connection.execute(select(eval_sets.c.digest).where(eval_sets.c.digest == cases.digest)).first()
-            if known is None:
+            existing = connection.execute(select(eval_sets.c.digest).where(eval_sets.c.digest == cases.digest)).first()
+            if existing is None:
                 try:
                     with connection.begin_nested():
                         connection.execute(eval_sets.insert().values(_plain(cases)))

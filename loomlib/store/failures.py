@@ -74,13 +74,13 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
     if file is None and (refusal := _of_server(error, text, place)) is not None:
         return refusal
     if is_damage(error):
-        said = "its schema is not readable" if isinstance(error, UnicodeDecodeError) else text
-        what = f"The database is damaged or is not a database: {said}"
+        reason = "its schema is not readable" if isinstance(error, UnicodeDecodeError) else text
+        message = f"The database is damaged or is not a database: {reason}"
         if file is None or file.suffix not in _DATABASE_ENDINGS:  # perhaps not a database at all: it stays where it is
-            return StoreDamagedError(what, on=place, try_="move it away and start with a new one")
+            return StoreDamagedError(message, on=place, try_="move it away and start with a new one")
         mark_damaged(file)
         return StoreDamagedError(
-            what,
+            message,
             on=place,
             try_="open it again when nothing else has it open (restart the kernel; loom down): it is then set aside, "
             "and what is readable of it is copied into a new one",

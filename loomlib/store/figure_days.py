@@ -83,13 +83,13 @@ def stored_calls(rows: Sequence[Sequence[Any]]) -> Iterator[FigureDay]:
     """
     import numpy as np
 
-    for agent_id, timed, outcomes, durations, asked, places in rows:
+    for agent_id, timed, outcomes, durations, asked_s, places in rows:
         yield FigureDay(
             agent_id=agent_id,
             outcomes=json.loads(outcomes),
             timed=timed,
             durations=np.frombuffer(durations, dtype="<f8"),
-            asked=np.frombuffer(asked, dtype="<f8"),
+            asked=np.frombuffer(asked_s, dtype="<f8"),
             places=np.frombuffer(places, dtype="<u2"),
         )
 
@@ -104,22 +104,22 @@ def read_days(connection: Connection, agent_ids: Sequence[int], first: int, last
         last: The day after the last one.
     """
     within = _within(agent_ids, first * DAY_S, last * DAY_S)
-    agent, sent = invocations.c.agent_id, invocations.c.client_invoke_time
+    agent, sent_at = invocations.c.agent_id, invocations.c.client_invoke_time
     calls: defaultdict[DayKey, list[Any]] = defaultdict(list)
     columns = (
-        agent, sent, invocations.c.status, invocations.c.failure, invocations.c.client_duration_ms,
+        agent, sent_at, invocations.c.status, invocations.c.failure, invocations.c.client_duration_ms,
         invocations.c.session_id,
     )  # fmt: skip
     for row in fetch(connection, select(*columns).where(within)):
         calls[row[0], int(row[1] // DAY_S)].append(row)
     cold_starts: defaultdict[DayKey, list[float]] = defaultdict(list)
-    for agent_id, latency, sent_s in fetch(connection, _cold_starts(sent).where(within)):
+    for agent_id, latency, sent_s in fetch(connection, _cold_starts(sent_at).where(within)):
         cold_starts[agent_id, int(sent_s // DAY_S)].append(latency)
     sums: defaultdict[DayKey, dict[str, list[Any]]] = defaultdict(dict)
     costs = invocation_costs.c
     columns = (
         agent,
-        sent,
+        sent_at,
         costs.currency,
         costs.known_picos,
         costs.unknown_items,
@@ -203,14 +203,14 @@ def build_days(connection: Connection, days: Iterable[DayKey]) -> None:
         connection: A writing transaction.
         days: Agents and days. The whole span from the first day to the last is read.
     """
-    wanted = set(days)
+    day_keys = set(days)
     if connection.dialect.name == "postgresql":
         # What others have changed and not committed would be missing, and marked before it is read.
         connection.execute(text("LOCK TABLE invocations, invocation_costs IN SHARE MODE"))
-    first, last = min(day for _, day in wanted), max(day for _, day in wanted)
-    found = read_days(connection, sorted({id for id, _ in wanted}), first, last + 1)
-    for agent_id, day in wanted:
-        built = found.get((agent_id, day)) or _day(agent_id, [], [], {})
+    first, last = min(day for _, day in day_keys), max(day for _, day in day_keys)
+    figures_by_day = read_days(connection, sorted({id for id, _ in day_keys}), first, last + 1)
+    for agent_id, day in day_keys:
+        built = figures_by_day.get((agent_id, day)) or _day(agent_id, [], [], {})
         connection.execute(
             update(figure_days)
             .where(figure_days.c.agent_id == agent_id, figure_days.c.day == day, ~figure_days.c.is_pruned)
@@ -244,10 +244,10 @@ def mark_all(connection: Connection) -> None:
 
 
 def _within(agent_ids: Sequence[int], low_s: float | None, high_s: float | None) -> ColumnElement[bool]:
-    sent = invocations.c.client_invoke_time
-    conditions = [invocations.c.agent_id.in_(list(agent_ids)), sent.is_not(None)]
-    conditions += [] if low_s is None else [sent >= low_s]
-    conditions += [] if high_s is None else [sent < high_s]
+    sent_at = invocations.c.client_invoke_time
+    conditions = [invocations.c.agent_id.in_(list(agent_ids)), sent_at.is_not(None)]
+    conditions += [] if low_s is None else [sent_at >= low_s]
+    conditions += [] if high_s is None else [sent_at < high_s]
     return and_(*conditions)
 
 

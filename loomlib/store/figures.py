@@ -188,9 +188,9 @@ _TIMED: Final = (
 
 
 def _timed_call(row: Sequence[Any]) -> TimedCall:
-    sent, created, duration, status, failure = row
+    sent_s, created, duration, status, failure = row
     return TimedCall(
-        asked_s=created.timestamp() if sent is None else sent,
+        asked_s=created.timestamp() if sent_s is None else sent_s,
         duration_ms=duration,
         failed=status == "error",
         failure=failure,
@@ -198,12 +198,12 @@ def _timed_call(row: Sequence[Any]) -> TimedCall:
 
 
 def _sent_within(agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> ColumnElement[bool]:
-    sent = invocations.c.client_invoke_time
-    conditions: list[ColumnElement[bool]] = [invocations.c.agent_id.in_(list(agent_ids)), sent.is_not(None)]
+    sent_at = invocations.c.client_invoke_time
+    conditions: list[ColumnElement[bool]] = [invocations.c.agent_id.in_(list(agent_ids)), sent_at.is_not(None)]
     if since is not None:
-        conditions.append(sent >= since.timestamp())
+        conditions.append(sent_at >= since.timestamp())
     if until is not None:
-        conditions.append(sent < until.timestamp())
+        conditions.append(sent_at < until.timestamp())
     return and_(true(), *conditions)
 
 

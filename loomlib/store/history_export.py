@@ -75,26 +75,26 @@ def export_rows(
     """
     import numpy as np
 
-    began, counts, files, written = time.monotonic(), dict[str, int](), 0, 0
+    began, counts, files, bytes_written = time.monotonic(), dict[str, int](), 0, 0
     for table in (*details(), invocations):
-        known = folder.keys(table) if beside is None else np.union1d(folder.keys(table), beside.keys(table))
-        new = _new_rows(database, table, selection, known)
-        total, done = sum(map(len, new.values())), 0
+        known_keys = folder.keys(table) if beside is None else np.union1d(folder.keys(table), beside.keys(table))
+        new = _new_rows(database, table, selection, known_keys)
+        total, exported_count = sum(map(len, new.values())), 0
         for month, keys in sorted(new.items()):
             for at in range(0, len(keys), ROWS_PER_FILE):
                 part = keys[at : at + ROWS_PER_FILE]
                 place = folder.path / table.name / f"month={month}" / f"{_stamp()}.parquet"
-                written += _write(database, table, part, place, folder)
+                bytes_written += _write(database, table, part, place, folder)
                 files += 1
-                done += len(part)
+                exported_count += len(part)
                 if progress is not None:
-                    progress(table.name, done, total)
+                    progress(table.name, exported_count, total)
         counts[table.name] = total
     with database.read() as connection:
         every = np.array(connection.execute(select(agents.c.id)).scalars().all(), dtype=np.int64)
-    written += _write(database, agents, every, folder.path / agents.name / "agents.parquet", folder)
+    bytes_written += _write(database, agents, every, folder.path / agents.name / "agents.parquet", folder)
     return ExportedHistory(
-        folder=folder.path, rows=counts, files=files, bytes_written=written, elapsed_s=time.monotonic() - began
+        folder=folder.path, rows=counts, files=files, bytes_written=bytes_written, elapsed_s=time.monotonic() - began
     )
 
 
@@ -107,30 +107,30 @@ def ended_within(selection: ExportSelection) -> list[ColumnElement[bool]]:
 
 
 def _new_rows(
-    database: Database, table: Table, selection: ExportSelection, known: NDArray[np.int64]
+    database: Database, table: Table, selection: ExportSelection, known_keys: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
     """Return the keys of the rows that are not known, sorted, by the month in which the invocation was sent."""
     import numpy as np
 
-    key, sent, created = key_of(table), invocations.c.client_invoke_time, invocations.c.created_at
+    key, sent_at, created = key_of(table), invocations.c.client_invoke_time, invocations.c.created_at
     source = select(key) if table is invocations else select(key).join(invocations, invocations.c.id == key)
     ended = ended_within(selection)
-    timed = [sent >= selection.since.timestamp()] if selection.since is not None else [sent.is_not(None)]
-    timed += [sent < selection.until.timestamp()] if selection.until is not None else []
+    timed = [sent_at >= selection.since.timestamp()] if selection.since is not None else [sent_at.is_not(None)]
+    timed += [sent_at < selection.until.timestamp()] if selection.until is not None else []
     stored = [created >= selection.since] if selection.since is not None else []
     stored += [created < selection.until] if selection.until is not None else []
     keys: list[int] = []
     times: list[float] = []
     with database.read() as connection:
-        chosen = source.add_columns(sent).where(and_(*ended, *timed)).execution_options(yield_per=10_000)
+        chosen = source.add_columns(sent_at).where(and_(*ended, *timed)).execution_options(yield_per=10_000)
         for rows in connection.execute(chosen).partitions():
             keys.extend(row[0] for row in rows)
             times.extend(row[1] for row in rows)
-        for row in connection.execute(source.add_columns(created).where(and_(*ended, *stored), sent.is_(None))):
+        for row in connection.execute(source.add_columns(created).where(and_(*ended, *stored), sent_at.is_(None))):
             keys.append(row[0])
             times.append(row[1].timestamp())
     every, sent_s = np.array(keys, dtype=np.int64), np.array(times, dtype=np.float64)
-    fresh = ~np.isin(every, known)
+    fresh = ~np.isin(every, known_keys)
     every, months = every[fresh], sent_s[fresh].astype("datetime64[s]").astype("datetime64[M]")
     return {str(month): np.sort(every[months == month]) for month in np.unique(months)}
 
@@ -139,22 +139,22 @@ def _write(database: Database, table: Table, keys: NDArray[np.int64], place: Pat
     """Write rows to a file, which appears under its name when it is complete; return its size in bytes."""
     import pandas as pd
 
-    wanted, columns = set(keys.tolist()), [(column, _raw(column)) for column in table.c]
+    key_set, columns = set(keys.tolist()), [(column, _raw(column)) for column in table.c]
     values: list[list[Any]] = [[] for _ in columns]
     for row in _rows(database, table, [raw for _, raw in columns], keys):
-        if row[0] in wanted:
+        if row[0] in key_set:
             for column, value in zip(values, row[1:], strict=True):
                 column.append(value)
     frame = pd.DataFrame(
-        {column.name: _converted(column, found) for (column, _), found in zip(columns, values, strict=True)}
+        {column.name: _converted(column, cells) for (column, _), cells in zip(columns, values, strict=True)}
     )
     part = folder.path / PARTS / f"{_stamp()}.parquet"
     # DuckDB guesses types from values: a column without any would have none.
-    shown = ", ".join(f'CAST("{column.name}" AS {kind_of(column)}) AS "{column.name}"' for column in table.c)
+    select_list = ", ".join(f'CAST("{column.name}" AS {kind_of(column)}) AS "{column.name}"' for column in table.c)
     with import_duckdb().connect(config={"memory_limit": "512MB", "threads": 1}) as connection:
         connection.register("rows", frame)
         target = str(part).replace("'", "''")
-        connection.execute(f"COPY (SELECT {shown} FROM rows) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")  # noqa: S608
+        connection.execute(f"COPY (SELECT {select_list} FROM rows) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")  # noqa: S608
     part.chmod(0o600)
     for parent in (folder.path / table.name, place.parent):  # `parents=True` would not make the upper one private
         parent.mkdir(mode=0o700, exist_ok=True)

@@ -101,8 +101,8 @@ class HistoryFolder:
             return np.array([], dtype=np.int64)
         with import_duckdb().connect() as connection:
             name = key_of(table).name
-            found = connection.execute(f"SELECT {name} FROM read_parquet(?)", [list(map(str, files))])  # noqa: S608
-            return np.sort(np.asarray(found.fetchnumpy()[name], dtype=np.int64))
+            result = connection.execute(f"SELECT {name} FROM read_parquet(?)", [list(map(str, files))])  # noqa: S608
+            return np.sort(np.asarray(result.fetchnumpy()[name], dtype=np.int64))
 
     @contextmanager
     def locked(self, source: str) -> Generator[None, None, None]:
@@ -139,12 +139,12 @@ class HistoryFolder:
     def _check(self, source: str) -> None:
         about = self.path / _ABOUT
         if about.exists():
-            known = json.loads(about.read_text("utf-8"))
-            if known.get("format") != _FORMAT:
+            manifest = json.loads(about.read_text("utf-8"))
+            if manifest.get("format") != _FORMAT:
                 raise StoreError("The folder was written by another release of Loom", on=str(self.path), try_="upgrade")
-            if known["store"] != source:
+            if manifest["store"] != source:
                 raise StoreError(
-                    f"The folder has the history of another store, {known['store']}",
+                    f"The folder has the history of another store, {manifest['store']}",
                     on=str(self.path),
                     try_=f"another folder; or, if the store has only moved, edit {_ABOUT} in the folder",
                 )

@@ -59,9 +59,9 @@ def prune_rows(
     end = datetime(before.year, before.month, before.day, tzinfo=UTC)
     if end > datetime.now(UTC):
         raise ValueError(f"invocations can be pruned before a past day, not {before}")
-    sent = [*ended_within(ExportSelection()), invocations.c.client_invoke_time < end.timestamp()]
+    conditions = [*ended_within(ExportSelection()), invocations.c.client_invoke_time < end.timestamp()]
     with database.read() as connection:
-        chosen = connection.execute(select(invocations.c.id).where(*sent))
+        chosen = connection.execute(select(invocations.c.id).where(*conditions))
         every = np.array(chosen.scalars().all(), dtype=np.int64)
         referring = {
             id
@@ -70,7 +70,7 @@ def prune_rows(
         }
         ids = connection.execute(select(agents.c.id)).scalars().all()
     for table in (invocations, *details()):
-        _verify(database, folder, table, sent)
+        _verify(database, folder, table, conditions)
     _seal(database, list(ids), int(end.timestamp()) // DAY_S)
     removable = np.sort(every[~np.isin(every, np.array(sorted(referring), dtype=np.int64))]).tolist()
     for at in range(0, len(removable), _BATCH):
@@ -95,7 +95,7 @@ def _references() -> list[Any]:
     ]
 
 
-def _verify(database: Database, folder: HistoryFolder, table: Table, sent: list[Any]) -> None:
+def _verify(database: Database, folder: HistoryFolder, table: Table, conditions: list[Any]) -> None:
     """Check that each row is exported once, and that what may have changed since has not."""
     import numpy as np
 
@@ -104,20 +104,20 @@ def _verify(database: Database, folder: HistoryFolder, table: Table, sent: list[
     if table is not invocations:
         sums, keys = (chosen.join(invocations, invocations.c.id == key) for chosen in (sums, keys))
     with database.read() as connection:
-        stored = tuple(int(value or 0) for value in connection.execute(sums.where(and_(*sent))).one())
-        wanted = np.array(connection.execute(keys.where(and_(*sent))).scalars().all(), dtype=np.int64)
-    known = folder.keys(table)
-    missing = int((~np.isin(wanted, known)).sum())
+        stored = tuple(int(value or 0) for value in connection.execute(sums.where(and_(*conditions))).one())
+        stored_keys = np.array(connection.execute(keys.where(and_(*conditions))).scalars().all(), dtype=np.int64)
+    exported_keys = folder.keys(table)
+    missing = int((~np.isin(stored_keys, exported_keys)).sum())
     if missing:
         raise StoreError(
-            f"Nothing was pruned: {missing} of {len(wanted)} rows of {table.name} are not exported",
+            f"Nothing was pruned: {missing} of {len(stored_keys)} rows of {table.name} are not exported",
             on=str(folder.path),
             try_=f"loom store export {folder.path}",
         )
-    if not len(wanted):
+    if not len(stored_keys):
         return
     with import_duckdb().connect() as connection:
-        connection.register("wanted", {"id": wanted})
+        connection.register("wanted", {"id": stored_keys})
         counted = ", ".join(f"CAST({sql} AS HUGEINT)" for sql in _FILE_SUMS.get(table.name, ("count(*)",)))
         exported = connection.execute(
             f"SELECT {counted} FROM read_parquet({read_list(folder.files(table))}, hive_partitioning=false) "  # noqa: S608

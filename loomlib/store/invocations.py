@@ -87,11 +87,11 @@ class Invocations:
             "writer_born": writer.born,
         }
         with self._database.write() as connection:
-            held = None if is_sent else hold_credit(connection)
+            charge = None if is_sent else hold_credit(connection)
             key = connection.execute(_INSERT, values).inserted_primary_key
             assert key is not None
-            if held is not None:
-                keep_charge(connection, key[0], held)
+            if charge is not None:
+                keep_charge(connection, key[0], charge)
             if load is not None:
                 connection.execute(invocation_load.insert(), {"invocation_id": key[0]} | asdict(load))
         return int(key[0])
@@ -118,14 +118,14 @@ class Invocations:
             client_invoke_time: When the request was sent, in Unix seconds, if it is known now.
             ttft_ms: Time to the first byte in ms, if it is known now.
         """
-        known = {"client_invoke_time": client_invoke_time, "ttft_ms": ttft_ms}
+        timings = {"client_invoke_time": client_invoke_time, "ttft_ms": ttft_ms}
         self._change(
             id,
             status="streaming",
             response=response,
             chunk_offsets_ms=list(chunk_offsets_ms),
             bytes_received=bytes_received,
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in timings.items() if value is not None},
         )
 
     def finish(
@@ -365,15 +365,15 @@ class Invocations:
             alive = is_alive(Writer(host=host, pid=pid, born=born))
             if alive:
                 continue
-            left = IS_OPEN & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
+            is_abandoned = IS_OPEN & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
             if alive is None:
-                left &= invocations.c.created_at < datetime.now(UTC) - _ABANDONED_AFTER
+                is_abandoned &= invocations.c.created_at < datetime.now(UTC) - _ABANDONED_AFTER
             message = (
                 f"Abandoned: Loom's process {pid} on {host} ended before the response was complete; "
                 "what had arrived is stored"
             )
             # In the order of the ids: two readers that lock rows in different orders would wait for each other.
-            ids = select(invocations.c.id).where(left).order_by(invocations.c.id).with_for_update()
+            ids = select(invocations.c.id).where(is_abandoned).order_by(invocations.c.id).with_for_update()
             change = update(invocations).where(invocations.c.id.in_(ids))
             change = change.values(status="error", failure=INTERRUPTED, error_message=message)
             closed += self._database.write_again(lambda connection, change=change: connection.execute(change).rowcount)
@@ -391,5 +391,5 @@ class Invocations:
 
 
 def _rows() -> Select[Any]:
-    named = (agents.c.arn.label("agent_arn"), agents.c.name.label("agent_name"))
-    return select(invocations, *named).join(agents, agents.c.id == invocations.c.agent_id)
+    agent_columns = (agents.c.arn.label("agent_arn"), agents.c.name.label("agent_name"))
+    return select(invocations, *agent_columns).join(agents, agents.c.id == invocations.c.agent_id)

@@ -90,10 +90,10 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
             on=url.render_as_string(hide_password=True),
             try_="pip install 'loomlib[postgresql]'",
         ) from error
-    given = url.query.get("options", ())
+    url_options = url.query.get("options", ())
     options = [
         _PLANNER,
-        *([given] if isinstance(given, str) else given),
+        *([url_options] if isinstance(url_options, str) else url_options),
         f"-c lock_timeout={max(1, int(lock_timeout_s * 1e3))}",
     ]
     engine = create_engine(

@@ -172,9 +172,9 @@ class StoredReleases:
         """
         this = (ab_sessions.c.test_id == test_id) & (ab_sessions.c.session_id == session_id)
         with self._database.read() as connection:
-            known = connection.execute(select(ab_sessions.c.arm).where(this)).scalar_one_or_none()
-        if known is not None:
-            return str(known)
+            stored_arm = connection.execute(select(ab_sessions.c.arm).where(this)).scalar_one_or_none()
+        if stored_arm is not None:
+            return str(stored_arm)
         new = ab_sessions.insert().values(test_id=test_id, session_id=session_id, arm=arm, at=datetime.now(UTC))
         with self._database.write() as connection:
             try:

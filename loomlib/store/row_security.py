@@ -174,8 +174,8 @@ def _own_parents(table: Table) -> Iterator[str]:
             continue
         column = f"{quoted(table.name)}.{quoted(key.parent.name)}"
         same = f"p.{quoted(key.column.name)} = {column}"
-        found = f"EXISTS (SELECT 1 FROM {quoted(parent.name)} p WHERE {same})"  # noqa: S608 - names of the schema
-        yield f"({column} IS NULL OR {found})"
+        exists = f"EXISTS (SELECT 1 FROM {quoted(parent.name)} p WHERE {same})"  # noqa: S608 - names of the schema
+        yield f"({column} IS NULL OR {exists})"
 
 
 def _run(connection: Connection, sql: str) -> None:

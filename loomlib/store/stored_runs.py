@@ -48,8 +48,8 @@ class StoredRuns(Leases, Generic[Row]):
             values: Values of the table's columns; None for any.
         """
         columns = self._table.c
-        wanted = [columns[name] == value for name, value in values.items() if value is not None]
-        chosen = select(*self._columns).where(*wanted).order_by(columns.created_at.desc(), columns.id.desc())
+        conditions = [columns[name] == value for name, value in values.items() if value is not None]
+        chosen = select(*self._columns).where(*conditions).order_by(columns.created_at.desc(), columns.id.desc())
         with self._database.read() as connection:
             records = connection.execute(chosen.limit(limit)).mappings().all()
         return tuple(row(self._kind, record) for record in records)

@@ -263,10 +263,12 @@ class Tenants:
         Args:
             since: Calls and costs only of invocations that were stored at this time or later; credits are of all time.
         """
-        known = {row.name: row for row in self.list()}
+        by_name = {row.name: row for row in self.list()}
         totals = total_use(self.use(since))
-        nothing = {name: TenantUse.none(name) for name in known}
-        return tuple(TenantAccount(use=use, tenant=known.get(name)) for name, use in sorted((nothing | totals).items()))
+        nothing = {name: TenantUse.none(name) for name in by_name}
+        return tuple(
+            TenantAccount(use=use, tenant=by_name.get(name)) for name, use in sorted((nothing | totals).items())
+        )
 
     def _added(self, name: str, role: str, password: str) -> AddedTenant:
         url = make_url(self._url).set(username=role, password=password)

@@ -78,10 +78,12 @@ class StoredTraces:
         """Add details to a stored trace; return False when none is stored yet."""
         of_it = traces.c.invocation_id == invocation_id
         with self._database.write() as connection:
-            known = connection.execute(select(traces.c.details).where(of_it).with_for_update()).scalar_one_or_none()
-            if known is None:
+            stored_details = connection.execute(
+                select(traces.c.details).where(of_it).with_for_update()
+            ).scalar_one_or_none()
+            if stored_details is None:
                 return False
-            connection.execute(update(traces).where(of_it).values(details={**known, **details}))
+            connection.execute(update(traces).where(of_it).values(details={**stored_details, **details}))
         return True
 
     def get(self, invocation_id: int) -> TraceRow | None:
@@ -91,9 +93,9 @@ class StoredTraces:
     def has_spans(self, agent_id: int) -> bool:
         """Return whether spans of any of the agent's invocations are stored."""
         of_agent = select(traces.c.invocation_id).join(invocations, invocations.c.id == traces.c.invocation_id)
-        wanted = of_agent.where(invocations.c.agent_id == agent_id, traces.c.span_count > 0).limit(1)
+        query = of_agent.where(invocations.c.agent_id == agent_id, traces.c.span_count > 0).limit(1)
         with self._database.read() as connection:
-            return connection.execute(wanted).first() is not None
+            return connection.execute(query).first() is not None
 
     def get_many(self, invocation_ids: Sequence[int]) -> dict[int, TraceRow]:
         """Return the stored traces of many invocations by invocation id; those without one are left out."""

@@ -151,7 +151,7 @@ def find_session_starts(
     """
     from loomlib.aws.logs import filter_events
 
-    wanted = set(session_ids)
+    requested_ids = set(session_ids)
     starts: dict[str, list[SessionStartRecord]] = {}
     try:
         events = filter_events(
@@ -167,7 +167,7 @@ def find_session_starts(
         return {}
     for event in events:
         start = _start_of(as_mapping(parse_object(event.message).get("attributes")))
-        if start is not None and start.session_id in wanted:
+        if start is not None and start.session_id in requested_ids:
             starts.setdefault(start.session_id, []).append(start)
     return starts
 

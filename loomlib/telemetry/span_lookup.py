@@ -162,9 +162,9 @@ def _lookup_many(
     for record in (record for group in spans.values() for record in group):
         by_session.setdefault(record.session_id, []).append(record)
     for request in requests:
-        sent = [request.trace_id] if request.trace_id else []
-        ids = [id for id in sent if id in spans]
-        ids = ids or _trace_ids_in_time(by_session.get(request.session_id, ()), request, late) or sent
+        sent_ids = [request.trace_id] if request.trace_id else []
+        ids = [id for id in sent_ids if id in spans]
+        ids = ids or _trace_ids_in_time(by_session.get(request.session_id, ()), request, late) or sent_ids
         for id in ids:
             records.add(request, [*spans.get(id, ()), *messages.get(id, ())])
 

@@ -80,8 +80,8 @@ class NamedSource:
         return records
 
 
-def _record(given: SpanDocument) -> SpanRecord:
-    document: object = json.loads(given) if isinstance(given, str | bytes) else given
+def _record(raw: SpanDocument) -> SpanRecord:
+    document: object = json.loads(raw) if isinstance(raw, str | bytes) else raw
     if not isinstance(document, Mapping):
         raise TypeError(f"expected a JSON object, not {type(document).__name__}")
     fields = cast("Mapping[str, Any]", document)

@@ -41,8 +41,8 @@ class StartSearch:
     @property
     def latency_ms(self) -> float | None:
         """Cold-start latency: agent start − request sent, in milliseconds."""
-        start, sent = self.start, self._row.client_invoke_time
-        return None if start is None or sent is None else (start - sent) * 1000
+        start, sent_s = self.start, self._row.client_invoke_time
+        return None if start is None or sent_s is None else (start - sent_s) * 1000
 
     @property
     def skew(self) -> SkewBound | None:
@@ -72,8 +72,10 @@ class StartSearch:
         self._assign(lines, rows)
         if self.start is not None:
             return True
-        answered = any(event.message.startswith(_ANSWERED) for event in self._page)
-        self._idle_lookups = self._idle_lookups + 1 if answered and not lines and self.log_events_found == before else 0
+        is_answered = any(event.message.startswith(_ANSWERED) for event in self._page)
+        self._idle_lookups = (
+            self._idle_lookups + 1 if is_answered and not lines and self.log_events_found == before else 0
+        )
         return self._idle_lookups > 0
 
     def settle(self) -> str:
@@ -81,10 +83,10 @@ class StartSearch:
         state, skew = self._state(), self.skew
         for row in self._session():
             start = self._starts.get(row.id)
-            known = (row.agent_start_time, row.skew_low_ms, row.skew_high_ms)
+            stored_values = (row.agent_start_time, row.skew_low_ms, row.skew_high_ms)
             if start is None or row.client_invoke_time is None or skew is None:
                 continue
-            if known != (start, skew.low_ms, skew.high_ms):
+            if stored_values != (start, skew.low_ms, skew.high_ms):
                 self._store.invocations.note_start(
                     row.id,
                     state="found",

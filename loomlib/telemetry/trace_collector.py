@@ -101,14 +101,14 @@ class TraceCollector:
         """
         lookups = [_Lookup(request, Trace.one(())) for request in requests]
         pending = [lookup for lookup in lookups if lookup.request.reached_agent]
-        started = time.monotonic()
+        start_s = time.monotonic()
         while pending:
             late = {item.request.invocation_id for item in pending if _is_too_late(item.request, policy)}
-            wanted = [lookup.request for lookup in pending]
+            pending_requests = [lookup.request for lookup in pending]
             if self._elsewhere is None:
-                records = lookup_spans(self._reader, source, wanted, late, any_time=policy.any_time)
+                records = lookup_spans(self._reader, source, pending_requests, late, any_time=policy.any_time)
             else:
-                records = self._elsewhere.look(wanted)
+                records = self._elsewhere.look(pending_requests)
             for lookup in pending:
                 lookup.add(records.of(lookup.request))
             if self._elsewhere is None:
@@ -116,7 +116,7 @@ class TraceCollector:
             for lookup in pending:
                 lookup.is_settled = _is_settled(lookup, policy)
             pending = [lookup for lookup in pending if not lookup.is_settled]
-            waited_s = time.monotonic() - started
+            waited_s = time.monotonic() - start_s
             if progress is not None:
                 progress(_progress_sentence(lookups, pending, waited_s, policy))
             if waited_s >= policy.wait_s:

@@ -194,7 +194,7 @@ def trace_from(documents: Iterable[str | Mapping[str, Any]], *, trace_id: str | 
     batch = read_spans(list(documents))
     unreadable = tuple(f"{problem.where}: {problem.what}" for problem in batch.problems)
     traces = Trace.of(batch.spans, batch.log_records)
-    named = [trace for trace in traces if trace.trace_id == trace_id]
-    if len(named) == 1:
-        return named[0], unreadable
+    matches = [trace for trace in traces if trace.trace_id == trace_id]
+    if len(matches) == 1:
+        return matches[0], unreadable
     return (traces[0] if len(traces) == 1 else Trace.one(batch.spans, batch.log_records)), unreadable

@@ -249,15 +249,18 @@ class A2aClient(Closing):
         return f"<A2A client of {self.name}>"
 
     def _repr_html_(self) -> str:
-        shown = self.card()
+        agent_card = self.card()
         return card(
             f"{self.name} · A2A",
             state=("wait", "closed") if self._is_closed else ("good", "open"),
             labels=self.context.labels,
             facts=[
-                ("agent", f"{as_text(shown.get('name'))} {as_text(shown.get('version'))}".strip()),
-                ("description", as_text(shown.get("description"))),
-                ("skills", ", ".join(as_text(as_mapping(one).get("name")) for one in as_list(shown.get("skills")))),
+                ("agent", f"{as_text(agent_card.get('name'))} {as_text(agent_card.get('version'))}".strip()),
+                ("description", as_text(agent_card.get("description"))),
+                (
+                    "skills",
+                    ", ".join(as_text(as_mapping(one).get("name")) for one in as_list(agent_card.get("skills"))),
+                ),
                 ("session", self.session_id),
             ],
         )

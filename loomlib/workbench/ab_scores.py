@@ -47,13 +47,13 @@ def conversation_scores(
         sessions: The sessions.
         evaluators: Evaluators that need no expected answer, or their names.
     """
-    made = [connected(make_evaluator(choice), context.clients, context.store) for choice in evaluators]
+    connected_evaluators = [connected(make_evaluator(choice), context.clients, context.store) for choice in evaluators]
     stored = [context.store.invocations.list(entry.id, session, limit=None)[::-1] for session in sessions]
     talks = [conversation_of(rows, entry.name) for rows in stored if rows]
-    if any(evaluator.needs_tools for evaluator in made):
+    if any(evaluator.needs_tools for evaluator in connected_evaluators):
         talks = add_tools(context, entry, talks)
-    scores: SessionScores = {evaluator.name: {} for evaluator in made}
-    for talk, judged in zip(talks, score_conversations(talks, made), strict=True):
+    scores: SessionScores = {evaluator.name: {} for evaluator in connected_evaluators}
+    for talk, judged in zip(talks, score_conversations(talks, connected_evaluators), strict=True):
         for name, score in judged.items():
             scores[name].setdefault(talk.session_id, []).append(score.value)
     return scores

@@ -183,18 +183,18 @@ class AbTest:
 
     def __repr__(self) -> str:
         arms = ", ".join(f"version {arm.version} {percent(arm.share)}" for arm in self.design.arms)
-        seen = number(self._context.store.releases.count_sessions(self.id))
+        session_count = number(self._context.store.releases.count_sessions(self.id))
         planned = plural(self.design.sessions, "session")
-        return f"<A/B test {self.id} behind {self.design.endpoint}: {arms}, {seen} of {planned}, {self.state}>"
+        return f"<A/B test {self.id} behind {self.design.endpoint}: {arms}, {session_count} of {planned}, {self.state}>"
 
     def _repr_html_(self) -> str:
-        seen = number(self._context.store.releases.count_sessions(self.id))
+        session_count = number(self._context.store.releases.count_sessions(self.id))
         facts = [
             *(
                 (arm.name, f"version {arm.version} at {arm.endpoint}, {percent(arm.share)} of the sessions")
                 for arm in self.design.arms
             ),
-            ("sessions", f"{seen} of {number(self.design.sessions)} planned"),
+            ("sessions", f"{session_count} of {number(self.design.sessions)} planned"),
             ("ask it", 'test.invoke("…", session_id=…)'),
         ]
         state = ("wait" if self.state == "running" else "good", self.state)

@@ -170,14 +170,16 @@ def _dry_calls(clients: Clients, reason: LoomError) -> Iterator[AccountCheck]:
             refused.append(action)
         elif error is not None:
             unclear.append(action)
-    seen = f"the permissions cannot be simulated ({_explained(reason)}), so requests that change nothing were tried; "
+    finding = (
+        f"the permissions cannot be simulated ({_explained(reason)}), so requests that change nothing were tried; "
+    )
     tried = len(account_facts.DRY_CALLS)
-    seen += f"refused: {', '.join(refused)}" if refused else f"{tried - len(unclear)} of {tried} are allowed"
-    seen += f"; without a clear answer: {', '.join(unclear)}" if unclear else ""
+    finding += f"refused: {', '.join(refused)}" if refused else f"{tried - len(unclear)} of {tried} are allowed"
+    finding += f"; without a clear answer: {', '.join(unclear)}" if unclear else ""
     yield AccountCheck(
         name="permissions",
         state="failed" if refused else "unknown",
-        seen=f"{seen}. Whether the caller may create and change things is not known",
+        seen=f"{finding}. Whether the caller may create and change things is not known",
         fix=f"allow {', '.join(refused)}" if refused else "allow iam:SimulatePrincipalPolicy, and check again",
     )
 
@@ -187,12 +189,12 @@ def _quotas(clients: Clients) -> AccountCheck:
     if not quotas:
         return AccountCheck(name="quotas", state="unknown", seen="Service Quotas lists none for AgentCore here")
     sessions = [quota for quota in quotas if "session" in quota.name.lower()] or list(quotas[:3])
-    shown = ", ".join(f"{quota.name}: {number(quota.value)}" for quota in sessions[:4])
+    limits = ", ".join(f"{quota.name}: {number(quota.value)}" for quota in sessions[:4])
     none = [quota.name for quota in quotas if quota.value <= 0]
     return AccountCheck(
         name="quotas",
         state="failed" if none else "passed",
-        seen=shown + (f"; 0 for {', '.join(none)}" if none else ""),
+        seen=limits + (f"; 0 for {', '.join(none)}" if none else ""),
         fix="ask for an increase in the console of Service Quotas" if none else "",
     )
 
@@ -217,8 +219,8 @@ def _model(clients: Clients, model: str) -> AccountCheck:
 def _log_groups(clients: Clients) -> AccountCheck:
     names = account_facts.log_group_names(clients, "/aws/bedrock-agentcore/runtimes/")
     count = "50 or more" if len(names) >= 50 else str(len(names))
-    seen = f"{count} of runtimes" if names else "none of runtimes yet; the first call of an endpoint makes its group"
-    return AccountCheck(name="log groups", state="passed", seen=seen)
+    finding = f"{count} of runtimes" if names else "none of runtimes yet; the first call of an endpoint makes its group"
+    return AccountCheck(name="log groups", state="passed", seen=finding)
 
 
 def _spans(clients: Clients) -> AccountCheck:

@@ -156,8 +156,8 @@ class Agent:
             LoomError: The agent has no such endpoint.
         """
         if qualifier is not None and qualifier not in self.entry.qualifiers:
-            known = ", ".join(self.entry.qualifiers)
-            raise LoomError("The agent has no such endpoint", on=f"{qualifier} of {self.name}", try_=known)
+            qualifiers = ", ".join(self.entry.qualifiers)
+            raise LoomError("The agent has no such endpoint", on=f"{qualifier} of {self.name}", try_=qualifiers)
         return Agent(self.entry, self.context, qualifier=qualifier or self.qualifier, bearer=bearer or self._bearer)
 
     def invoke(

@@ -64,15 +64,17 @@ class AgentApprovals:
         return self._decide(id, "reject", note)
 
     def _decide(self, id: str | Approval, decision: str, note: str) -> Invocation:
-        wanted, name = id if isinstance(id, str) else id.id, self._entry.name
-        known = self.list()
-        approval = next((candidate for candidate in known if candidate.id == wanted), None)
+        approval_id, name = id if isinstance(id, str) else id.id, self._entry.name
+        approvals = self.list()
+        approval = next((candidate for candidate in approvals if candidate.id == approval_id), None)
         if approval is None:
-            pending = ", ".join(pending_approval.id for pending_approval in known.pending) or "no approval is pending"
-            raise LoomError("There is no such approval", on=f"{wanted} of {name}", try_=pending)
+            pending = (
+                ", ".join(pending_approval.id for pending_approval in approvals.pending) or "no approval is pending"
+            )
+            raise LoomError("There is no such approval", on=f"{approval_id} of {name}", try_=pending)
         if approval.state not in ("pending", "approved"):
             at = "" if approval.decided_at is None else f" at {timestamp(approval.decided_at)}"
-            raise LoomError(f"It is already decided: {approval.state}{at}", on=wanted, try_="ask the agent again")
+            raise LoomError(f"It is already decided: {approval.state}{at}", on=approval_id, try_="ask the agent again")
         payload: dict[str, Any] = {
             "approval": {"id": approval.id, "decision": decision, "note": note},
             "actor": approval.actor,

@@ -62,14 +62,16 @@ class AgentEvals:
         """
         return capture_into(path, self._conversation(what, session_id), write=write, **options)
 
-    def _conversation(self, what: Captured | None, session_id: str | None) -> Conversation:
-        rows = select_rows(self._context, self._entry, None if what is None else _ids(what), session_id)
+    def _conversation(self, selection: Captured | None, session_id: str | None) -> Conversation:
+        rows = select_rows(self._context, self._entry, None if selection is None else _ids(selection), session_id)
         return traced_conversation(self._context, self._entry, rows)
 
 
-def _ids(what: Captured) -> list[int]:
-    several: Sequence[object] = [what] if isinstance(what, str) or not isinstance(what, Sequence) else what
-    ids = [invocation.record.id if isinstance(invocation, StoredCall) else invocation for invocation in several]
+def _ids(selection: Captured) -> list[int]:
+    items: Sequence[object] = (
+        [selection] if isinstance(selection, str) or not isinstance(selection, Sequence) else selection
+    )
+    ids = [invocation.record.id if isinstance(invocation, StoredCall) else invocation for invocation in items]
     if other := [id for id in ids if not isinstance(id, int)]:
         raise LoomError(
             "Only invocations can be captured as a case",

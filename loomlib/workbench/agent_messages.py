@@ -150,7 +150,7 @@ class AgentMessages:
             )
         report, session = progress or WaitLine(), new_session_id()
         rows: list[tuple[str, str]] = []
-        found: FoundFormat | None = None
+        found_format: FoundFormat | None = None
         try:
             control = self._ask({}, session)
             for count, request in enumerate(REQUESTS, 1):
@@ -161,15 +161,15 @@ class AgentMessages:
                 rows.append((_shown(request), result if isinstance(result, str) else "answered"))
                 if not isinstance(result, str):
                     other = self._ask(form.body(_OTHER_PROMPT, session), session, request)
-                    found = confirm_format(result, trial, other, prompt)
+                    found_format = confirm_format(result, trial, other, prompt)
                     break
         finally:
             self._end(session)
-        if found is not None and store:
-            usual = found.form == MessageFormat()
-            self._keep(None if usual else found.form)
+        if found_format is not None and store:
+            usual = found_format.form == MessageFormat()
+            self._keep(None if usual else found_format.form)
         return FormatSearch(
-            agent_name=self._entry.name, found=found, trials=tuple(rows), labels=tuple(self._context.labels)
+            agent_name=self._entry.name, found=found_format, trials=tuple(rows), labels=tuple(self._context.labels)
         )
 
     def _ask(self, payload: Mapping[str, Any], session: str, request: Mapping[str, Any] | None = None) -> FormatTrial:

@@ -84,15 +84,15 @@ class AgentPlan:
                 on=spec.authorizer.discovery_url,
                 try_='name it at each deployment: authorizer="local"',
             )
-        given = environment or {}
-        left_out = [name for name, value in given.items() if looks_like_secret(name, value)]
-        kept = {name: value for name, value in given.items() if name not in left_out}
+        variables = environment or {}
+        secret_names = [name for name, value in variables.items() if looks_like_secret(name, value)]
+        plain_variables = {name: value for name, value in variables.items() if name not in secret_names}
         complete = replace(
             spec,
             entry_point=spec.entry_point or self._deployment.request.code.entry_point,
-            environment={**spec.environment, **kept},
+            environment={**spec.environment, **plain_variables},
         )
-        return write_agent_file(complete, code if code.is_dir() else code.parent), left_out
+        return write_agent_file(complete, code if code.is_dir() else code.parent), secret_names
 
     def apply(self, *, progress: Callable[[str], None] | None = None) -> Agent:
         """Make and change what the plan says, wait until the agent is READY, and return it.

@@ -217,8 +217,10 @@ class AgentReleases:
             ConflictError: The agent has such an endpoint, or the version is not READY.
             ResourceNotFoundError: There is no such version.
         """
-        made = self._endpoints.create(endpoint, version, description=description, progress=progress or WaitLine())
-        return self._changed(made)
+        new_endpoint = self._endpoints.create(
+            endpoint, version, description=description, progress=progress or WaitLine()
+        )
+        return self._changed(new_endpoint)
 
     def promote(
         self,
@@ -247,8 +249,8 @@ class AgentReleases:
         if (version is None) == (source is None):
             raise ValueError('give a version, or the source whose version is to be served: promote("prod", version=4)')
         self._tests.check_free(endpoint)
-        wanted = self._endpoints.get(source).version if source is not None else str(version)
-        return self._changed(self._endpoints.promote(endpoint, wanted, progress=progress or WaitLine()))
+        target_version = self._endpoints.get(source).version if source is not None else str(version)
+        return self._changed(self._endpoints.promote(endpoint, target_version, progress=progress or WaitLine()))
 
     def rollback(self, endpoint: str, *, progress: Callable[[str], None] | None = None) -> AgentEndpoint:
         """Let an endpoint serve the version that it served before, and wait until it does.
@@ -274,9 +276,9 @@ class AgentReleases:
             LoomError: The endpoint is DEFAULT, which is deleted only with its runtime.
         """
         self._tests.check_free(endpoint)
-        gone = self._endpoints.delete(endpoint)
+        is_deleted = self._endpoints.delete(endpoint)
         self._refresh()
-        return gone
+        return is_deleted
 
     def removal_plan(self) -> AgentRemoval:
         """Return what removing this agent with all that Loom made for it would delete and keep, and why.

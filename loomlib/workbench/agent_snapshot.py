@@ -79,9 +79,9 @@ class AgentSnapshotView:
         from .agent_code import AgentCodeView
 
         generated = generate_agent(self.agent, framework)
-        written = write_agent(generated, Path(folder))
+        written_agent = write_agent(generated, Path(folder))
         features = [feature for agent in self.agent.walk() for feature in assess_features(agent)]
-        return AgentCodeView(generated, written, features, self._context.labels)
+        return AgentCodeView(generated, written_agent, features, self._context.labels)
 
     def __repr__(self) -> str:
         """Return its agent, version and features."""

@@ -63,8 +63,10 @@ class AgentTriggers:
         return TriggerFired(fire_trigger(self._context.clients, trigger, key=key, size=size))
 
     def _rows(self) -> list[tuple[str, str, str, bool]]:
-        there = set(deployed_triggers(self._context.clients, self._spec.name))
-        return [(trigger.name, _when(trigger), _sends(trigger), trigger.name in there) for trigger in self.value]
+        deployed_names = set(deployed_triggers(self._context.clients, self._spec.name))
+        return [
+            (trigger.name, _when(trigger), _sends(trigger), trigger.name in deployed_names) for trigger in self.value
+        ]
 
     def __repr__(self) -> str:
         lines = [
@@ -107,14 +109,14 @@ class TriggerFired:
         return self._answer.session_id
 
     def __repr__(self) -> str:
-        sent = json.dumps(dict(self._answer.payload), ensure_ascii=False)
-        return f"{self._answer.through} sent {sent}\n{self._answer.answer}"
+        payload = json.dumps(dict(self._answer.payload), ensure_ascii=False)
+        return f"{self._answer.through} sent {payload}\n{self._answer.answer}"
 
     def _repr_html_(self) -> str:
-        sent = json.dumps(dict(self._answer.payload), ensure_ascii=False, indent=2)
+        payload = json.dumps(dict(self._answer.payload), ensure_ascii=False, indent=2)
         return card(
             f"Trigger {self._answer.trigger}",
-            facts=[("sent by", self._answer.through), ("session", self._answer.session_id), ("sent", sent)],
+            facts=[("sent by", self._answer.through), ("session", self._answer.session_id), ("sent", payload)],
             text=self._answer.answer,
         )
 

@@ -167,9 +167,9 @@ def asked_in_agui(prompt: str) -> str:
         value: object = json.loads(prompt)
     except (ValueError, RecursionError):
         return prompt
-    sent = as_mapping(value)
-    if "threadId" not in sent:
+    payload = as_mapping(value)
+    if "threadId" not in payload:
         return prompt
-    messages = as_list(sent.get("messages"))
+    messages = as_list(payload.get("messages"))
     last = as_mapping(messages[-1] if messages else None)
     return (as_text(last.get("content")) or "") if last.get("role") == "user" else ""

@@ -111,5 +111,5 @@ def read_agent_approvals(
         reader = Memories(context).get(memory_id, region=entry.region).reader
         session = ledger_session(variables.get("LOOM_AGENT_NAME", ""))
         approvals = read_approvals(reader.events(LEDGER_ACTOR, session=session, limit=limit), now=datetime.now(UTC))
-    wanted = [approval for approval in approvals if session_id is None or approval.session_id == session_id]
-    return ApprovalsView(wanted, agent_name=entry.name, labels=context.labels)
+    session_approvals = [approval for approval in approvals if session_id is None or approval.session_id == session_id]
+    return ApprovalsView(session_approvals, agent_name=entry.name, labels=context.labels)

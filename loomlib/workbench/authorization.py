@@ -113,7 +113,7 @@ class AuthorizationView:
         """Return what is known, each with its name."""
         key = " ".join(filter(None, (self.algorithm, f"key {self.key_id}" if self.key_id else "")))
         passed_on = "yes: requestHeaderAllowlist names Authorization" if self.token_reaches_agent else "no"
-        known = (
+        facts = (
             ("decision", self.decision),
             ("caller", self.caller),
             ("credentials", _METHODS.get(self.method, self.method)),
@@ -127,7 +127,7 @@ class AuthorizationView:
             ("agent calls AWS as", self.runs_as),
             ("agent fetched", ", ".join(dict.fromkeys(use.provider or use.operation for use in self.outward))),
         )
-        return [(name, value) for name, value in known if value]
+        return [(name, value) for name, value in facts if value]
 
     def table(self) -> pd.DataFrame:
         """Return the rules of the authorizer, one row each; empty when the call was signed."""
@@ -237,19 +237,19 @@ def _find(context: Context, entry: AgentEntry, record: InvocationRecord, *, wait
 
 
 def _read(context: Context, entry: AgentEntry, record: InvocationRecord) -> Mapping[str, Any] | None:
-    sent = record.client_invoke_time
-    start_ms = None if sent is None else int(sent * 1000) - _LEEWAY_MS
+    sent_s = record.client_invoke_time
+    start_ms = None if sent_s is None else int(sent_s * 1000) - _LEEWAY_MS
     lines = _lines(context, entry, record, term=str(record.request_id), start_ms=start_ms)
     return next((line for _, line in lines if line.get("requestId") == record.request_id), None)
 
 
 def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> tuple[OutwardUse, ...]:
     """Return the credentials that the session fetched from the sending of the request to the end of its answer."""
-    sent, done = record.client_invoke_time, record.client_done_time
-    if sent is None or done is None:
+    sent_s, done_s = record.client_invoke_time, record.client_done_time
+    if sent_s is None or done_s is None:
         return ()
     lines = _lines(
-        context, entry, record, term=record.session_id, start_ms=int(sent * 1000), end_ms=int(done * 1000) + 1
+        context, entry, record, term=record.session_id, start_ms=int(sent_s * 1000), end_ms=int(done_s * 1000) + 1
     )
     return tuple(
         OutwardUse(
@@ -266,8 +266,8 @@ def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> t
 
 def _details(line: Mapping[str, Any]) -> str:
     scopes: Sequence[str] = line.get("scopes") or ()
-    named = (("oauth2Flow", "flow"), ("workloadName", "workload identity"), ("userId", "user"))
-    parts = [f"{name} {line[member]}" for member, name in named if line.get(member)]
+    labels = (("oauth2Flow", "flow"), ("workloadName", "workload identity"), ("userId", "user"))
+    parts = [f"{name} {line[member]}" for member, name in labels if line.get(member)]
     return ", ".join([*parts, *([f"scopes {' '.join(scopes)}"] if scopes else [])])
 
 

@@ -90,9 +90,9 @@ def answered_by(
     source = AnswerSource(
         agent=agent.name, arn=target.arn, version=target.version, alias=alias, names=names, labels=target.labels
     )
-    known = {case.id: case for case in evalset.cases}
-    first = ((known[item.case_id], item.answer) for item in run.judgements() if item.repeat == 0)
-    return golden_set(first, source, redact=redact)
+    cases_by_id = {case.id: case for case in evalset.cases}
+    first_answers = ((cases_by_id[item.case_id], item.answer) for item in run.judgements() if item.repeat == 0)
+    return golden_set(first_answers, source, redact=redact)
 
 
 def successor_target(context: Context, new: Agent, names: ToolNames) -> Target:
@@ -120,14 +120,14 @@ def parity_subject(
         imported: The Bedrock agent as it was imported.
         names: The names of its tools; by default those of the import.
     """
-    known = names or (ToolNames() if imported is None else ToolNames.of(imported))
+    tool_names = names or (ToolNames() if imported is None else ToolNames.of(imported))
     notes = () if imported is not None or names is not None else (_NOT_IMPORTED,)
     version = str(new.entry.raw_metadata.get("agentRuntimeVersion") or "")
     return ParitySubject(
         name=agent.name,
         old="Bedrock Agent",
         new=" ".join(filter(None, (new.name, "on AgentCore", version and f"v{version}"))),
-        names=known,
+        names=tool_names,
         features=() if imported is None else assess_all_features(imported),
         notes=notes,
     )

@@ -79,7 +79,7 @@ class BedrockAgentReply:
             raise RequestRejectedError(
                 "The agent waits for no results", on=self._agent.name, try_="ask(prompt, session_id=reply.session_id)"
             )
-        given: Mapping[str, str] = results if isinstance(results, Mapping) else {}
+        results_by_name: Mapping[str, str] = results if isinstance(results, Mapping) else {}
         if isinstance(results, str):
             first, *others = requests
             if others:
@@ -87,18 +87,18 @@ class BedrockAgentReply:
                 raise RequestRejectedError(
                     f"The agent waits for {len(requests)} results", on=self._agent.name, try_=f"a mapping with {names}"
                 )
-            given = {first.name: results}
-        answered: list[dict[str, Any]] = []
+            results_by_name = {first.name: results}
+        call_results: list[dict[str, Any]] = []
         for request in requests:
-            text = given.get(request.name)
+            text = results_by_name.get(request.name)
             if text is None and request.needs != "confirmation" and confirm:
                 raise RequestRejectedError(
                     f"The result of {request.name} is missing",
                     on=self._agent.name,
                     try_=f"reply.answer({{{request.name!r}: …}})",
                 )
-            answered.append(request.result(text, confirmed=confirm))
-        state = {"invocationId": self.value.invocation_id, "returnControlInvocationResults": answered}
+            call_results.append(request.result(text, confirmed=confirm))
+        state = {"invocationId": self.value.invocation_id, "returnControlInvocationResults": call_results}
         value = bedrock_agents.ask_bedrock_agent(
             self._context.clients,
             self._agent,
@@ -110,8 +110,8 @@ class BedrockAgentReply:
 
     def __repr__(self) -> str:
         if self.requests:
-            asked = "\n".join(f"{item.name}({_arguments(item)}) needs {item.needs}" for item in self.requests)
-            return f"<BedrockAgentReply: {milliseconds(self.value.duration_ms)}, returns control>\n{asked}"
+            request_lines = "\n".join(f"{item.name}({_arguments(item)}) needs {item.needs}" for item in self.requests)
+            return f"<BedrockAgentReply: {milliseconds(self.value.duration_ms)}, returns control>\n{request_lines}"
         return (
             f"<BedrockAgentReply: {milliseconds(self.value.duration_ms)}, {len(self.value.steps)} steps>\n{self.text}"
         )

@@ -109,12 +109,12 @@ class BedrockAgentTarget:
             state: The case's initial state: `sessionAttributes`, `promptSessionAttributes`, and `returnControl`, which
                 has the result of each call that the agent returns, by the call's name.
         """
-        given = self._given.get(session_id, GivenResults())
+        given_results = self._given.get(session_id, GivenResults())
         if state:
-            given = self._given[session_id] = GivenResults.of_state(state)
-        given = given.with_expected(turn.expected_tools or (), self._names)
+            given_results = self._given[session_id] = GivenResults.of_state(state)
+        given_results = given_results.with_expected(turn.expected_tools or (), self._names)
         record, answer = await asyncio.to_thread(
-            self._turn, turn.prompt, session_id, given, _session_state(state), timeout_s, ("evaluation",)
+            self._turn, turn.prompt, session_id, given_results, _session_state(state), timeout_s, ("evaluation",)
         )
         if record.failure == RETURN_CONTROL:
             return CaseFailure(stage="answer", kind=RETURN_CONTROL, message=record.error_message or "")
@@ -179,7 +179,7 @@ class BedrockAgentTarget:
         self,
         prompt: str,
         session_id: str,
-        given: GivenResults,
+        given_results: GivenResults,
         state: Mapping[str, Any],
         timeout_s: float | None,
         labels: Sequence[str],
@@ -190,35 +190,39 @@ class BedrockAgentTarget:
         id = store.invocations.begin(
             agent_id=self._row_id, session_id=session_id, qualifier=self.qualifier, prompt=prompt, labels=labels
         )
-        asked = _AskedTurn(began_at=time.time(), began=time.perf_counter(), timeout_s=timeout_s)
+        asked_turn = _AskedTurn(began_at=time.time(), began=time.perf_counter(), timeout_s=timeout_s)
         failure, message = None, None
         try:
-            asked.add(self._ask(prompt, session_id, state, asked))
-            while requests := asked.parts[-1].requests:
-                missing = [request.name for request in requests if not given.knows(request)]
-                if missing or len(asked.parts) > MOST_RETURNS:
+            asked_turn.add(self._ask(prompt, session_id, state, asked_turn))
+            while requests := asked_turn.parts[-1].requests:
+                missing = [request.name for request in requests if not given_results.knows(request)]
+                if missing or len(asked_turn.parts) > MOST_RETURNS:
                     failure = RETURN_CONTROL
                     message = _why_not_answered(missing)
                     break
-                results = [given.answer(request) for request in requests]
+                results = [given_results.answer(request) for request in requests]
                 more = {
-                    "invocationId": asked.parts[-1].invocation_id,
+                    "invocationId": asked_turn.parts[-1].invocation_id,
                     "returnControlInvocationResults": results,
                 }
-                asked.add(self._ask("", session_id, more, asked))
+                asked_turn.add(self._ask("", session_id, more, asked_turn))
         except AwsError as error:
             failure, message = failure_of(error), str(error)
         ended = time.perf_counter()
-        answer = None if failure else self._answer(asked, given, session_id, id, (ended - asked.began) * 1_000)
-        last = asked.parts[-1] if asked.parts else None
+        answer = (
+            None
+            if failure
+            else self._answer(asked_turn, given_results, session_id, id, (ended - asked_turn.began) * 1_000)
+        )
+        last = asked_turn.parts[-1] if asked_turn.parts else None
         values: dict[str, Any] = {
             "status": "error" if failure else "complete",
             "response": last.text if last else "",
-            "client_invoke_time": asked.began_at,
-            "client_done_time": asked.began_at + ended - asked.began,
-            "client_duration_ms": (ended - asked.began) * 1_000,
-            "ttft_ms": asked.ttft_ms,
-            "chunk_offsets_ms": asked.chunk_offsets_ms,
+            "client_invoke_time": asked_turn.began_at,
+            "client_done_time": asked_turn.began_at + ended - asked_turn.began,
+            "client_duration_ms": (ended - asked_turn.began) * 1_000,
+            "ttft_ms": asked_turn.ttft_ms,
+            "chunk_offsets_ms": asked_turn.chunk_offsets_ms,
             "bytes_received": len(last.text.encode()) if last else 0,
             "failure": failure,
             "error_message": message,
@@ -238,9 +242,9 @@ class BedrockAgentTarget:
         return record, answer
 
     def _ask(
-        self, prompt: str, session_id: str, state: Mapping[str, Any], asked: _AskedTurn
+        self, prompt: str, session_id: str, state: Mapping[str, Any], asked_turn: _AskedTurn
     ) -> tuple[float, BedrockAgentAnswer]:
-        offset_ms = (time.perf_counter() - asked.began) * 1_000
+        offset_ms = (time.perf_counter() - asked_turn.began) * 1_000
         return offset_ms, bedrock_agents.ask_bedrock_agent(
             self._context.clients,
             self._agent,
@@ -249,13 +253,18 @@ class BedrockAgentTarget:
             session_id=session_id,
             state=state or None,
             stream=self._stream,
-            timeout_s=asked.left_s(),
+            timeout_s=asked_turn.left_s(),
         )
 
     def _answer(
-        self, asked: _AskedTurn, given: GivenResults, session_id: str, invocation_id: int, duration_ms: float
+        self,
+        asked_turn: _AskedTurn,
+        given_results: GivenResults,
+        session_id: str,
+        invocation_id: int,
+        duration_ms: float,
     ) -> TurnAnswer:
-        steps = [step for part in asked.parts for step in part.steps]
+        steps = [step for part in asked_turn.parts for step in part.steps]
         models = [step for step in steps if step.kind == "model"]
         calls = [
             CallUsage(
@@ -269,20 +278,20 @@ class BedrockAgentTarget:
         ]
         total = cost_of_calls(calls, prices=self._context.prices).total if calls else None
         tools: list[ToolUse] = []
-        for part in asked.parts:
+        for part in asked_turn.parts:
             tools += self._names.tools_of(part.steps)
             # A refused call is one that the agent made: its successor must make it as well.
             tools += [
-                replace(self._names.tool_of_request(request), result=given.text_of(request))
+                replace(self._names.tool_of_request(request), result=given_results.text_of(request))
                 for request in part.requests
                 if not request.agent
             ]
         return TurnAnswer(
-            text=asked.parts[-1].text,
+            text=asked_turn.parts[-1].text,
             tools=tuple(tools),
             tools_state="found",
             duration_ms=duration_ms,
-            ttft_ms=asked.ttft_ms,
+            ttft_ms=asked_turn.ttft_ms,
             input_tokens=_sum([call.input_tokens for call in calls]),
             output_tokens=_sum([call.output_tokens for call in calls]),
             model_calls=len(calls),

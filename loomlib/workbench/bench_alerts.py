@@ -47,8 +47,8 @@ class BenchAlerts:
         """
         alerts = self._context.store.alerts
         if not alerts.remove(self._context.where, name):
-            known = ", ".join(row.name for row in alerts.list(self._context.where))
-            raise LoomError("No alert of that name", on=name, try_=known or "bench.alerts.table()")
+            names = ", ".join(row.name for row in alerts.list(self._context.where))
+            raise LoomError("No alert of that name", on=name, try_=names or "bench.alerts.table()")
 
     def table(self) -> pd.DataFrame:
         """Return the stored rules with their state at the last check, one row each."""

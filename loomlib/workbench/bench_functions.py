@@ -146,7 +146,7 @@ class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
         if not path.exists():
             raise RequestRejectedError("There is no such file or folder", on=str(path), try_="the path of a .py file")
         package, module = functions.zip_code(path)
-        made = functions.create_function(
+        function = functions.create_function(
             self._context.clients,
             name,
             package,
@@ -157,4 +157,4 @@ class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
             description=description,
             region=region,
         )
-        return FunctionView(self._context, made)
+        return FunctionView(self._context, function)

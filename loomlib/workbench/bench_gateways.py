@@ -76,7 +76,7 @@ class BenchGateways(AccountResources[gateways.Gateway, GatewayView]):
             kind = "CUSTOM_JWT"
         else:
             options, kind = {}, authorizer
-        made = gateways.create_gateway(
+        gateway = gateways.create_gateway(
             self._context.clients,
             name,
             authorizer=kind,
@@ -86,4 +86,4 @@ class BenchGateways(AccountResources[gateways.Gateway, GatewayView]):
             options=options,
             region=region,
         )
-        return GatewayView(self._context, made)
+        return GatewayView(self._context, gateway)

@@ -163,7 +163,7 @@ class BenchGroups:
 
     def _import(self, content: CatalogFile, progress: Callable[[str], None]) -> CatalogImport:
         context = self._context
-        known = {str(entry.arn) for entry in context.catalog.list()}
+        known_arns = {str(entry.arn) for entry in context.catalog.list()}
         outcomes: list[ImportedEntry] = []
         for at, entry in enumerate(content.agents, 1):
             progress(f"agent {at} of {len(content.agents)}: {entry.name}")
@@ -173,7 +173,7 @@ class BenchGroups:
             except (AwsError, LoomError) as error:
                 outcomes.append(ImportedEntry(agent=entry.name, arn=arn, outcome="failed", reason=str(error)))
                 continue
-            outcomes.append(ImportedEntry(agent=entry.name, arn=arn, outcome="known" if arn in known else "added"))
+            outcomes.append(ImportedEntry(agent=entry.name, arn=arn, outcome="known" if arn in known_arns else "added"))
         registered = {entry.arn for entry in outcomes if entry.outcome != "failed"}
         for group, arns in content.groups.items():
             context.catalog.add_to_group(group, [arn for arn in arns if arn in registered])

@@ -94,14 +94,14 @@ class GuardrailView:
             query: The question that it answers, for grounding filters.
         """
         sources = [grounded_in] if isinstance(grounded_in, str) else list(grounded_in)
-        found = guardrails.apply_guardrail(
+        result = guardrails.apply_guardrail(
             self._context.clients, self.value, text, side=side, version=version, grounded_in=sources, query=query
         )
         labels = self._context.labels
-        judged = any(match.policy in ("topics", "content", "grounding") for match in found.matches)
+        judged = any(match.policy in ("topics", "content", "grounding") for match in result.matches)
         if self._context.where == "local" and judged:
             labels = (*labels, "topics, content and grounding simulated")
-        return GuardrailCheck(found, text, labels)
+        return GuardrailCheck(result, text, labels)
 
     def publish(self, description: str = "") -> str:
         """Keep the working draft as a version, which never changes, and return its number.
@@ -118,8 +118,8 @@ class GuardrailView:
             version: "DRAFT" or a version's number.
             trace: Whether answers say what was found.
         """
-        named = {"guardrailIdentifier": self.value.id, "guardrailVersion": version}
-        return {**named, "trace": "enabled" if trace else "disabled"}
+        reference = {"guardrailIdentifier": self.value.id, "guardrailVersion": version}
+        return {**reference, "trace": "enabled" if trace else "disabled"}
 
 
 class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
@@ -205,8 +205,8 @@ class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
             },
             "contentPolicyConfig": {
                 "filtersConfig": [
-                    {"type": kind, "inputStrength": given, "outputStrength": answered}
-                    for kind, (given, answered) in strengths.items()
+                    {"type": kind, "inputStrength": input_strength, "outputStrength": output_strength}
+                    for kind, (input_strength, output_strength) in strengths.items()
                 ]
             },
             "contextualGroundingPolicyConfig": {
@@ -215,25 +215,27 @@ class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
                 ]
             },
         }
-        given = {
+        filled_policies = {
             policy: filled
             for policy, lists in policies.items()
             if (filled := {name: items for name, items in lists.items() if items})
         }
-        if not given:
+        if not filled_policies:
             raise RequestRejectedError(
                 "A guardrail needs at least one policy", on=name, try_='words=["…"], mask=["EMAIL"] or content="HIGH"'
             )
         messages = {"blockedInputMessaging": blocked_input, "blockedOutputsMessaging": blocked_output}
-        named = {"description": description} if description else {}
-        made = guardrails.create_guardrail(self._context.clients, name, {**messages, **named, **given}, region=region)
-        return GuardrailView(self._context, made)
+        optional_fields = {"description": description} if description else {}
+        guardrail = guardrails.create_guardrail(
+            self._context.clients, name, {**messages, **optional_fields, **filled_policies}, region=region
+        )
+        return GuardrailView(self._context, guardrail)
 
 
 def _sentence(match: guardrails.GuardrailMatch) -> str:
     """Return what was found in a few words."""
     if match.score is not None:
         return f"{match.action.lower()}, score {score(match.score)}, threshold {score(match.threshold)}"
-    found = f" “{match.match}”" if match.match else ""
-    sure = f", confidence {match.confidence.lower()}" if match.confidence else ""
-    return f"{match.action.lower()}{found}{sure}"
+    match_text = f" “{match.match}”" if match.match else ""
+    confidence_text = f", confidence {match.confidence.lower()}" if match.confidence else ""
+    return f"{match.action.lower()}{match_text}{confidence_text}"

@@ -37,9 +37,9 @@ class HistoryExport:
 
     def sentence(self) -> str:
         """Say what was written."""
-        done = self.exported
-        count = plural(done.rows["invocations"], "invocation")
-        return f"{count} exported to {done.folder} ({size(done.bytes_written)}, {seconds(done.elapsed_s)})"
+        export = self.exported
+        count = plural(export.rows["invocations"], "invocation")
+        return f"{count} exported to {export.folder} ({size(export.bytes_written)}, {seconds(export.elapsed_s)})"
 
     def __repr__(self) -> str:
         return self.sentence()

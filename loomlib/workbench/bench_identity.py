@@ -192,5 +192,5 @@ class BenchIdentity:
         )
 
 
-def _asked(given: str | None, prompt: str) -> str:
-    return getpass.getpass(prompt) if given is None else given
+def _asked(secret: str | None, prompt: str) -> str:
+    return getpass.getpass(prompt) if secret is None else secret

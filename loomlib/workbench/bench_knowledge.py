@@ -143,10 +143,10 @@ class KnowledgeBaseView:
             hybrid: Whether words count beside meaning; Bedrock decides when None.
             where: Bedrock's filter on metadata, such as `{"equals": {"key": "topic", "value": "returns"}}`.
         """
-        found = knowledge_bases.search_knowledge(
+        passages = knowledge_bases.search_knowledge(
             self._context.clients, self.value, question, k=k, hybrid=hybrid, where=where
         )
-        return passage_frame(found)
+        return passage_frame(passages)
 
     def ask(
         self, question: str, *, model_arn: str | None = None, k: int = 5, session_id: str | None = None
@@ -221,7 +221,7 @@ class BenchKnowledgeBases(AccountResources[KnowledgeBase, KnowledgeBaseView]):
         clients, line = self._context.clients, WaitLine()
         model = embedding_model_arn or _EMBEDDING.format(region=region or clients.region)
         configuration = {"type": "VECTOR", "vectorKnowledgeBaseConfiguration": {"embeddingModelArn": model}}
-        made = knowledge_bases.create_knowledge_base(
+        knowledge_base = knowledge_bases.create_knowledge_base(
             clients,
             name,
             role_arn=role_arn,
@@ -230,4 +230,4 @@ class BenchKnowledgeBases(AccountResources[KnowledgeBase, KnowledgeBaseView]):
             region=region,
             progress=line,
         )
-        return KnowledgeBaseView(self._context, made)
+        return KnowledgeBaseView(self._context, knowledge_base)

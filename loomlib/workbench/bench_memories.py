@@ -71,8 +71,8 @@ class Memories:
             with contextlib.suppress(ResourceNotFoundError):
                 return Memory(clients, describe_memory(clients, key, region=region), labels=labels)
         memories = list(list_memories(clients, region=region))
-        named = next((memory for memory in memories if key == memory.name), None)
-        if named is None:
+        match = next((memory for memory in memories if key == memory.name), None)
+        if match is None:
             names = ", ".join(sorted(memory.name for memory in memories)[:12])
             raise ResourceNotFoundError(
                 f"There is no memory {key!r}",
@@ -80,7 +80,7 @@ class Memories:
                 try_=f"one of: {names or 'none; bench.memories.create(name) creates one'}",
                 status=404,
             )
-        return Memory(clients, describe_memory(clients, named.memory_id, region=region), labels=labels)
+        return Memory(clients, describe_memory(clients, match.memory_id, region=region), labels=labels)
 
     def create(
         self,
@@ -172,8 +172,8 @@ def _strategy(strategy: str | Mapping[str, Any]) -> Mapping[str, Any]:
     plain = strategy.replace("_", "").replace("-", "").lower().removesuffix("memorystrategy").removesuffix("strategy")
     name = _ALIASES.get(plain, plain)
     if name not in _STRATEGIES:
-        known = ", ".join(_STRATEGIES)
-        raise ValueError(f"{strategy!r} is not a strategy: use one of {known}, or a mapping in AWS's form")
+        names = ", ".join(_STRATEGIES)
+        raise ValueError(f"{strategy!r} is not a strategy: use one of {names}, or a mapping in AWS's form")
     shape, template = _STRATEGIES[name]
     request: dict[str, Any] = {"name": name, "namespaceTemplates": [template]}
     if name == "episodic":

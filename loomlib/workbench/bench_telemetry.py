@@ -162,7 +162,7 @@ class BenchTelemetry:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit}")
         window = Window.of(since, until)
-        wanted = CallFilter(
+        call_filter = CallFilter(
             agent_ids=None if agents is None else tuple(entry.id for entry in self._entries(agents)),
             since=window.since,
             until=window.until,
@@ -172,7 +172,7 @@ class BenchTelemetry:
             session_id=session_id,
             trace_id=trace_id,
         )
-        return found_call_frame(self._context.store.call_search.find(wanted, order=order, limit=limit))
+        return found_call_frame(self._context.store.call_search.find(call_filter, order=order, limit=limit))
 
     def session_count(self) -> int | None:
         """Return the number of active runtime sessions, or None on AWS, which has no such operation."""

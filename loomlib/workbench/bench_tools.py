@@ -110,10 +110,10 @@ class BenchTools:
         """
         from .frames import web_result_frame
 
-        found = search_web(
+        results = search_web(
             self._context.clients, query, most=k, include=include, exclude=exclude, after=after, before=before
         )
-        return web_result_frame(found)
+        return web_result_frame(results)
 
     def mcp(
         self,

@@ -87,8 +87,8 @@ def find_code(what: str | Path) -> Path:
     plugins = find_plugins("blueprints")
     if len(path.parts) == 1 and plugins.may_have("blueprints", str(what)):
         plugins.get("blueprints", str(what))  # raises the plugin's error with its fix
-    known = ", ".join(blueprint.name for blueprint in list_blueprints())
-    raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py")
+    names = ", ".join(blueprint.name for blueprint in list_blueprints())
+    raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({names}) or the path of your agent.py")
 
 
 @contextmanager
@@ -114,8 +114,8 @@ def _read(name: str, folder: Path) -> Blueprint:
         about = {}
     except (OSError, ValueError) as error:
         about = {"description": f"its blueprint.toml could not be read ({error})"}
-    given: object = about.get("prompts", ())
-    prompts = cast("Iterable[object]", given) if isinstance(given, list) else ()
+    raw_prompts: object = about.get("prompts", ())
+    prompts = cast("Iterable[object]", raw_prompts) if isinstance(raw_prompts, list) else ()
     return Blueprint(
         name=name,
         folder=folder,

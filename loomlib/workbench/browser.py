@@ -134,12 +134,12 @@ class Browser(Closing):
         """
         if not 0 < expires_s <= _MOST_EXPIRES_S:
             raise ValueError(f"expires_s is from 1 to {_MOST_EXPIRES_S}, not {expires_s}")
-        started = self._session()
-        if not started.live_view:
+        session = self._session()
+        if not session.live_view:
             raise NotSupportedError(
-                "This session has no live view", on=started.session_id, try_="take screenshots with .screenshot()"
+                "This session has no live view", on=session.session_id, try_="take screenshots with .screenshot()"
             )
-        return presigned_live_view(self._context.clients, started.live_view, expires_s=expires_s)
+        return presigned_live_view(self._context.clients, session.live_view, expires_s=expires_s)
 
     def save_profile(self, profile: str) -> None:
         """Save the session's cookies and local storage, with which a later session can begin.
@@ -152,8 +152,8 @@ class Browser(Closing):
     def close(self) -> None:
         """Stop the session with all its pages; without effect if none was started."""
         if self._started is not None:
-            started, self._started = self._started, None
-            stop_browser(self._context.clients, self.browser, started.session_id)
+            session, self._started = self._started, None
+            stop_browser(self._context.clients, self.browser, session.session_id)
 
     def _session(self) -> StartedBrowser:
         if self._started is None:

@@ -22,7 +22,7 @@ def conversation_of(
         agent_name: The agent's name in the catalog.
         traces: Traces by invocation id; they name the tools that were called.
     """
-    known = traces or {}
+    traces_by_id = traces or {}
     return Conversation(
         turns=tuple(
             turn_of_row(
@@ -33,7 +33,7 @@ def conversation_of(
                 error=row.error_message or "",
                 invocation_id=row.id,
                 trace_id=row.trace_id,
-                tools=tools_in(known.get(row.id)),
+                tools=tools_in(traces_by_id.get(row.id)),
             )
             for row in rows
         ),

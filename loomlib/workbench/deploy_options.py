@@ -123,16 +123,16 @@ def _default_name(code: Path, blueprint: Blueprint | None) -> str:
 
 
 def _platform(platform: PlatformSpec, options: DeployOptions) -> PlatformSpec:
-    given: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "version": options.get("platform_version"),
         "warmup": options.get("warmup"),
         "idle_timeout_s": options.get("idle_timeout_s"),
         "max_lifetime_s": options.get("max_lifetime_s"),
         "storage": options.get("storage"),
     }
-    return replace(platform, **{name: value for name, value in given.items() if value is not None})
+    return replace(platform, **{name: value for name, value in overrides.items() if value is not None})
 
 
 def _authorizer(context: Context, options: DeployOptions) -> JwtAuthorizer | None:
-    given = options.get("authorizer")
-    return BenchIdentity(context).authorizer() if given == "local" else given
+    authorizer = options.get("authorizer")
+    return BenchIdentity(context).authorizer() if authorizer == "local" else authorizer

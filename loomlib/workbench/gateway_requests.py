@@ -84,12 +84,12 @@ def send_to_target(
         body, kind = payload.encode(), "text/plain"
     else:
         body, kind = json.dumps(payload).encode(), "application/json"
-    wanted = {"Content-Type": kind, **headers}
+    request_headers = {"Content-Type": kind, **headers}
     if gateway.authorizer == "AWS_IAM" or bearer is not None:
         token = token_of(bearer)
-        request = sign_request(context.clients, url, gateway.region, method, body, wanted, bearer=token)
+        request = sign_request(context.clients, url, gateway.region, method, body, request_headers, bearer=token)
     else:
-        request = plain_request(url, {}, method, body, wanted)
+        request = plain_request(url, {}, method, body, request_headers)
     answer = shared_engine().submit(_answer(request, context.settings.read_timeout_s)).result()
     if code := answer.headers.get("x-amzn-errortype", "").partition(":")[0]:
         try:

@@ -203,7 +203,7 @@ class GatewayView(Closing):
         Raises:
             GatewayTargetError: Web search is not there.
         """
-        domains = {key: list(given) for key, given in (("include", include), ("exclude", exclude)) if given}
+        domains = {key: list(names) for key, names in (("include", include), ("exclude", exclude)) if names}
         tool = {"name": "WebSearch", "parameterValues": {"domainFilter": domains} if domains else {}}
         source = {"connectorId": "web-search"} | ({"version": "1.2.0"} if include else {})  # the first with `include`
         connector = {"source": source, "enabled": ["WebSearch"], "configurations": [tool]}
@@ -360,7 +360,7 @@ class GatewayView(Closing):
         return self._client
 
 
-def _schema(what: str, document: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+def _schema(subject: str, document: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema of a target in AWS's form: inline, or in S3."""
     if isinstance(document, Mapping):
         return {"inlinePayload": json.dumps(document)}
@@ -372,5 +372,5 @@ def _schema(what: str, document: str | Path | Mapping[str, Any]) -> dict[str, An
         return {"inlinePayload": Path(document).read_text("utf-8")}
     except (OSError, ValueError) as error:
         raise RequestRejectedError(
-            f"{what} cannot be read", on=str(document)[:200], try_="give its path, its text or a mapping"
+            f"{subject} cannot be read", on=str(document)[:200], try_="give its path, its text or a mapping"
         ) from error

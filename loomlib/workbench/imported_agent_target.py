@@ -70,15 +70,15 @@ class ImportedAgentTarget:
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
         """Invoke the agent in the session, answer the calls that wait, and return its answer."""
-        given = self._given.get(session_id, GivenResults())
+        given_results = self._given.get(session_id, GivenResults())
         if state:
-            given = self._given[session_id] = GivenResults.of_state(state)
-        given = given.with_expected(turn.expected_tools or (), self._names)
+            given_results = self._given[session_id] = GivenResults.of_state(state)
+        given_results = given_results.with_expected(turn.expected_tools or (), self._names)
         parts = [await self._invoke(self._payload(turn, state), session_id, timeout_s, turn.prompt)]
         while calls := [call for call in parts[-1].pending if not call.get("question")]:
             call = calls[0]
             tool = as_text(call.get("tool"))
-            result = given.for_tool(tool)
+            result = given_results.for_tool(tool)
             if result is None or len(parts) > MOST_INTERRUPTS:
                 message = f"The agent waits for the result of {tool}; give {STATE_NAME} in the case's initial state"
                 return CaseFailure(stage="answer", kind=RETURN_CONTROL, message=message)
@@ -92,14 +92,14 @@ class ImportedAgentTarget:
         collected: list[TurnAnswer] = []
         several = {answer.invocation_id: self._parts.get(answer.invocation_id or -1) for answer in answers}
         single = [answer for answer in answers if not several[answer.invocation_id]]
-        found = iter(await self._target.collect_tools(single))
+        single_answers = iter(await self._target.collect_tools(single))
         for answer in answers:
             parts = several[answer.invocation_id]
             if not parts:
-                collected.append(next(found))
+                collected.append(next(single_answers))
                 continue
-            asked = [TurnAnswer(text=part.text, invocation_id=part.record.id) for part in parts]
-            collected.append(_joined(answer, await self._target.collect_tools(asked), parts))
+            part_answers = [TurnAnswer(text=part.text, invocation_id=part.record.id) for part in parts]
+            collected.append(_joined(answer, await self._target.collect_tools(part_answers), parts))
         return collected
 
     async def end(self, session_id: str) -> None:
@@ -178,25 +178,25 @@ def _pending(event: Chunk) -> Mapping[str, Any]:
     return as_mapping(parse_object(event.data.decode("utf-8", "replace")).get("pending"))
 
 
-def _joined(answer: TurnAnswer, found: Sequence[TurnAnswer], parts: Sequence[_Part]) -> TurnAnswer:
+def _joined(answer: TurnAnswer, part_answers: Sequence[TurnAnswer], parts: Sequence[_Part]) -> TurnAnswer:
     """Return a turn's answer with what the traces of its invocations contain."""
-    missing = next((item for item in found if item.tools is None), None)
+    missing = next((item for item in part_answers if item.tools is None), None)
     if missing is not None:
         return replace(answer, tools=None, tools_state=missing.tools_state)
     tools: list[ToolUse] = []
-    for number, (item, part) in enumerate(zip(found, parts, strict=True)):
+    for number, (item, part) in enumerate(zip(part_answers, parts, strict=True)):
         waiting = [as_text(call.get("tool")) for call in part.pending]
         # A call that waits is made again when its invocation goes on, and counts once.
-        kept = [use for use in item.tools or () if number == len(parts) - 1 or use.name not in waiting]
-        tools += kept
+        completed_uses = [use for use in item.tools or () if number == len(parts) - 1 or use.name not in waiting]
+        tools += completed_uses
     return replace(
         answer,
         tools=tuple(tools),
-        tools_state=found[-1].tools_state,
-        input_tokens=_sum([item.input_tokens for item in found]),
-        output_tokens=_sum([item.output_tokens for item in found]),
-        model_calls=_sum([item.model_calls for item in found]),
-        cost=_total([item.cost for item in found]),
+        tools_state=part_answers[-1].tools_state,
+        input_tokens=_sum([item.input_tokens for item in part_answers]),
+        output_tokens=_sum([item.output_tokens for item in part_answers]),
+        model_calls=_sum([item.model_calls for item in part_answers]),
+        cost=_total([item.cost for item in part_answers]),
     )
 
 

@@ -142,8 +142,8 @@ class Invocation(StoredCall):
     def _repr_html_(self) -> str:
         record = self.record
         start_ms = record.cold_start_latency_ms
-        started = [] if start_ms is None else [("agent started after", milliseconds(start_ms))]
-        return self._card(record.agent_name, [*started, ("connection", _connection(record))])
+        start_facts = [] if start_ms is None else [("agent started after", milliseconds(start_ms))]
+        return self._card(record.agent_name, [*start_facts, ("connection", _connection(record))])
 
 
 def _connection(record: InvocationRecord) -> str:

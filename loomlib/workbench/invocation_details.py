@@ -66,8 +66,10 @@ class InvocationTelemetry:
         from .memory_uses import used_frame
 
         show, region = progress or WaitLine(), self._entry.region
-        known = Memories(self._context)
-        selected = memories or [known.get(arn, region=region) for arn in known.table(region=region)["arn"]]
+        bench_memories = Memories(self._context)
+        selected = memories or [
+            bench_memories.get(arn, region=region) for arn in bench_memories.table(region=region)["arn"]
+        ]
         row = stored_row(self._context, self._record.id)
         view = find_traces(self._context, self._entry, [row], progress=show)[0]
         readers = [memory.reader for memory in selected]

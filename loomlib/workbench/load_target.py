@@ -143,9 +143,9 @@ class LoadTestTarget:
             row for row in self.store.invocations.list(self._entry.id, limit=_LAST_CALLS) if row.status == "complete"
         ]
         stored = self.store.traces.get_many([row.id for row in rows])
-        known = [row for row in rows if row.id in stored and stored[row.id].is_complete]
+        traced_rows = [row for row in rows if row.id in stored and stored[row.id].is_complete]
         try:
-            amounts = [view.cost().total for view in self._views(known)] if known else []
+            amounts = [view.cost().total for view in self._views(traced_rows)] if traced_rows else []
         except LoomError:  # the usage logs cannot be read: then the cost is not known
             return None
         values = [amount.value for amount in amounts if amount.value is not None]

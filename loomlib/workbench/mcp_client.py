@@ -187,9 +187,9 @@ class McpClient(Closing):
             for tool in self._known_tools(refresh=refresh):
                 if tool.get("name") == name:
                     return tool
-        known = ", ".join(as_text(tool.get("name")) for tool in self._known_tools())
+        names = ", ".join(as_text(tool.get("name")) for tool in self._known_tools())
         raise ToolNotFoundError(
-            "The server has no such tool", on=f"{name!r} of {self.name}", try_=known or "a server with tools"
+            "The server has no such tool", on=f"{name!r} of {self.name}", try_=names or "a server with tools"
         )
 
     def call(self, tool: str, /, **arguments: Any) -> ProtocolCall:
@@ -223,14 +223,14 @@ class McpClient(Closing):
             on_progress: Called with each progress notification of this call; the client's by default.
             timeout_s: The limit of the call, in seconds; the client's by default.
         """
-        sent = dict(arguments or {})
+        call_arguments = dict(arguments or {})
         schema = as_mapping(self.tool(tool).get("inputSchema"))
-        check_arguments(sent, schema, what=f"The arguments of {tool}", on=self.name)
+        check_arguments(call_arguments, schema, what=f"The arguments of {tool}", on=self.name)
         return self._start(
-            f"{tool}({', '.join(f'{name}={value!r}' for name, value in sent.items())[:200]})",
+            f"{tool}({', '.join(f'{name}={value!r}' for name, value in call_arguments.items())[:200]})",
             "tools/call",
-            {"name": tool, "arguments": sent},
-            prompt=json.dumps({"tool": tool, "arguments": sent}, ensure_ascii=False),
+            {"name": tool, "arguments": call_arguments},
+            prompt=json.dumps({"tool": tool, "arguments": call_arguments}, ensure_ascii=False),
             on_progress=on_progress,
             timeout_s=timeout_s,
         )
@@ -373,11 +373,12 @@ def _signature(schema: Mapping[str, Any]) -> str:
 
 def _prompt_schema(arguments: Sequence[Any]) -> Mapping[str, Any]:
     """Return the JSON schema of a prompt's arguments; MCP lists them without one."""
-    named = {as_text(one.get("name")): one for one in map(as_mapping, arguments)}
+    arguments_by_name = {as_text(argument.get("name")): argument for argument in map(as_mapping, arguments)}
     return {
         "type": "object",
         "properties": {
-            name: {"type": "string", "description": as_text(one.get("description"))} for name, one in named.items()
+            name: {"type": "string", "description": as_text(argument.get("description"))}
+            for name, argument in arguments_by_name.items()
         },
-        "required": [name for name, one in named.items() if one.get("required") is True],
+        "required": [name for name, argument in arguments_by_name.items() if argument.get("required") is True],
     }

@@ -115,16 +115,16 @@ def frame(
 
     source = iter(rows)
     parts: list[pd.DataFrame] = []
-    known: dict[str, dict[Any, None]] = {name: {} for name in columns if name in _CATEGORIES}
+    categories: dict[str, dict[Any, None]] = {name: {} for name in columns if name in _CATEGORIES}
     while chunk := list(islice(source, CHUNK_ROWS)):
         part = pd.DataFrame(chunk, columns=list(columns))
-        for name, seen in known.items():
-            seen.update(dict.fromkeys(part[name].unique()))
-            part[name] = pd.Categorical(part[name], categories=list(seen))
+        for name, values in categories.items():
+            values.update(dict.fromkeys(part[name].unique()))
+            part[name] = pd.Categorical(part[name], categories=list(values))
         parts.append(part)
     for part in parts[:-1]:
-        for name, seen in known.items():
-            part[name] = part[name].cat.set_categories(list(seen))
+        for name, values in categories.items():
+            part[name] = part[name].cat.set_categories(list(values))
     whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
     is_cut = limit is not None and len(whole) == limit
     cut = f"The first {plural(len(whole), 'row')}; limit=None reads all." if is_cut else ""

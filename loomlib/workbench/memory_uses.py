@@ -36,25 +36,30 @@ def used_frame(
         scan: The most records of each memory to compare.
         progress: Called with a line while records are read.
     """
-    given, calls = list(given_in(view)), reading_calls(view)
-    done = record.client_done_time
-    answered_at = None if done is None else datetime.fromtimestamp(done, UTC)
+    given_texts, calls = list(given_in(view)), reading_calls(view)
+    done_s = record.client_done_time
+    answered_at = None if done_s is None else datetime.fromtimestamp(done_s, UTC)
     rows: list[tuple[Any, ...]] = []
     truncated: list[str] = []
-    if given:
+    if given_texts:
         for reader in memories:
             memory = reader.memory
             records = list(reader.records(limit=scan, progress=progress))
             if len(records) == scan:
                 truncated.append(f"{memory.name}: {plural(scan, 'record')} compared, there may be more (raise scan=)")
             uses = find_used(
-                memory.memory_id, records, given, caller_text=record.prompt or "", calls=calls, answered_at=answered_at
+                memory.memory_id,
+                records,
+                given_texts,
+                caller_text=record.prompt or "",
+                calls=calls,
+                answered_at=answered_at,
             )
             rows += [(record.id, record.session_id, *use.row().values()) for use in uses]
-    seen = f"{len(calls)} calls in the trace read records" if calls else "no call in the trace reads records"
-    note = "; ".join([f"Inferred from the texts in the trace; {seen}", *truncated])
-    reason = "No record's text is in the prompt" if given else "The trace does not hold what the model was given"
-    empty = "; ".join([f"{reason} (trace: {view.state}); {seen}", *truncated])
+    reading_note = f"{len(calls)} calls in the trace read records" if calls else "no call in the trace reads records"
+    note = "; ".join([f"Inferred from the texts in the trace; {reading_note}", *truncated])
+    reason = "No record's text is in the prompt" if given_texts else "The trace does not hold what the model was given"
+    empty = "; ".join([f"{reason} (trace: {view.state}); {reading_note}", *truncated])
     return tables.frame(rows, tables.USED, title="Memory records in the prompt", note=note, empty=empty)
 
 

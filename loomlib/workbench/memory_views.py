@@ -63,12 +63,12 @@ class TimelineView:
         spoken = self.spoken
         if not spoken:
             return tables.html_table(self._title, _EMPTY, TIMELINE_COLUMNS, ())
-        shown = spoken[-_SHOWN:]
-        rows = [tuple(entry.row().values()) for entry in shown]
-        more = len(spoken) - len(shown)
-        cut = f"the newest {len(shown)}; .table() has all" if more else ""
+        newest_entries = spoken[-_SHOWN:]
+        rows = [tuple(entry.row().values()) for entry in newest_entries]
+        more = len(spoken) - len(newest_entries)
+        cut = f"the newest {len(newest_entries)}; .table() has all" if more else ""
         note = " · ".join(filter(None, (self.note(), self._left_out(), cut)))
-        return _lanes(shown) + tables.html_table(self._title, note, TIMELINE_COLUMNS, rows)
+        return _lanes(newest_entries) + tables.html_table(self._title, note, TIMELINE_COLUMNS, rows)
 
 
 class ProvenanceView:

@@ -211,8 +211,8 @@ class AgentOverview:
 
 
 def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    shown = frame[list(columns)] if len(frame) else frame
-    return columns, [tuple(map(cell, row)) for row in shown.itertuples(index=False, name=None)]
+    table = frame[list(columns)] if len(frame) else frame
+    return columns, [tuple(map(cell, row)) for row in table.itertuples(index=False, name=None)]
 
 
 def _moments(window: Window) -> dict[str, str | None]:

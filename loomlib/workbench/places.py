@@ -63,8 +63,8 @@ class Places:
     def sentence(self) -> str:
         """Return how many regions answered, and the errors of the others."""
         failed = [place for place in self.places if place.state == "failed"]
-        answered = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'region')} answered."
-        return " ".join([answered, *(f"{place.region}: {place.why}" for place in failed)])
+        summary = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'region')} answered."
+        return " ".join([summary, *(f"{place.region}: {place.why}" for place in failed)])
 
     def table(self) -> pd.DataFrame:
         """Return one row per region."""
@@ -91,8 +91,8 @@ class Places:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        known = [place.figures for place in self.places if place.figures is not None]
-        head = [headline.title for headline in headlines(known[0])] if known else []
+        figures = [place.figures for place in self.places if place.figures is not None]
+        head = [headline.title for headline in headlines(figures[0])] if figures else []
         rows = [
             (
                 place.where,
@@ -171,16 +171,16 @@ def _known(
 
 def _others(benches: Sequence[Workbench], places: Sequence[RegionOverview], window: Window) -> list[RegionOverview]:
     """Return the regions and accounts of catalogued agents that no workbench covers."""
-    seen = {(place.where, place.account_id, place.region) for place in places}
+    covered_places = {(place.where, place.account_id, place.region) for place in places}
     failed_regions = {(place.where, place.region) for place in places if place.state == "failed"}
     others: list[RegionOverview] = []
     for bench, place in zip(benches, places, strict=True):
         if place.state == "failed":
             continue
         for account_id, region in dict.fromkeys(_at(entry) for entry in bench.context.catalog.list()):
-            if (bench.where, account_id, region) in seen or (bench.where, region) in failed_regions:
+            if (bench.where, account_id, region) in covered_places or (bench.where, region) in failed_regions:
                 continue
-            seen.add((bench.where, account_id, region))
+            covered_places.add((bench.where, account_id, region))
             why = "the catalog has agents here, but no workbench of this region and account was passed"
             others.append(_known(bench, account_id, region, window, state="not connected", why=why))
     return others

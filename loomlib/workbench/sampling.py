@@ -33,7 +33,7 @@ def sampling_model(bench: Workbench, model_id: str = DEFAULT_MODEL) -> Callable[
     """
 
     def answer(request: Sampling) -> Mapping[str, Any]:
-        given = converse(
+        reply = converse(
             bench.context.clients,
             model_id,
             [
@@ -49,10 +49,10 @@ def sampling_model(bench: Workbench, model_id: str = DEFAULT_MODEL) -> Callable[
         )
         return {
             "role": "assistant",
-            "content": {"type": "text", "text": given.text},
+            "content": {"type": "text", "text": reply.text},
             "model": model_id,
-            "stopReason": "maxTokens" if given.stop_reason == "max_tokens" else "endTurn",
-            "_meta": {"loom/simulated": given.is_simulated},
+            "stopReason": "maxTokens" if reply.stop_reason == "max_tokens" else "endTurn",
+            "_meta": {"loom/simulated": reply.is_simulated},
         }
 
     return answer

@@ -86,8 +86,10 @@ class SessionTarget:
         self.platform_version = str(entry.raw_metadata.get("platformVersion") or "") if is_runtime else ""
         # A server outside AgentCore states no version, so its stored answers are not used again.
         version = str(entry.raw_metadata.get("agentRuntimeVersion", "")) if isinstance(entry, AgentEntry) else ""
-        known = version and qualifier == "DEFAULT"
-        self.key = " ".join((self.arn, f"version {version}", qualifier, tool or "", *self.labels)) if known else ""
+        is_versioned = version and qualifier == "DEFAULT"
+        self.key = (
+            " ".join((self.arn, f"version {version}", qualifier, tool or "", *self.labels)) if is_versioned else ""
+        )
 
     @property
     def store(self) -> Store:
@@ -214,13 +216,13 @@ def _tools(fields: Mapping[str, Any], outcome: CallOutcome) -> tuple[ToolUse, ..
 
 def _with_handshake(record: InvocationRecord, handshake: InvocationRecord) -> InvocationRecord:
     """Return the record with the handshake's beginning, so that its duration covers both."""
-    began, done = handshake.client_invoke_time, record.client_done_time
-    if began is None or done is None:
+    sent_s, done_s = handshake.client_invoke_time, record.client_done_time
+    if sent_s is None or done_s is None:
         return record
     return replace(
         record,
-        client_invoke_time=began,
-        client_duration_ms=(done - began) * 1000,
+        client_invoke_time=sent_s,
+        client_duration_ms=(done_s - sent_s) * 1000,
         ttft_ms=handshake.ttft_ms,
         connect_ms=handshake.connect_ms,
         connection_reused=handshake.connection_reused,

@@ -123,8 +123,8 @@ class ShadowTraffic(Closing):
             InvocationFailedError: The front agent failed, as it would without shadow traffic.
         """
         state = {"sessionAttributes": dict(attributes)} if attributes else None
-        asked = self._asked(self.front, Turn(prompt=prompt), _own_session(session_id), state, timeout_s)
-        answer = self._front_loop.submit(asked).result()
+        request = self._asked(self.front, Turn(prompt=prompt), _own_session(session_id), state, timeout_s)
+        answer = self._front_loop.submit(request).result()
         self._shadow(prompt, session_id, answer, state)
         if answer.failure is not None:
             kind = answer.failure.kind
@@ -227,8 +227,8 @@ class ShadowTraffic(Closing):
         if self._limit is None:
             self._limit = asyncio.Semaphore(_AT_ONCE)
         async with session.in_turn(), self._limit:
-            own, given = _own_session(session_id), {**(state or {}), STATE_NAME: self._stubs}
-            behind = await self._asked(self._behind, Turn(prompt=prompt), own, given, self._timeout_s)
+            own_session, full_state = _own_session(session_id), {**(state or {}), STATE_NAME: self._stubs}
+            behind = await self._asked(self._behind, Turn(prompt=prompt), own_session, full_state, self._timeout_s)
             both: dict[ShadowSide, CaseAnswer] = {
                 self.front: await self._with_tools(self.front, front),
                 self._behind: await self._with_tools(self._behind, behind),

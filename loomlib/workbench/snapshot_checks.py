@@ -75,10 +75,10 @@ def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOp
     return _check(context, code, environment, warmup, options.get("progress") or (lambda _line: None))
 
 
-def _code_of(context: Context, what: str | Path) -> _Code:
-    if isinstance(what, str) and not Path(what).expanduser().exists():
+def _code_of(context: Context, name_or_path: str | Path) -> _Code:
+    if isinstance(name_or_path, str) and not Path(name_or_path).expanduser().exists():
         with contextlib.suppress(AgentNotFoundError):
-            entry = context.catalog.get(what)
+            entry = context.catalog.get(name_or_path)
             if not entry.is_deleted:
                 try:
                     code = read_code(context.clients, entry.runtime_id, region=entry.region)
@@ -91,7 +91,7 @@ def _code_of(context: Context, what: str | Path) -> _Code:
                         ) from error
                 else:
                     return _Code(entry.name, code.package, code.role_arn, code.warmup, code.environment)
-    path = find_code(what)
+    path = find_code(name_or_path)
     own = path.stem if path.name not in ("agent.py", "main.py") else path.absolute().parent.name
     return _Code(runtime_name(own), make_package(path))
 

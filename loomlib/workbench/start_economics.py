@@ -41,18 +41,18 @@ def study_starts(context: Context, study_id: str) -> list[MeasuredStarts]:
     """
     study = context.store.studies.get(study_id)
     if study is None:
-        known = ", ".join(row.id for row in context.store.studies.list()[:3]) or "run a study first"
-        raise StudyError("No study of this id is stored", on=study_id, try_=known)
+        study_ids = ", ".join(row.id for row in context.store.studies.list()[:3]) or "run a study first"
+        raise StudyError("No study of this id is stored", on=study_id, try_=study_ids)
     kind = str(study.design.get("kind", ""))
     if kind not in _KINDS:
         raise StudyError(
             "This kind of study has no cold and warm calls", on=f"{study_id}, {kind}", try_="a LatencyStudy"
         )
     result = _KINDS[kind].load(context.store, study_id)
-    done = [unit for unit in result.units if unit.is_done]
+    finished_units = [unit for unit in result.units if unit.is_done]
     uses: dict[int, RuntimeUse] = {}
     later: dict[str, list[RuntimeUse]] = {}
-    for unit in done:
+    for unit in finished_units:
         if unit.invocation_id is None:
             continue
         row = context.store.invocations.get(unit.invocation_id)

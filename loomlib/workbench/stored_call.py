@@ -69,8 +69,8 @@ class StoredCall:
     @property
     def started_at(self) -> datetime | None:
         """When the request was sent, by the client's clock."""
-        sent = self.record.client_invoke_time
-        return None if sent is None else datetime.fromtimestamp(sent, UTC)
+        sent_s = self.record.client_invoke_time
+        return None if sent_s is None else datetime.fromtimestamp(sent_s, UTC)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -80,8 +80,8 @@ def deploy_catalogues(
         gateway.add_agent(_TARGET, agent)
 
     with ThreadPoolExecutor(max_workers=2) as pool:
-        for done in [pool.submit(deploy, size) for size in dict.fromkeys(sizes)]:
-            done.result()
+        for deployment in [pool.submit(deploy, size) for size in dict.fromkeys(sizes)]:
+            deployment.result()
     return find_catalogues(bench, sizes, seed=seed, name=name)
 
 
@@ -102,12 +102,12 @@ def find_catalogues(
     Raises:
         LoomError: There is no such agent or gateway.
     """
-    made = {
+    catalogues = {
         size: (bench.agent(agent_name), bench.gateways.get(gateway_name).value)
         for size in dict.fromkeys(sizes)
         for agent_name, gateway_name in [_names(name, size, seed)]
     }
-    return ToolCatalogues(bench, made, name=name, seed=seed)
+    return ToolCatalogues(bench, catalogues, name=name, seed=seed)
 
 
 def write_catalogue(folder: str | Path, tools: int, *, seed: int = 0) -> Path:
@@ -224,8 +224,8 @@ class ToolCatalogues:
         self, agent: Agent, gateway: gateways.Gateway, calls: Mapping[str, InvocationRow]
     ) -> dict[int, GatewaySpans]:
         reader = SpanReader(self._context.clients)
-        sent = [row.client_invoke_time or 0.0 for row in calls.values()]
-        start_ms, end_ms = int((min(sent) - _SKEW_S) * 1000), int((max(sent) + 900) * 1000)
+        sent_times = [row.client_invoke_time or 0.0 for row in calls.values()]
+        start_ms, end_ms = int((min(sent_times) - _SKEW_S) * 1000), int((max(sent_times) + 900) * 1000)
         try:
             records = [
                 record.document

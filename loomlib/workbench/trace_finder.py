@@ -75,12 +75,12 @@ class TraceFinder:
         }
         is_cold = {id: row.details.get("is_cold") for id, row in reusable.items()}
         starts = {id: SessionStartRecord.read(row.details.get("start") or {}) for id, row in reusable.items()}
-        wanted = [row for row in rows if row.id not in reusable]
-        if wanted:
-            others = {row.id: self._others(row) for row in wanted}
-            calls = [TraceRequest.of(row, others[row.id].values(), agent_exports=exports) for row in wanted]
+        missing_rows = [row for row in rows if row.id not in reusable]
+        if missing_rows:
+            others = {row.id: self._others(row) for row in missing_rows}
+            calls = [TraceRequest.of(row, others[row.id].values(), agent_exports=exports) for row in missing_rows]
             collected = self._collect(entry, calls, source, progress)
-            opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
+            opening = {row.id for row in missing_rows if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)
             starts |= self._starts(entry, [result.request for id, result in collected.items() if is_cold[id]])
             for id, result in collected.items():

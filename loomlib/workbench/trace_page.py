@@ -38,9 +38,9 @@ def trace_page(
         bars: The waterfall.
         artifacts: The files and pictures of tools.
     """
-    shown = bars[:SHOWN_BARS]
-    first_ms = min([0.0, *(bar.start_ms for bar in shown)])
-    last_ms = max([breakdown.total_ms, *(bar.start_ms + bar.duration_ms for bar in shown)])
+    visible_bars = bars[:SHOWN_BARS]
+    first_ms = min([0.0, *(bar.start_ms for bar in visible_bars)])
+    last_ms = max([breakdown.total_ms, *(bar.start_ms + bar.duration_ms for bar in visible_bars)])
     return fragment(
         "loomlib.workbench:trace.html.j2",
         title=title,

@@ -83,8 +83,8 @@ class TraceView:
     @property
     def started_at(self) -> datetime | None:
         """When the request was sent (the client's clock)."""
-        sent = self._found.row.client_invoke_time
-        return None if sent is None else datetime.fromtimestamp(sent, UTC)
+        sent_s = self._found.row.client_invoke_time
+        return None if sent_s is None else datetime.fromtimestamp(sent_s, UTC)
 
     @property
     def invocation_id(self) -> int:

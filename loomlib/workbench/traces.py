@@ -122,27 +122,27 @@ class Traces(Sequence["TraceView"]):
 
     def shares(self) -> Mapping[str, float]:
         """Return each part's share of the total time of the invocations whose spans were found."""
-        known = [view.breakdown() for view in self._views if view.state in ("found", "partial")]
-        whole = sum(breakdown.total_ns for breakdown in known)
+        breakdowns = [view.breakdown() for view in self._views if view.state in ("found", "partial")]
+        whole = sum(breakdown.total_ns for breakdown in breakdowns)
         return {
-            name: sum(breakdown[name].duration_ns for breakdown in known) / whole if whole else 0.0
+            name: sum(breakdown[name].duration_ns for breakdown in breakdowns) / whole if whole else 0.0
             for name in traces.PARTS
         }
 
     def figure(self) -> go.Figure:
         """Return a stacked bar chart of the newest invocations' time by part."""
-        shown = [(f"invocation {view.invocation_id}", view.breakdown()) for view in self._views[:_MOST_BARS]]
-        return draw_breakdown(shown, title=f"Where the time went: {self._agent_name}, {len(shown)} newest invocations")
+        bars = [(f"invocation {view.invocation_id}", view.breakdown()) for view in self._views[:_MOST_BARS]]
+        return draw_breakdown(bars, title=f"Where the time went: {self._agent_name}, {len(bars)} newest invocations")
 
     def sentence(self) -> str:
         """Return how many traces were found, and where the time went."""
         if not self._views:
             return 'No invocation is stored. agent.invoke("…") creates one.'
-        known = [view for view in self._views if view.state in ("found", "partial")]
-        counted = f"{len(known)} of {plural(len(self._views), 'invocation')} have spans"
-        if not known:
+        found_views = [view for view in self._views if view.state in ("found", "partial")]
+        counted = f"{len(found_views)} of {plural(len(self._views), 'invocation')} have spans"
+        if not found_views:
             return f"{counted}. {self._views[0].sentences()[-1]}"
-        whole_ms = sum(view.breakdown().total_ms for view in known)
+        whole_ms = sum(view.breakdown().total_ms for view in found_views)
         parts = sorted(((value, name) for name, value in self.shares().items() if value), reverse=True)
         parts_text = ", ".join(f"{PART_NAMES[name]} {percent(value)}" for value, name in parts)
         return f"{counted}. Of {milliseconds(whole_ms)} in total: {parts_text}."

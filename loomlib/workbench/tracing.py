@@ -113,16 +113,18 @@ def first_session_starts(
     if context.where != "local":
         return {}
     rows = [row for id in session_ids for row in context.store.invocations.list(session_id=id, limit=None)]
-    sent = [row.client_invoke_time for row in rows if row.client_invoke_time is not None]
+    sent_times = [row.client_invoke_time for row in rows if row.client_invoke_time is not None]
     patience = context.tracer.patience
     until = time.monotonic() + patience.wait_s
     starts: dict[str, list[SessionStartRecord]] = {}
-    while sent:
-        starts = find_session_starts(context.clients, entry.arn, session_ids, qualifier=qualifier, start_s=min(sent))
+    while sent_times:
+        starts = find_session_starts(
+            context.clients, entry.arn, session_ids, qualifier=qualifier, start_s=min(sent_times)
+        )
         if len(starts) == len(set(session_ids)) or time.monotonic() >= until:
             break
         time.sleep(patience.interval_s)
-    return {session_id: found[0] for session_id, found in starts.items()}
+    return {session_id: records[0] for session_id, records in starts.items()}
 
 
 def _span_source(context: Context, name: str) -> NamedSource | None:

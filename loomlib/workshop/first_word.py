@@ -66,7 +66,7 @@ def first_word(bench: Workbench, content: Sequence[Mapping[str, object]]) -> Fir
         first word after 16.2 s: 1 083 tokens computed, 0 read from the cache (real model, …)
     """
     client = bench.clients.client("bedrock-runtime", read_timeout_s=_LONGEST_WAIT_S)
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     answer = client.converse_stream(
         modelId=_MODEL,
         messages=[{"role": "user", "content": [dict(block) for block in content]}],
@@ -76,11 +76,13 @@ def first_word(bench: Workbench, content: Sequence[Mapping[str, object]]) -> Fir
     usage: Mapping[str, object] = {}
     for event in answer["stream"]:
         if ms is None and "contentBlockDelta" in event:
-            ms = (time.perf_counter() - started) * 1000
+            ms = (time.perf_counter() - start_s) * 1000
         usage = as_mapping(as_mapping(event.get("metadata")).get("usage")) or usage
     if ms is None:
         raise LoomError("The answer has no word", on=_MODEL, try_="Ask again; the service's log says more.")
-    computed, written, read = (
+    computed, cache_written, cache_read = (
         count_or_none(usage.get(name)) or 0 for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
     )
-    return FirstWord(ms=ms, computed_tokens=computed + written, cached_tokens=read, labels=tuple(bench.context.labels))
+    return FirstWord(
+        ms=ms, computed_tokens=computed + cache_written, cached_tokens=cache_read, labels=tuple(bench.context.labels)
+    )

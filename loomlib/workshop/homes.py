@@ -73,8 +73,8 @@ def clear_home(home: Path) -> Cleared:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    left = [path.name for path in home.iterdir()] if home.is_dir() else []
-    return Cleared(home=home, deleted=tuple(sorted(path.name for path in own)), kept=tuple(sorted(left)))
+    remaining = [path.name for path in home.iterdir()] if home.is_dir() else []
+    return Cleared(home=home, deleted=tuple(sorted(path.name for path in own)), kept=tuple(sorted(remaining)))
 
 
 def standing(home: Path) -> LearnerProgress:
@@ -82,8 +82,11 @@ def standing(home: Path) -> LearnerProgress:
     progress = {number: read_progress(progress_file(home, number)) for number in TITLES}
     return LearnerProgress(
         home=home,
-        right={number: sum(done.right for done in lesson.values()) for number, lesson in progress.items()},
+        right={number: sum(result.right for result in lesson.values()) for number, lesson in progress.items()},
         stuck=tuple(
-            id for lesson in progress.values() for id, done in sorted(lesson.items()) if done.tries and not done.right
+            id
+            for lesson in progress.values()
+            for id, result in sorted(lesson.items())
+            if result.tries and not result.right
         ),
     )

@@ -78,13 +78,15 @@ class Lesson:
         exercise = self._exercises.get(str(id))
         if exercise is None:
             return self._unknown(id)
-        shown = min(self._progress.hinted(exercise.id), len(exercise.hints))
+        hint_number = min(self._progress.hinted(exercise.id), len(exercise.hints))
         last = (
             ""
-            if shown < len(exercise.hints)
+            if hint_number < len(exercise.hints)
             else "This is the last hint; the solutions are in the folder `solutions`. "
         )
-        return self._reply(exercise, f"hint {shown} of {len(exercise.hints)}", last + exercise.hints[shown - 1])
+        return self._reply(
+            exercise, f"hint {hint_number} of {len(exercise.hints)}", last + exercise.hints[hint_number - 1]
+        )
 
     def progress(self) -> ProgressTable:
         """Return your progress in this lesson."""
@@ -98,15 +100,20 @@ class Lesson:
         return self._reply(exercise, "not yet", sentence[:1].upper() + sentence[1:] + hint)
 
     def _reply(self, exercise: Exercise, state: str, sentence: str) -> ExerciseReply:
-        done = sum(self._progress.of(id).right for id in self._exercises)
+        solved_count = sum(self._progress.of(id).right for id in self._exercises)
         return ExerciseReply(
-            id=exercise.id, title=exercise.title, state=state, sentence=sentence, done=done, of=len(self._exercises)
+            id=exercise.id,
+            title=exercise.title,
+            state=state,
+            sentence=sentence,
+            done=solved_count,
+            of=len(self._exercises),
         )
 
     def _unknown(self, id: object) -> ExerciseReply:
-        known = ", ".join(self._exercises)
+        ids = ", ".join(self._exercises)
         return ExerciseReply(
-            id=str(id)[:20], title="", state="not yet", sentence=f"This lesson has the exercises {known}.", done=0, of=0
+            id=str(id)[:20], title="", state="not yet", sentence=f"This lesson has the exercises {ids}.", done=0, of=0
         )
 
     def __repr__(self) -> str:

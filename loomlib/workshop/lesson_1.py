@@ -75,21 +75,21 @@ def _written(answer: object, bench: Workbench) -> str:
         session = inv.session_id
         if str(cents) not in inv.text:
             wrong.append(f"asked for the price of one {fruit} it answered {quoted(inv.text)}")
-    called = sum(
+    call_count = sum(
         len(trace.trajectory().tool_calls) for trace in agent.telemetry.traces(len(PRICES), session_id=session)
     )
-    expect(called > 0, "it was asked for three prices and called no tool. Is the tool in tools=[…]?")
+    expect(call_count > 0, "it was asked for three prices and called no tool. Is the tool in tools=[…]?")
     silent = any(answer.endswith((": null.”", ": None.”")) for answer in wrong)
     fix = "Does the tool return the price?" if silent else "The tool should return the price from PRICES, in cents."
     expect(not wrong, f"{'; '.join(wrong[:2])}. {fix}")
-    return f"asked for {len(PRICES)} prices, your agent called its tool {called} times and answered all of them."
+    return f"asked for {len(PRICES)} prices, your agent called its tool {call_count} times and answered all of them."
 
 
 def _predicted(answer: object, bench: Workbench) -> str:
     factor = a_number(answer, "a number: how many times longer the first call of a session takes")
     expect(factor > 0, "a call cannot take less than 0 ms.")
-    known = [row for row in bench.context.catalog.list() if row.name == "calculator"]
-    expect(bool(known), 'there is no calculator yet: bench.deploy("calculator").')
+    calculators = [row for row in bench.context.catalog.list() if row.name == "calculator"]
+    expect(bool(calculators), 'there is no calculator yet: bench.deploy("calculator").')
     agent = bench.agent("calculator")
     expect(
         not bench.context.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,

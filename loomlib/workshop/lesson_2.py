@@ -45,14 +45,14 @@ def _where(answer: object, bench: Workbench) -> str:
 
 def _largest(answer: object, bench: Workbench) -> str:
     parts = _slow_trace(bench).breakdown()
-    known = ", ".join(part.name for part in parts.parts)
-    name = an(answer, str, f"the name of a part, as a text: one of {known}")
-    named = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
-    if named is None:
-        raise NotSolvedError(f"the breakdown has no part of that name; its parts are {known}.")
+    part_names = ", ".join(part.name for part in parts.parts)
+    name = an(answer, str, f"the name of a part, as a text: one of {part_names}")
+    chosen_part = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
+    if chosen_part is None:
+        raise NotSolvedError(f"the breakdown has no part of that name; its parts are {part_names}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
-    took = f"the part {named.name} took {milliseconds(named.duration_ms)}"
-    expect(named is largest, f"{took}, and another part took more.")
+    took = f"the part {chosen_part.name} took {milliseconds(chosen_part.duration_ms)}"
+    expect(chosen_part is largest, f"{took}, and another part took more.")
     return f"{took} of {milliseconds(parts.total_ms)}: no other part is worth optimizing first."
 
 

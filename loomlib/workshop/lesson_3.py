@@ -53,10 +53,16 @@ def _ran(answer: object, bench: Workbench) -> str:
 
 
 def _lucky(answer: object, bench: Workbench) -> str:
-    seen = an(answer, Judgement, 'the result of one case: run["its id"][0]')
-    expect(_passed(seen, "numeric") is True, "the number in this answer is not right, so it is not right by chance.")
-    expect(_passed(seen, "trajectory") is False, "this one called the expected tools: it is right, and not by chance.")
-    return f"{quoted(seen.answer.text)} is right, and the calculator was not called. It may be wrong the next time."
+    judgement = an(answer, Judgement, 'the result of one case: run["its id"][0]')
+    expect(
+        _passed(judgement, "numeric") is True, "the number in this answer is not right, so it is not right by chance."
+    )
+    expect(
+        _passed(judgement, "trajectory") is False, "this one called the expected tools: it is right, and not by chance."
+    )
+    return (
+        f"{quoted(judgement.answer.text)} is right, and the calculator was not called. It may be wrong the next time."
+    )
 
 
 def _worse(answer: object, bench: Workbench) -> str:

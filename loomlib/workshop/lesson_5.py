@@ -72,7 +72,7 @@ def _script(answer: object, bench: Workbench) -> str:
     expect(path.is_file(), "there is no such file; run the cell that writes it.")
     before = set(path.parent.rglob("*.json"))
     ended = _run(path, BAD, bench)
-    made = [file for file in path.parent.rglob("*.json") if file not in before]
+    new_files = [file for file in path.parent.rglob("*.json") if file not in before]
     expect(
         ended.returncode != 0,
         f"given {BAD}, your script exited with 0, so its caller would ship this version. Does it report "
@@ -84,7 +84,7 @@ def _script(answer: object, bench: Workbench) -> str:
         f"Its message: {quoted(_message(ended.stderr or ended.stdout))}",
     )
     expect(
-        any(_says_missed(file) for file in made),
+        any(_says_missed(file) for file in new_files),
         "it exited with 2, but its folder has no report of this agent: the report should decide, not the script.",
     )
     return f"given {BAD}, it exited with 2, so its caller stops. With {GOOD} it exits with 0, as in exercise 5.1."

@@ -25,9 +25,9 @@ def _called(answer: object, bench: Workbench) -> str:
 
 def _answered(answer: object, bench: Workbench) -> str:
     call = an(answer, ProtocolCall, _CALL)
-    asked = [entry for entry in call.entries if entry.method == "elicitation/create"]
+    questions = [entry for entry in call.entries if entry.method == "elicitation/create"]
     expect(
-        bool(asked),
+        bool(questions),
         "the server asked nothing: the tool that asks is split_bill, and it asks only a client with on_elicit.",
     )
     expect(call.ok, f"the server asked, and the call failed: {call.error or quoted(call.text)}. Does on_elicit answer?")

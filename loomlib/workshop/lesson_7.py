@@ -22,11 +22,11 @@ def _taken_stock(answer: object, bench: Workbench) -> str:
     if not isinstance(answer, list | set | tuple) or not answer:
         raise NotSolvedError("the exercise asks for names of features, in a list.")
     items: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
-    named = {an(item, str, "names of features, in a list") for item in items}
+    names = {an(item, str, "names of features, in a list") for item in items}
     states = bench.bedrock.agents.get(OLD).features("live")
     changed = set(states[states["state"].isin(["approximated", "lost", "needs you"])]["feature"])
-    expect(not named - changed, f"{join(sorted(named - changed))}: this works as before, or the agent does not use it.")
-    missing = len(changed - named)
+    expect(not names - changed, f"{join(sorted(names - changed))}: this works as before, or the agent does not use it.")
+    missing = len(changed - names)
     expect(not missing, f"{missing} more work in another way. A collaborator's features count too.")
     return f"{len(changed)} features work in another way; the column reason says in which."
 
@@ -76,8 +76,8 @@ def _found(answer: object, bench: Workbench) -> str:
     differing = {item.pair.case.id: item for item in compared.differing}
     expect(bool(differing), "nothing differs: is the changed agent deployed, and is it the one that was asked?")
     expect(name in differing, f"{quoted(name)} behaves alike. parity.differing has those that differ.")
-    what, why = join([f"the {part}" for part in differing[name].parts]), "; ".join(differing[name].reasons)
-    return f"in the case {name}, {what} changed ({why})."
+    changes, reasons = join([f"the {part}" for part in differing[name].parts]), "; ".join(differing[name].reasons)
+    return f"in the case {name}, {changes} changed ({reasons})."
 
 
 EXERCISES: Final = (

@@ -43,14 +43,14 @@ class LessonProgress:
         self._keep(id, replace(before, hints=before.hints + 1))
         return before.hints + 1
 
-    def _keep(self, id: str, done: Done) -> None:
-        self._done[id] = done
+    def _keep(self, id: str, result: Done) -> None:
+        self._done[id] = result
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
         # Replaced atomically, so that a kernel killed here leaves a complete file.
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps({name: asdict(done) for name, done in self._done.items()}, indent=2))
+        temporary.write_text(json.dumps({name: asdict(result) for name, result in self._done.items()}, indent=2))
         temporary.replace(self._file)
 
 

@@ -46,11 +46,11 @@ class ProgressTable:
     @property
     def done(self) -> int:
         """How many exercises are solved."""
-        return sum(done.right for _, _, done in self.rows)
+        return sum(result.right for _, _, result in self.rows)
 
     def __repr__(self) -> str:
         lines = [f"{self.title} · {self.done} of {len(self.rows)} done"]
-        lines += [f"  {id}  {_state(done):<8}  {title}" for id, title, done in self.rows]
+        lines += [f"  {id}  {_state(result):<8}  {title}" for id, title, result in self.rows]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -59,12 +59,12 @@ class ProgressTable:
 
 def progress_html(progress: ProgressTable) -> str:
     """Render the table as HTML."""
-    rows = [(id, title, _state(done), done.tries, done.hints) for id, title, done in progress.rows]
+    rows = [(id, title, _state(result), result.tries, result.hints) for id, title, result in progress.rows]
     caption = f"{progress.title}: {progress.done} of {len(progress.rows)} done"
     return str(view(table(("exercise", "", "state", "tries", "hints"), rows, caption=caption)))
 
 
-def _state(done: Done) -> str:
-    if done.right:
+def _state(result: Done) -> str:
+    if result.right:
         return "right"
-    return "not yet" if done.tries else "open"
+    return "not yet" if result.tries else "open"

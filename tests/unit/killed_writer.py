@@ -10,7 +10,7 @@ from loomlib.store import Store
 
 def write(url: str, notes: str) -> None:
     """Store invocations without end; each gets a line in the file of notes by one system call."""
-    written = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    notes_fd = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with Store.open(url) as store:
         for number in itertools.count():
             text = f"{os.getpid()}-{number}"
@@ -18,4 +18,4 @@ def write(url: str, notes: str) -> None:
             store.invocations.finish(
                 id, status="complete", response=text * 100, client_done_time=1.0, client_duration_ms=1.0
             )
-            os.write(written, f"{text}\n".encode())
+            os.write(notes_fd, f"{text}\n".encode())

@@ -15,37 +15,37 @@ def calls(
     sticky: Sequence[float] = (),
     cold_starts: Sequence[float] = (),
     warm_starts: Sequence[float] = (),
-    **every: Any,
+    **overrides: Any,
 ) -> list[Measurement]:
     """Answered calls with these durations, block by block; the first byte comes at 95 % of the duration."""
-    given = {Scenario.COLD: cold, Scenario.WARM: warm, Scenario.STICKY: sticky}
-    starts = {Scenario.COLD: cold_starts, Scenario.WARM: warm_starts}
-    made: list[Measurement] = []
-    for block in range(max(map(len, given.values()), default=0)):
-        for scenario, durations in given.items():
+    durations_by_scenario = {Scenario.COLD: cold, Scenario.WARM: warm, Scenario.STICKY: sticky}
+    starts_by_scenario = {Scenario.COLD: cold_starts, Scenario.WARM: warm_starts}
+    measurements: list[Measurement] = []
+    for block in range(max(map(len, durations_by_scenario.values()), default=0)):
+        for scenario, durations in durations_by_scenario.items():
             if block >= len(durations):
                 continue
-            known = starts.get(scenario, ())
-            made.append(
+            start_latencies = starts_by_scenario.get(scenario, ())
+            measurements.append(
                 Measurement(
                     **{
-                        "position": len(made),
+                        "position": len(measurements),
                         "block": block,
                         "scenario": scenario,
                         "state": "done",
                         "session_id": "sticky" if scenario is Scenario.STICKY else f"{scenario}-{block}",
-                        "invocation_id": len(made) + 1,
+                        "invocation_id": len(measurements) + 1,
                         "duration_ms": durations[block],
                         "ttft_ms": durations[block] * 0.95,
                         "connect_ms": 0.0,
                         "connection_reused": True,
-                        "start_latency_ms": known[block] if block < len(known) else None,
-                        "start_state": "found" if block < len(known) else None,
+                        "start_latency_ms": start_latencies[block] if block < len(start_latencies) else None,
+                        "start_state": "found" if block < len(start_latencies) else None,
                     }
-                    | every
+                    | overrides
                 )
             )
-    return made
+    return measurements
 
 
 def failed(position: int, scenario: Scenario, failure: str, message: str = "") -> Measurement:

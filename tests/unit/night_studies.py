@@ -110,8 +110,8 @@ def store_evaluation(
     results = [StoredResult(key, 0, place, 0, reused) for place in range(count)]
     store.eval_answers.put(answers, results)
     share = sum(passed) / len(passed)
-    known = Estimate(value=share, low=share, high=share, n=len(passed), confidence=0.95, method="counted").summary()
-    summary = {"evaluator": "exact", "pass_rate": known, "mean": known, "scored": len(passed)}
+    estimate = Estimate(value=share, low=share, high=share, n=len(passed), confidence=0.95, method="counted").summary()
+    summary = {"evaluator": "exact", "pass_rate": estimate, "mean": estimate, "scored": len(passed)}
     store.eval_runs.save(key, state="complete", summary={"evaluators": [summary], "timed": []})
     return key
 

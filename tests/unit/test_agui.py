@@ -47,10 +47,10 @@ FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 
 
 def test_the_types_and_their_required_fields_are_the_packages() -> None:
-    assert set(EVENT_TYPES) == {each.value for each in EventType}
+    assert set(EVENT_TYPES) == {event_type.value for event_type in EventType}
     for name, fields in EVENT_TYPES.items():
         model = getattr(agui_events, f"{''.join(part.title() for part in name.split('_'))}Event")
-        required = {each.alias for each in model.model_fields.values() if each.is_required()}
+        required = {field.alias for field in model.model_fields.values() if field.is_required()}
         assert set(fields) == required, name
 
 
@@ -75,7 +75,7 @@ def test_text_tools_and_state_are_put_together() -> None:
     ).run()
     assert (run.status, run.text, run.state, run.problems) == ("finished", "Hi there", {"cart": ["lamp"]}, ())
     assert (run.tools[0].arguments, run.tools[0].result, run.tools[0].state) == ({"n": 2}, "done", "done")
-    assert [(each.kind, each.text) for each in run.messages] == [("text", "Hi there"), ("reasoning", "hm")]
+    assert [(message.kind, message.text) for message in run.messages] == [("text", "Hi there"), ("reasoning", "hm")]
     assert run.custom == (("mood", None),)
     json.dumps(run.to_dict())
 
@@ -96,7 +96,7 @@ def test_a_question_to_a_person_is_listed_until_the_next_run() -> None:
     asks = {"id": "i", "reason": "confirmation", "message": "May it?", "responseSchema": {"type": "object"}}
     fold = folded(STARTED, {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asks, {"id": 5}]}})
     run = fold.run()
-    assert (run.status, [each.id for each in run.confirmations]) == ("interrupted", ["i"])
+    assert (run.status, [confirmation.id for confirmation in run.confirmations]) == ("interrupted", ["i"])
     assert run.problems == ("event 2: an interrupt without id and reason",)
     fold.feed(STARTED)
     assert fold.run().confirmations == ()
@@ -122,7 +122,7 @@ def test_unknown_types_are_kept_and_malformed_events_are_reported() -> None:
     )
     run = fold.run()
     assert (run.status, run.error, run.unknown) == ("failed", "broke", ("THINKING_START",))
-    assert [each.partition(": ")[2] for each in run.problems] == [
+    assert [problem.partition(": ")[2] for problem in run.problems] == [
         "TEXT_MESSAGE_CONTENT before RUN_STARTED",
         "TEXT_MESSAGE_CONTENT of a message that was not started",
         "TEXT_MESSAGE_CONTENT: messageId is a int",
@@ -151,10 +151,10 @@ def test_nothing_that_a_stream_holds_makes_it_raise(events: list[tuple[str, dict
 
 @given(JSON, JSON)
 def test_a_patch_made_by_another_library_applies(before: Any, after: Any) -> None:
-    kept = copy.deepcopy(before)
+    original = copy.deepcopy(before)
     patch = jsonpatch.make_patch(before, after).patch
     assert apply_patch(before, patch) == after
-    assert before == kept
+    assert before == original
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_copies_of_copies_end_before_they_fill_the_machine() -> None:
         fold.feed({"type": "STATE_DELTA", "delta": copies})
     run = fold.run()
     assert run.state == {"a": ["x"] * 1_000}
-    assert [each.partition(": ")[2] for each in run.problems] == [
+    assert [problem.partition(": ")[2] for problem in run.problems] == [
         "STATE_DELTA does not apply: operation 8: the copy makes the value too large"
     ] * 3
     assert apply_patch({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}]) == {"a": [1], "b": [1]}
@@ -195,7 +195,7 @@ def test_copies_of_copies_end_before_they_fill_the_machine() -> None:
 
 def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
     before = {"a": [1, {"b": "x"}, 3], "c": {"d": "old"}, "e": "keep"}
-    found = JsonDocument(before)
+    document = JsonDocument(before)
     changes = [
         {"op": "replace", "path": "/a/1/b", "value": "y"},
         {"op": "add", "path": "/a/0", "value": {"new": []}},
@@ -209,10 +209,10 @@ def test_a_patch_that_fails_half_way_leaves_everything_as_it_was() -> None:
     ]
     for count in range(len(changes) + 1):
         with pytest.raises(PatchError, match=f"operation {count}: "):
-            found.apply([*changes[:count], {"op": "remove", "path": "/nothing"}])
-        assert found.snapshot() == before
-    found.apply(changes)
-    assert found.snapshot() is None
+            document.apply([*changes[:count], {"op": "remove", "path": "/nothing"}])
+        assert document.snapshot() == before
+    document.apply(changes)
+    assert document.snapshot() is None
 
 
 @given(JSON, st.lists(st.tuples(JSON, st.booleans()), max_size=5))
@@ -249,10 +249,10 @@ def test_a_state_is_copied_when_it_is_asked_for_and_never_before() -> None:
         ]
         fold.feed({"type": "STATE_DELTA", "delta": changes})
     assert Watched.reads == 0
-    taken = fold.run().state
-    assert (len(taken["rows"]), taken["n"], fold.run().state is taken) == (51, 49, True)
+    state = fold.run().state
+    assert (len(state["rows"]), state["n"], fold.run().state is state) == (51, 49, True)
     fold.feed({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/rows/-", "value": "later"}]})
-    assert (len(taken["rows"]), len(fold.run().state["rows"])) == (51, 52)
+    assert (len(state["rows"]), len(fold.run().state["rows"])) == (51, 52)
 
 
 def test_what_an_event_brought_is_not_changed_by_later_patches() -> None:
@@ -300,8 +300,8 @@ def test_a_conversation_that_comes_whole_is_the_answer_of_an_agent_that_streams_
     assert (run.tools[0].name, run.tools[0].arguments, run.tools[0].result) == ("add", {"n": 2}, "added")
     assert list(run.history)[: len(messages)] == messages
     reader = reader_for("text/event-stream")
-    pieces = list(reader.feed("".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()))
-    assert "".join(each.text for each in pieces) == "Done"
+    pieces = list(reader.feed("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()))
+    assert "".join(piece.text for piece in pieces) == "Done"
 
 
 def test_the_next_run_is_sent_what_was_said() -> None:
@@ -323,15 +323,15 @@ def test_the_next_run_is_sent_what_was_said() -> None:
         return {"id": id, "type": "function", "function": {"name": name, "arguments": ""}}
 
     first = {"id": "m", "role": "assistant", "content": "Looking", "encryptedValue": "sealed"}
-    said = conversation_of([("u", "Find it", run), ("v", "And?", None)])
-    assert said == [
+    messages = conversation_of([("u", "Find it", run), ("v", "And?", None)])
+    assert messages == [
         {"id": "u", "role": "user", "content": "Find it"},
         {**first, "toolCalls": [call("1", "find")]},
         {"id": "call-2", "role": "assistant", "toolCalls": [call("2", "ask_person")]},
         {"id": "r", "role": "tool", "toolCallId": "1", "content": "found"},
         {"id": "v", "role": "user", "content": "And?"},
     ]
-    RunAgentInput.model_validate(run_input("Go on", messages=[*said, tool_answer("2", "yes")]))
+    RunAgentInput.model_validate(run_input("Go on", messages=[*messages, tool_answer("2", "yes")]))
 
 
 def test_a_broken_run_sends_no_call_on_that_nobody_answered() -> None:
@@ -364,7 +364,7 @@ def test_events_without_the_ids_that_nothing_needs_are_taken_and_reported() -> N
         {"type": "RUN_ERROR"},
     ).run()
     assert (run.status, run.error, run.tools[0].result) == ("failed", "The agent did not report what failed", "found")
-    assert [each.partition(": ")[2] for each in run.problems] == [
+    assert [problem.partition(": ")[2] for problem in run.problems] == [
         "RUN_STARTED without threadId",
         "TOOL_CALL_RESULT without messageId",
         "TOOL_CALL_RESULT without toolCallId",
@@ -391,11 +391,11 @@ def test_steps_activities_and_subagents_are_followed() -> None:
     )
     run = fold.run()
     assert (run.steps, run.activities[0].content) == (("one",), {"done": [1]})
-    assert [(each.name, each.state, each.error) for each in run.subagents] == [
+    assert [(subagent.name, subagent.state, subagent.error) for subagent in run.subagents] == [
         ("searcher", "failed", "no net"),
         ("writer", "cut off", ""),
     ]
-    assert [each.partition(": ")[2] for each in run.problems] == [
+    assert [problem.partition(": ")[2] for problem in run.problems] == [
         "STEP_FINISHED of a step that was not started",
         "ACTIVITY_DELTA of an activity that has no snapshot",
         "RUN_FINISHED of a run that is not the one that was started",
@@ -416,8 +416,8 @@ def test_two_messages_are_two_paragraphs_and_a_persons_own_are_not_the_answer() 
         FINISHED,
     ]
     reader = reader_for("text/event-stream")
-    pieces = list(reader.feed("".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()))
-    assert "".join(each.text for each in pieces) == folded(*events).run().text == "Let me look.\n\nIt is here."
+    pieces = list(reader.feed("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()))
+    assert "".join(piece.text for piece in pieces) == folded(*events).run().text == "Let me look.\n\nIt is here."
 
 
 def test_an_event_that_is_nested_too_deeply_is_plain_text() -> None:
@@ -435,11 +435,11 @@ def test_only_text_messages_are_the_answers_text() -> None:
     ]
     reader = reader_for("text/event-stream")
     pieces = [
-        *reader.feed("".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()),
+        *reader.feed("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()),
         *reader.finish(),
     ]
-    assert "".join(each.text for each in pieces) == "Hi"
-    assert all(each.is_protocol_event for each in pieces)
+    assert "".join(piece.text for piece in pieces) == "Hi"
+    assert all(piece.is_protocol_event for piece in pieces)
     note = note_of(pieces[1].data)
     assert note is not None
     assert (note.kind, note.values["type"]) == ("agui", "TOOL_CALL_ARGS")

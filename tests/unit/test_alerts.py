@@ -106,8 +106,8 @@ def test_an_alarm_is_sent_once_with_reminders_and_its_end_is_sent_once(store: St
     inbox = Inbox()
 
     def check(hours: float, failed: int, n: int) -> str:
-        found = check_alerts(store, "local", shares(failed, n), inbox, now=NOON + hours * HOUR)
-        return found.checked[0].state
+        alert_check = check_alerts(store, "local", shares(failed, n), inbox, now=NOON + hours * HOUR)
+        return alert_check.checked[0].state
 
     assert [check(0, 0, 300), check(1, 30, 90), check(2, 31, 91)] == [OK, ALARM, ALARM]
     assert check(3, 1, 3) == UNCLEAR  # neither ends the alarm nor makes a new one
@@ -118,7 +118,7 @@ def test_an_alarm_is_sent_once_with_reminders_and_its_end_is_sent_once(store: St
     check(9, 0, 300)
     check(10, 0, 300)
     assert inbox.titles[2:] == ["Loom: RESOLVED · errors"]
-    kinds = [(each.kind, each.state) for each in reversed(store.alerts.events("local"))]
+    kinds = [(event.kind, event.state) for event in reversed(store.alerts.events("local"))]
     assert kinds == [
         ("state", OK), ("state", ALARM), ("notified", ALARM), ("state", UNCLEAR), ("state", ALARM), ("reminder", ALARM),
         ("state", OK), ("notified", OK),
@@ -178,7 +178,7 @@ def test_a_failed_address_is_retried_alone_and_given_up_in_the_end(store: Store)
     last = check(timedelta(hours=23))
     assert (last.notified, len(last.problems)) == ((), 1)
     assert "not retried until the alert changes" in last.problems[0]
-    assert [each.kind for each in store.alerts.events("local")].count("gave up") == 1
+    assert [event.kind for event in store.alerts.events("local")].count("gave up") == 1
     assert check(timedelta(days=30)).notified == ("team", "night")
     assert inbox.notified[1:] == [("team", "STILL IN ALARM · errors"), ("night", "STILL IN ALARM · errors")]
     assert check(timedelta(days=30, hours=1)).problems == ()
@@ -189,8 +189,8 @@ def test_a_late_delivery_is_sent_once_and_the_end_goes_to_those_notified(store: 
     inbox = Inboxes("night")
     check_alerts(store, "local", shares(30, 90), inbox, now=NOON)
     inbox.broken.clear()
-    again = [check_alerts(store, "local", shares(30, 90), inbox, now=NOON + hours * HOUR) for hours in (1, 2)]
-    assert [each.checked[0].notified for each in again] == [("night",), ()]
+    later_checks = [check_alerts(store, "local", shares(30, 90), inbox, now=NOON + hours * HOUR) for hours in (1, 2)]
+    assert [alert_check.checked[0].notified for alert_check in later_checks] == [("night",), ()]
     inbox.broken.add("night")
     over = check_alerts(store, "local", shares(0, 300), inbox, now=NOON + 3 * HOUR)
     assert over.checked[0].notified == ("team",)
@@ -234,19 +234,19 @@ def test_a_notifier_that_fails_notifies_no_one_and_shows_no_address(store: Store
     def notify(notification: Notification) -> Sequence[str]:
         raise RuntimeError("json://user:hunter2@example.com")
 
-    found = check_alerts(store, "local", shares(30, 90), notify, now=NOON).checked[0]
-    assert (found.notified, len(found.problems)) == ((), 2)
-    assert "RuntimeError" in found.problems[0]
-    assert "hunter2" not in repr(found)
+    result = check_alerts(store, "local", shares(30, 90), notify, now=NOON).checked[0]
+    assert (result.notified, len(result.problems)) == ((), 2)
+    assert "RuntimeError" in result.problems[0]
+    assert "hunter2" not in repr(result)
 
 
 def test_a_rule_that_cannot_be_read_keeps_no_other_from_being_checked(store: Store) -> None:
     store.alerts.add("local", "newer", {"number": "mood", "name": "newer"}, at=NOON)
     both(store)
-    found = check_alerts(store, "local", shares(0, 300), Inboxes(), now=NOON)
-    assert [(each.rule.name, each.state) for each in found.checked] == [("errors", OK)]
-    assert (len(found.unreadable), found.exit_code) == (1, 1)
-    assert "newer: The stored rule cannot be read" in found.unreadable[0]
+    alert_check = check_alerts(store, "local", shares(0, 300), Inboxes(), now=NOON)
+    assert [(result.rule.name, result.state) for result in alert_check.checked] == [("errors", OK)]
+    assert (len(alert_check.unreadable), alert_check.exit_code) == (1, 1)
+    assert "newer: The stored rule cannot be read" in alert_check.unreadable[0]
     assert list(alert_frame(store.alerts.list("local"))["state"]) == ["unreadable", OK]
     assert check_alerts(store, "local", shares(30, 90), Inboxes(), now=NOON + HOUR).exit_code == 2
 
@@ -263,9 +263,9 @@ def test_a_number_that_cannot_be_had_is_no_data_with_the_reason(store: Store) ->
     def measure(rule: AlertRule, window: Window) -> Estimate:
         raise AgentNotFoundError("The catalog has no such agent", on="gone")
 
-    found = check_alerts(store, "local", measure, Inbox(), now=NOON)
-    assert (found.checked[0].state, found.exit_code) == (NO_DATA, 0)
-    assert "no such agent" in found.checked[0].sentence
+    alert_check = check_alerts(store, "local", measure, Inbox(), now=NOON)
+    assert (alert_check.checked[0].state, alert_check.exit_code) == (NO_DATA, 0)
+    assert "no such agent" in alert_check.checked[0].sentence
 
 
 def test_a_name_is_taken_once_in_its_scope(store: Store) -> None:
@@ -275,17 +275,17 @@ def test_a_name_is_taken_once_in_its_scope(store: Store) -> None:
         store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
     assert store.alerts.remove("local", "errors")
     assert not store.alerts.remove("local", "errors")
-    assert [each.scope for each in store.alerts.list("aws")] == ["aws"]
+    assert [row.scope for row in store.alerts.list("aws")] == ["aws"]
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    got: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            got.append({"path": self.path, "auth": self.headers.get("Authorization"), **body})
+            requests.append({"path": self.path, "auth": self.headers.get("Authorization"), **body})
             self.send_response(500 if "broken" in self.path else 200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -296,7 +296,7 @@ def server() -> Iterator[tuple[int, list[dict[str, Any]]]]:
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listening.serve_forever, daemon=True)
     thread.start()
-    yield listening.server_address[1], got
+    yield listening.server_address[1], requests
     listening.shutdown()
     thread.join()
     listening.server_close()
@@ -310,7 +310,7 @@ def test_apprise_notifies_a_loopback_server_and_the_address_is_not_stored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    port, got = server
+    port, requests = server
     (tmp_path / "loom.toml").write_text(
         f'[alerts]\nnight = "json://127.0.0.1:{port}/broken-s3cr3t"\nodd = "nothing://s3cr3t"\n'
     )
@@ -324,14 +324,16 @@ def test_apprise_notifies_a_loopback_server_and_the_address_is_not_stored(
     assert "s3cr3t" not in repr(addresses.find("team"))
     rule = AlertRule("error_rate", above=0.05, name="errors", notify=["team", "night", "odd", "nobody"])
     store.alerts.add("local", "errors", rule.to_dict(), at=NOON)
-    found = check_alerts(store, "local", shares(30, 90), apprise_notify(addresses), now=NOON)
-    assert found.checked[0].notified == ("team",)
-    assert len(found.problems) == 3
-    assert [each["path"] for each in got] == ["/hook-s3cr3t", "/broken-s3cr3t"]
-    assert got[0]["title"] == "Loom: ALARM · errors"
-    assert "the whole interval is above the limit" in got[0]["message"]
-    texts = [repr(found), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
-    assert not [each for each in texts if "s3cr3t" in each]
-    kept = query(store_url, "SELECT rule, untold FROM alerts") + query(store_url, "SELECT reading FROM alert_events")
-    assert kept
-    assert "s3cr3t" not in str(kept)
+    alert_check = check_alerts(store, "local", shares(30, 90), apprise_notify(addresses), now=NOON)
+    assert alert_check.checked[0].notified == ("team",)
+    assert len(alert_check.problems) == 3
+    assert [request["path"] for request in requests] == ["/hook-s3cr3t", "/broken-s3cr3t"]
+    assert requests[0]["title"] == "Loom: ALARM · errors"
+    assert "the whole interval is above the limit" in requests[0]["message"]
+    texts = [repr(alert_check), caplog.text, repr(store.alerts.list("local")), repr(store.alerts.events("local"))]
+    assert not [text for text in texts if "s3cr3t" in text]
+    stored_rows = query(store_url, "SELECT rule, untold FROM alerts") + query(
+        store_url, "SELECT reading FROM alert_events"
+    )
+    assert stored_rows
+    assert "s3cr3t" not in str(stored_rows)

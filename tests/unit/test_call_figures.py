@@ -78,7 +78,7 @@ def filled(store: Store, ids: Sequence[int], chance: random.Random, count: int =
 
 def expected(store: Store, url: str, agent: int, since: datetime | None, until: datetime | None) -> tuple[object, ...]:
     """What the rows say, computed one by one."""
-    every = [row for row in store.invocations.list(agent, limit=None)]
+    all_rows = [row for row in store.invocations.list(agent, limit=None)]
     columns = "invocation_id, currency, known_picos, unknown_items, is_simulated"
     priced = {row[0]: row[1:] for row in query(url, f"SELECT {columns} FROM invocation_costs")}
 
@@ -86,24 +86,26 @@ def expected(store: Store, url: str, agent: int, since: datetime | None, until: 
         at = row.created_at.timestamp() if row.client_invoke_time is None else row.client_invoke_time
         return (since is None or at >= since.timestamp()) and (until is None or at < until.timestamp())
 
-    rows = [row for row in every if within(row)]
-    sent = [row for row in rows if row.client_invoke_time is not None]
-    first = {session: min(row.id for row in every if row.session_id == session) for session in {
-        row.session_id for row in every
+    rows = [row for row in all_rows if within(row)]
+    sent_rows = [row for row in rows if row.client_invoke_time is not None]
+    first_ids = {session: min(row.id for row in all_rows if row.session_id == session) for session in {
+        row.session_id for row in all_rows
     }}  # fmt: skip
     costs: Counter[tuple[str, str]] = Counter()
-    for currency, picos, unknown, simulated in (priced[row.id] for row in sent if row.id in priced):
+    for currency, picos, unknown, simulated in (priced[row.id] for row in sent_rows if row.id in priced):
         costs += Counter({
             (currency, "known"): picos, (currency, "unknown"): unknown, (currency, "simulated"): simulated,
             (currency, "priced"): 1,
         })  # fmt: skip
     return (
         Counter((row.status, row.failure) for row in rows),
-        len({row.session_id for row in sent}),
+        len({row.session_id for row in sent_rows}),
         sorted(
-            row.cold_start_latency_ms for row in sent if row.cold_start_latency_ms and first[row.session_id] == row.id
+            row.cold_start_latency_ms
+            for row in sent_rows
+            if row.cold_start_latency_ms and first_ids[row.session_id] == row.id
         ),
-        sorted(row.client_duration_ms for row in sent if row.status == "complete" and row.client_duration_ms),
+        sorted(row.client_duration_ms for row in sent_rows if row.status == "complete" and row.client_duration_ms),
         costs,
     )
 
@@ -145,8 +147,8 @@ def check(store: Store, url: str, ids: Sequence[int]) -> None:
         for agent in ids:
             assert read(figures[agent]) == expected(store, url, agent, since, until), (agent, since, until)
             times = store.call_figures.times(agent, since, until)
-            found = zip(times.asked_s.tolist(), times.durations_ms.tolist(), times.failed.tolist(), strict=True)
-            assert sorted(found) == sorted(
+            timed_calls = zip(times.asked_s.tolist(), times.durations_ms.tolist(), times.failed.tolist(), strict=True)
+            assert sorted(timed_calls) == sorted(
                 (call.asked_s, call.duration_ms, call.failed) for call in store.figures.calls(agent, since, until)
             )
 
@@ -162,10 +164,10 @@ def test_a_change_of_a_past_day_counts_at_once(store: Store, store_url: str) -> 
     filled(store, ids, chance, count=40)
     check(store, store_url, ids)
     for row in chance.sample(store.invocations.list(limit=None), 12):
-        what = chance.randrange(3)
-        if what == 0:
+        change = chance.randrange(3)
+        if change == 0:
             price(store, row.id, chance)
-        elif what == 1:
+        elif change == 1:
             store.invocations.note_start(row.id, state="found", cold_start_latency_ms=chance.uniform(1, 100))
         else:
             call(store, row.agent_id, NOW - 2 * DAY_S, chance)
@@ -181,7 +183,7 @@ def test_past_days_are_read_from_what_was_stored_of_them(tmp_path: Path) -> None
 def check_stored_days(store: Store, file: Path) -> None:
     ids = agents(store)
     filled(store, ids, random.Random(3), count=40)
-    before = {id: read(found) for id, found in store.call_figures.read(ids, None, None).items()}
+    before = {id: read(figures) for id, figures in store.call_figures.read(ids, None, None).items()}
     connection = sqlite3.connect(file)
     triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
     assert len(triggers) == 6
@@ -191,7 +193,7 @@ def check_stored_days(store: Store, file: Path) -> None:
     connection.execute("UPDATE invocations SET client_duration_ms = 0 WHERE client_invoke_time < ?", (today,))
     connection.commit()
     connection.close()
-    assert {id: read(found) for id, found in store.call_figures.read(ids, None, None).items()} == before
+    assert {id: read(figures) for id, figures in store.call_figures.read(ids, None, None).items()} == before
 
 
 def test_a_database_that_cannot_be_written_to_is_read_row_by_row(tmp_path: Path) -> None:
@@ -200,20 +202,20 @@ def test_a_database_that_cannot_be_written_to_is_read_row_by_row(tmp_path: Path)
     with Store.open(url) as store, Store.open(url, lock_timeout_s=0.01) as reader:
         ids = agents(store, 1)
         filled(store, ids, random.Random(4), count=20)
-        wanted = expected(store, url, ids[0], None, None)
+        expected_figures = expected(store, url, ids[0], None, None)
         blocker = sqlite3.connect(file, isolation_level=None)
         blocker.execute("BEGIN IMMEDIATE")
-        assert read(reader.call_figures.read(ids, None, None)[ids[0]]) == wanted
+        assert read(reader.call_figures.read(ids, None, None)[ids[0]]) == expected_figures
         blocker.execute("ROLLBACK")
         blocker.close()
 
 
 def test_the_first_call_of_a_session_is_found_by_the_session_not_among_all_calls(tmp_path: Path) -> None:
-    file, asked = tmp_path / "loom.db", list[tuple[str, Any]]()
+    file, queries = tmp_path / "loom.db", list[tuple[str, Any]]()
 
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if "AS earlier" in statement:
-            asked.append((statement, parameters))
+            queries.append((statement, parameters))
 
     with Store.open(f"sqlite:///{file}") as store:
         ids = agents(store, 2)
@@ -223,9 +225,9 @@ def test_the_first_call_of_a_session_is_found_by_the_session_not_among_all_calls
             store.call_figures.read(ids, None, None)
         finally:
             event.remove(Engine, "before_cursor_execute", note)
-    assert len(asked) >= 2  # of past days, and of today
+    assert len(queries) >= 2  # of past days, and of today
     connection = sqlite3.connect(file)
-    for statement, parameters in asked:
+    for statement, parameters in queries:
         plan = [row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + statement, parameters)]
         assert any(step.startswith("SEARCH earlier USING INDEX ix_invocations_session_id") for step in plan), plan
     connection.close()

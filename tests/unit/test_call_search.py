@@ -43,18 +43,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def test_the_newest_come_first_over_all_agents(store: Store) -> None:
-    found = store.call_search.find(CallFilter(), limit=6)
-    assert [call.sent_s for call in found] == [NOW] * 3 + [NOW - 3600] * 3
-    assert {(call.agent_name, call.trace_state, call.spans) for call in found[:3]} == {
+    calls = store.call_search.find(CallFilter(), limit=6)
+    assert [call.sent_s for call in calls] == [NOW] * 3 + [NOW - 3600] * 3
+    assert {(call.agent_name, call.trace_state, call.spans) for call in calls[:3]} == {
         (name, "found", 7) for name in "abc"
     }
-    assert found[-1].trace_state is None
+    assert calls[-1].trace_state is None
     assert len(store.call_search.find(CallFilter())) == 60
 
 
 def test_the_slowest_come_first_when_they_are_wanted(store: Store) -> None:
-    found = store.call_search.find(CallFilter(), order="slowest", limit=4)
-    assert [call.duration_ms for call in found] == [2200.0, 2100.0, 2100.0, 2000.0]
+    calls = store.call_search.find(CallFilter(), order="slowest", limit=4)
+    assert [call.duration_ms for call in calls] == [2200.0, 2100.0, 2100.0, 2000.0]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
 def chart(*traces: dict[str, object], **axes: dict[str, object]) -> Chart:
-    given = {"xaxis": {"title": {"text": "ms"}}, "yaxis": {}, **axes}
-    return Chart(styled(traces, title="Calls", subtitle="echo · simulated", **given))
+    layout = {"xaxis": {"title": {"text": "ms"}}, "yaxis": {}, **axes}
+    return Chart(styled(traces, title="Calls", subtitle="echo · simulated", **layout))
 
 
 def cells(markup: str) -> list[list[str]]:

@@ -152,8 +152,8 @@ def test_nothing_expires_until_the_time_has_been_stable_for_an_hour(
     assert clock() == times.unix_s
     times.pass_(60, set_by_s=set_by_s)
     assert [clock() for _ in range(3)] == [0, 0, 0]
-    (said,) = caplog.messages
-    assert said.startswith(f"The machine's time was set by {set_by_s:+.0f} s: no telemetry is deleted by age until")
+    (message,) = caplog.messages
+    assert message.startswith(f"The machine's time was set by {set_by_s:+.0f} s: no telemetry is deleted by age until")
     times.pass_(3_000)
     assert clock() == 0
     times.pass_(600)

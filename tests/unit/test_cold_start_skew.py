@@ -17,8 +17,8 @@ def test_the_bound_encloses_the_true_skew_and_the_true_latency(
 ) -> None:
     sightings = []
     for at, wait, rest in calls:
-        sent = 1_000 + at
-        sightings.append(ClockSample(sent=sent, received=sent + wait + rest, start=sent + wait + skew))
+        sent_s = 1_000 + at
+        sightings.append(ClockSample(sent=sent_s, received=sent_s + wait + rest, start=sent_s + wait + skew))
     bound = bound_skew(sightings)
     assert bound is not None
     slack = 1e-6

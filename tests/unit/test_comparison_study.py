@@ -86,9 +86,9 @@ def test_an_agent_that_fails_more_often_is_named_and_its_failures_are_in_no_perc
 
 def test_a_stopped_comparison_resumes_without_repeating_a_call(store: Store) -> None:
     one, two = (scripted(store, name, 100) for name in ("one", "two"))
-    gone = replace(two, script=lambda n, _: Reply(failure="transport", bytes_received=0), alive=lambda: False)
+    unreachable = replace(two, script=lambda n, _: Reply(failure="transport", bytes_received=0), alive=lambda: False)
     with pytest.raises(StudyInterruptedError, match=r"ComparisonStudy\.resume"):
-        loom.ComparisonStudy({"one": one, "two": gone}, calls=8, study_id="stopped").run(Silent())
+        loom.ComparisonStudy({"one": one, "two": unreachable}, calls=8, study_id="stopped").run(Silent())
     result = loom.ComparisonStudy.resume({"one": one, "two": two}, "stopped").run(Silent())
     assert result.state == "complete"
     assert all(call.is_done for call in result.calls)

@@ -19,9 +19,9 @@ constant = 42
 
 def run(code: str, *paths: Path) -> str:
     lines = [f"import sys; sys.path[:0] = {[str(path) for path in paths]!r}", code]
-    seen = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert seen.returncode == 0, seen.stderr
-    return seen.stdout.strip()
+    process = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 @pytest.fixture

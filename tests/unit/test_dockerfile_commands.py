@@ -184,9 +184,9 @@ def test_constraints_in_a_requirement_file_are_refused_by_name() -> None:
     ],
 )
 def test_rm_removes_copied_files(command: str, removed: set[str]) -> None:
-    kept = files_of(built(f"RUN {command}"))
-    assert {name for name in SOURCE if name not in kept} == removed - {"requirements.txt"}
-    assert kept["requirements.txt"] == "\n"  # the requirements that were installed: none
+    files = files_of(built(f"RUN {command}"))
+    assert {name for name in SOURCE if name not in files} == removed - {"requirements.txt"}
+    assert files["requirements.txt"] == "\n"  # the requirements that were installed: none
 
 
 def test_the_working_folder_may_be_left_upwards() -> None:
@@ -320,13 +320,13 @@ def test_the_dockerignore_of_the_context_and_the_one_of_the_dockerfile() -> None
         "service/.dockerignore": "a.txt",
         ".dockerignore": "*",
     }
-    found = files_of(packed("", files, dockerfile="docker/Dockerfile", folder="service/"))
-    assert {"agent.py", "b.txt"} <= found.keys()
-    assert "a.txt" not in found
+    image_files = files_of(packed("", files, dockerfile="docker/Dockerfile", folder="service/"))
+    assert {"agent.py", "b.txt"} <= image_files.keys()
+    assert "a.txt" not in image_files
     files["docker/Dockerfile.dockerignore"] = "b.txt"
-    found = files_of(packed("", files, dockerfile="docker/Dockerfile", folder="service/"))
-    assert "a.txt" in found
-    assert "b.txt" not in found
+    image_files = files_of(packed("", files, dockerfile="docker/Dockerfile", folder="service/"))
+    assert "a.txt" in image_files
+    assert "b.txt" not in image_files
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ TEXTS = ["Order 7 is shipped.", "Your parcel 7 has been sent.", "The capital of 
 
 
 def test_vectors_are_unit_vectors_of_the_stated_size() -> None:
-    found = embed(TEXTS)
-    assert found.shape == (4, DIMENSIONS)
-    assert found.dtype == np.float32
-    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+    vectors = embed(TEXTS)
+    assert vectors.shape == (4, DIMENSIONS)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
     assert embed([]).shape == (0, DIMENSIONS)
     assert "256" in MODEL_NAME
 

@@ -19,18 +19,20 @@ from loomlib.errors import (
     ThrottledError,
 )
 
-TREE = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, LoomError)]
+TREE = [
+    error_class for _, error_class in inspect.getmembers(errors, inspect.isclass) if issubclass(error_class, LoomError)
+]
 
 
 def test_the_drawing_at_the_top_is_the_tree() -> None:
     drawn: list[tuple[str, str]] = []
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        if found := re.match(r"    ([│├└─ ]*)([A-Z]\w+)", line):
-            depth = len(found[1]) // 4
-            path = [*path[:depth], found[2]]
-            drawn.append((found[2], path[depth - 1] if depth else "Exception"))
-    assert sorted(drawn) == sorted((each.__name__, each.__bases__[0].__name__) for each in TREE)
+        if match := re.match(r"    ([│├└─ ]*)([A-Z]\w+)", line):
+            depth = len(match[1]) // 4
+            path = [*path[:depth], match[2]]
+            drawn.append((match[2], path[depth - 1] if depth else "Exception"))
+    assert sorted(drawn) == sorted((error_class.__name__, error_class.__bases__[0].__name__) for error_class in TREE)
 
 
 @pytest.mark.parametrize("kind", TREE)

@@ -22,7 +22,9 @@ TEXTS = st.text(max_size=20)
 SCALARS = st.one_of(
     TEXTS, st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.binary(max_size=9)
 )
-LISTS = st.one_of(*(st.lists(each, min_size=1, max_size=3) for each in (TEXTS, st.booleans(), st.integers(-9, 9))))
+LISTS = st.one_of(
+    *(st.lists(elements, min_size=1, max_size=3) for elements in (TEXTS, st.booleans(), st.integers(-9, 9)))
+)
 ATTRIBUTES = st.dictionaries(st.text(min_size=1, max_size=9), st.one_of(SCALARS, LISTS), max_size=5)
 
 
@@ -67,18 +69,28 @@ def test_the_bytes_hold_what_the_span_holds(attributes, event):
     read = read_spans(body)
     live = read_spans(spans)
     assert (count, read.problem_count) == (2, 0)
-    for mine, theirs in zip(read.spans, live.spans, strict=True):
-        assert (mine.trace_id, mine.span_id, mine.parent_id) == (theirs.trace_id, theirs.span_id, theirs.parent_id)
-        assert (mine.name, mine.kind, mine.start_ns, mine.end_ns) == (
-            theirs.name,
-            theirs.kind,
-            theirs.start_ns,
-            theirs.end_ns,
+    for decoded, original in zip(read.spans, live.spans, strict=True):
+        assert (decoded.trace_id, decoded.span_id, decoded.parent_id) == (
+            original.trace_id,
+            original.span_id,
+            original.parent_id,
         )
-        assert (mine.status, mine.status_message, mine.scope) == (theirs.status, theirs.status_message, theirs.scope)
-        assert plain(mine.resource) == plain(theirs.resource)
-        assert plain(mine.attributes) == plain(theirs.attributes)
-        assert [plain(each.attributes) for each in mine.events] == [plain(each.attributes) for each in theirs.events]
+        assert (decoded.name, decoded.kind, decoded.start_ns, decoded.end_ns) == (
+            original.name,
+            original.kind,
+            original.start_ns,
+            original.end_ns,
+        )
+        assert (decoded.status, decoded.status_message, decoded.scope) == (
+            original.status,
+            original.status_message,
+            original.scope,
+        )
+        assert plain(decoded.resource) == plain(original.resource)
+        assert plain(decoded.attributes) == plain(original.attributes)
+        assert [plain(span_event.attributes) for span_event in decoded.events] == [
+            plain(span_event.attributes) for span_event in original.events
+        ]
 
 
 def test_a_lone_surrogate_becomes_a_question_mark():
@@ -100,8 +112,8 @@ def test_values_beyond_the_limit_are_cut_and_named():
     )
     assert len(cut["long"]["stringValue"]) == len(cut["fits"]["stringValue"]) == VALUE_LIMIT
     assert len(base64.b64decode(cut["raw"]["bytesValue"])) == VALUE_LIMIT
-    named = [each["stringValue"] for each in cut[CUT_ATTRIBUTE]["arrayValue"]["values"]]
-    assert named == [f"long={VALUE_LIMIT + 1}", f"raw={VALUE_LIMIT + 2}"]
+    cut_entries = [value["stringValue"] for value in cut[CUT_ATTRIBUTE]["arrayValue"]["values"]]
+    assert cut_entries == [f"long={VALUE_LIMIT + 1}", f"raw={VALUE_LIMIT + 2}"]
 
 
 def test_many_large_spans_are_split_into_requests_and_none_is_lost():

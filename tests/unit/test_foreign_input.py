@@ -212,14 +212,14 @@ def aws_answers(data: bytes, _: Path) -> None:
     _current["body"], _current["status"] = data, chance.choice([200, 200, 200, 400, 403, 404, 500, 302])
     _current["headers"] = {"content-type": "application/json", "x-amzn-errortype": chance.choice(["", "X", "é:1"])}
     with translated("Asking AWS", on="a memory"):
-        found = CONTROL.get_memory(memoryId="notes-abcdefghij")
-        memory_of(found["memory"], "us-east-1") if "memory" in found else None
+        answer = CONTROL.get_memory(memoryId="notes-abcdefghij")
+        memory_of(answer["memory"], "us-east-1") if "memory" in answer else None
     with translated("Asking AWS", on="an event"):
-        found = PLANE.get_event(memoryId="notes-abcdefghij", sessionId="s", actorId="a", eventId="0#1")
-        event_of(found["event"]) if "event" in found else None
+        answer = PLANE.get_event(memoryId="notes-abcdefghij", sessionId="s", actorId="a", eventId="0#1")
+        event_of(answer["event"]) if "event" in answer else None
     with translated("Asking AWS", on="a record"):
-        found = PLANE.get_memory_record(memoryId="notes-abcdefghij", memoryRecordId="mem-" + "x" * 40)
-        record_of(found["memoryRecord"]) if "memoryRecord" in found else None
+        answer = PLANE.get_memory_record(memoryId="notes-abcdefghij", memoryRecordId="mem-" + "x" * 40)
+        record_of(answer["memoryRecord"]) if "memoryRecord" in answer else None
 
 
 CONTROL, PLANE = _client("bedrock-agentcore-control"), _client("bedrock-agentcore")
@@ -238,8 +238,8 @@ AWS_BODIES = (
 
 
 def files(folder: str, *patterns: str) -> tuple[bytes, ...]:
-    found = [path.read_bytes() for pattern in patterns for path in sorted((DATA / folder).rglob(pattern))]
-    return tuple(data[:20_000] for data in found)
+    contents = [path.read_bytes() for pattern in patterns for path in sorted((DATA / folder).rglob(pattern))]
+    return tuple(data[:20_000] for data in contents)
 
 
 def texts(*values: str) -> tuple[bytes, ...]:

@@ -97,10 +97,10 @@ class ScriptedToolCaller:
             raise TransportError("No connection", on="the gateway")
 
     async def tools(self) -> Sequence[ToolForm]:
-        shown = [tool.shown() for tool in generate_catalogue(self.size)]
+        definitions = [tool.shown() for tool in generate_catalogue(self.size)]
         return [
             ToolForm(name=f"tools___{tool['name']}", description=tool["description"], schema=tool["inputSchema"])
-            for tool in shown
+            for tool in definitions
         ]
 
     async def call(
@@ -113,11 +113,17 @@ class ScriptedToolCaller:
         number = len(self.gateways.asked)
         result: dict[str, Any] = {}
         if way == "search":
-            names = [f"tools___{one.name}" for one in generate_catalogue(self.size)]
-            asked = {one.text: one.tool for one in generate_questions(generate_catalogue(self.size), 80)}
-            right = asked.get(arguments["query"], "")
-            others = [name for name in names if name != f"tools___{right}"][:2]
-            result = {"structuredContent": {"tools": [{"name": n} for n in (others[0], f"tools___{right}", others[1])]}}
+            names = [f"tools___{tool.name}" for tool in generate_catalogue(self.size)]
+            tools_by_question = {
+                question.text: question.tool for question in generate_questions(generate_catalogue(self.size), 80)
+            }
+            expected_tool = tools_by_question.get(arguments["query"], "")
+            others = [name for name in names if name != f"tools___{expected_tool}"][:2]
+            result = {
+                "structuredContent": {
+                    "tools": [{"name": n} for n in (others[0], f"tools___{expected_tool}", others[1])]
+                }
+            }
         return ToolAnswer(
             result=result,
             duration_ms=10 + number / 1000 + (0 if self.direct else 3),
@@ -135,8 +141,8 @@ def test_a_catalogue_is_generated_again_and_a_smaller_one_is_its_beginning() -> 
     assert large[:20] == generate_catalogue(20)
     assert generate_catalogue(20, seed=1) != generate_catalogue(20)
     assert largest_catalogue() == 500
-    for shown in ({tool.name for tool in large}, {tool.description for tool in large}):
-        assert len(shown) == 500
+    for values in ({tool.name for tool in large}, {tool.description for tool in large}):
+        assert len(values) == 500
     questions = [question for tool in large for question in tool.questions]
     assert len(set(questions)) == len(questions) == 500 * PHRASINGS
     assert max(len(tool.name) for tool in large) <= 50
@@ -146,11 +152,11 @@ def test_a_catalogue_is_generated_again_and_a_smaller_one_is_its_beginning() -> 
 
 def test_questions_ask_for_different_tools_first_and_then_in_other_words() -> None:
     small, large = generate_catalogue(5), generate_catalogue(100)
-    asked = generate_questions(small, 40)
-    assert len(asked) == 20, "every phrasing of every tool once"
-    assert len({question.text for question in asked}) == 20
-    assert [question.tool for question in asked[:5]] == [tool.name for tool in small]
-    assert generate_questions(large, 20)[:5] == asked[:5]
+    questions = generate_questions(small, 40)
+    assert len(questions) == 20, "every phrasing of every tool once"
+    assert len({question.text for question in questions}) == 20
+    assert [question.tool for question in questions[:5]] == [tool.name for tool in small]
+    assert generate_questions(large, 20)[:5] == questions[:5]
     assert len({question.tool for question in generate_questions(large, 100)}) == 100
 
 

@@ -67,8 +67,8 @@ def rows(folder: Path, table: str) -> list[tuple[object, ...]]:
 def test_an_export_has_every_ended_invocation_once_with_its_trace_and_cost(store: Store, tmp_path: Path) -> None:
     agent_id, folder = filled(store), tmp_path / "history"
     call(store, agent_id, NOW, status="pending")
-    done = store.history.export(folder)
-    assert done.rows["invocations"] == done.rows["traces"] == done.rows["invocation_costs"] == 70
+    export = store.history.export(folder)
+    assert export.rows["invocations"] == export.rows["traces"] == export.rows["invocation_costs"] == 70
     months = {path.parent.name for path in folder.glob("invocations/*/*.parquet")}
     assert months == {f"month={datetime.fromtimestamp(NOW - n * DAY_S, UTC):%Y-%m}" for n in range(70)}
     frame = store.history.query(folder, "SELECT prompt, response, status FROM invocations", live=False)
@@ -137,10 +137,10 @@ def test_a_prune_removes_what_is_exported_and_the_figures_stay(store: Store, tmp
     day = datetime.fromtimestamp(NOW - 30 * DAY_S, UTC).date()
     store.history.export(folder)
     pruned = store.history.prune(folder, day)
-    left = store.invocations.list(agent_id, limit=None)
-    assert len(left) == 70 - pruned.invocations
+    remaining = store.invocations.list(agent_id, limit=None)
+    assert len(remaining) == 70 - pruned.invocations
     assert pruned.kept == 1
-    assert study_call in {row.id for row in left}
+    assert study_call in {row.id for row in remaining}
     assert read_figures(store, [agent_id], Window()) == before
     count = "SELECT count(*) AS n, count(DISTINCT id) AS ids FROM invocations"
     assert store.history.query(folder, count).iloc[0].tolist() == [70, 70]
@@ -165,9 +165,9 @@ def test_the_missing_package_is_named_with_its_extra(store: Store, tmp_path: Pat
         "with Store.open(sys.argv[1]) as store: store.history.export(sys.argv[2])\n"
     )
     url, folder = f"sqlite:///{tmp_path / 'loom.db'}", str(tmp_path / "history")
-    done = subprocess.run([sys.executable, "-c", script, url, folder], capture_output=True, text=True, timeout=60)
-    assert "MissingExtraError" in done.stderr
-    assert "pip install 'loomlib[history]'" in done.stderr
+    process = subprocess.run([sys.executable, "-c", script, url, folder], capture_output=True, text=True, timeout=60)
+    assert "MissingExtraError" in process.stderr
+    assert "pip install 'loomlib[history]'" in process.stderr
 
 
 def test_nothing_is_pruned_that_is_not_exported_as_it_is(store: Store, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from loomlib.reports.safe_html import safe_html, safe_markdown, safe_text
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 import hostile
 
-TEXTS = [each.text for each in hostile.answers("http://127.0.0.1:9/b")]
+TEXTS = [answer.text for answer in hostile.answers("http://127.0.0.1:9/b")]
 RUNS = re.compile(
     "script|iframe|object|embed|form|link|meta|base|math|noscript|template|video|audio|portal|marquee|frame|frameset"
 )
@@ -41,10 +41,10 @@ class Read(HTMLParser):
         if RUNS.fullmatch(tag):
             self.live.append(tag)
         for name, value in attrs:
-            said = re.sub(r"[\s\x00-\x20]", "", value or "").lower()
-            runs = name.startswith("on") or said.startswith(("javascript:", "vbscript:", "data:text"))
-            fetches = name in FETCHES and not said.startswith("data:image/")
-            if runs or fetches or (name == "style" and "url(" in said):
+            normalized_value = re.sub(r"[\s\x00-\x20]", "", value or "").lower()
+            runs = name.startswith("on") or normalized_value.startswith(("javascript:", "vbscript:", "data:text"))
+            fetches = name in FETCHES and not normalized_value.startswith("data:image/")
+            if runs or fetches or (name == "style" and "url(" in normalized_value):
                 self.live.append(f"{tag} {name}={value}")
 
 
@@ -67,13 +67,13 @@ def test_terminal_text_stays_text() -> None:
 
 def test_displays_hold_the_texts_as_text_and_set_none_as_a_formula() -> None:
     frame = TextFrame({text: [text] for text in TEXTS})
-    shown = [
-        Verdict(title=TEXTS[0], sentences=TEXTS, gates=[("missed", each) for each in TEXTS])._repr_html_(),
-        Listing(items=[(each, each, each) for each in TEXTS])._repr_html_(),
+    displays = [
+        Verdict(title=TEXTS[0], sentences=TEXTS, gates=[("missed", text) for text in TEXTS])._repr_html_(),
+        Listing(items=[(text, text, text) for text in TEXTS])._repr_html_(),
         frame.head(1)._repr_html_(),
         frame.rename(columns=str.upper)._repr_html_(),
     ]
-    for html in shown:
+    for html in displays:
         assert all(map(PLAIN.fullmatch, Read(html).tags))
         assert "mathjax_ignore" in html
 

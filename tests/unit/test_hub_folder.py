@@ -85,9 +85,9 @@ def test_open_files_are_named_with_the_command_that_closes_them(settings: HubSet
     file = settings.databases / "anna"
     file.write_text("DATABASE_URL=postgresql://secret")
     file.chmod(0o644)
-    found = seen(settings, "private files")
-    assert f"chmod 600 {file}" in found
-    assert "secret" not in found
+    report = seen(settings, "private files")
+    assert f"chmod 600 {file}" in report
+    assert "secret" not in report
     (settings.catalog / "blueprints").chmod(0o777)
     assert f"chmod -R go-w {settings.catalog}" in seen(settings, "catalog")
 

@@ -72,9 +72,9 @@ def test_a_garbage_collection_that_only_warm_calls_contain_is_named_and_not_coun
         calls += [call(2 * block, block, Scenario.COLD), call(2 * block + 1, block, Scenario.WARM)]
         traces += [Traced(2 * block, spent(cold_start=500, model=30 + block % 3, agent=10))]
         traces += [Traced(2 * block + 1, spent(model=30 + block % 2, agent=10, garbage_collection=66 + block % 3))]
-    found = split_scenarios(calls, traces)
-    assert found.table()["cold − warm [95 %] ms"]["garbage collection"].startswith("−6")
-    assert found.extra["model"].value == pytest.approx(0, abs=1)
+    breakdown = split_scenarios(calls, traces)
+    assert breakdown.table()["cold − warm [95 %] ms"]["garbage collection"].startswith("−6")
+    assert breakdown.extra["model"].value == pytest.approx(0, abs=1)
 
 
 def test_no_call_is_reported_and_not_divided_by() -> None:
@@ -90,16 +90,16 @@ def test_a_part_that_is_not_measured_keeps_its_caveat() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(1e-3, 1e6)), min_size=6, max_size=40))
 def test_a_ratio_lies_in_its_interval_and_a_share_between_none_and_all(pairs: list) -> None:
-    found = estimate_ratio([part for part, _ in pairs], [whole for _, whole in pairs])
-    assert 0 <= found.low <= found.value <= found.high < math.inf
+    ratio = estimate_ratio([part for part, _ in pairs], [whole for _, whole in pairs])
+    assert 0 <= ratio.low <= ratio.value <= ratio.high < math.inf
     share = estimate_ratio([min(pair) for pair in pairs], [whole for _, whole in pairs])
     assert 0 <= share.low <= share.value <= share.high <= 1
 
 
 def test_a_part_that_only_one_call_has_may_be_none_of_the_whole() -> None:
-    found = estimate_ratio([0, 0, 0, 0, 0, 5], [10] * 6)
-    assert found.low == 0
-    assert found.value == pytest.approx(5 / 60)
+    ratio = estimate_ratio([0, 0, 0, 0, 0, 5], [10] * 6)
+    assert ratio.low == 0
+    assert ratio.value == pytest.approx(5 / 60)
     assert estimate_ratio([0] * 6, [10] * 6).high == 0
     assert estimate_ratio([10] * 6, [10] * 6).low == 1
 
@@ -109,8 +109,8 @@ def test_the_interval_of_a_ratio_holds_the_truth_about_as_often_as_it_claims() -
     hits = 0
     for _ in range(200):
         wholes = random.lognormal(5, 0.5, 30)
-        found = estimate_ratio(wholes * random.beta(6, 4, 30), wholes)
-        hits += found.low <= 0.6 <= found.high
+        ratio = estimate_ratio(wholes * random.beta(6, 4, 30), wholes)
+        hits += ratio.low <= 0.6 <= ratio.high
     assert 176 <= hits <= 200
 
 
@@ -118,10 +118,10 @@ def test_what_is_slower_when_cold_is_named_with_its_interval() -> None:
     calls = [call(2 * block, block, Scenario.COLD) for block in range(8)]
     calls += [call(2 * block + 1, block, Scenario.WARM) for block in range(8)]
     traces = [
-        Traced(each.position, spent(cold_start=300 + each.block, model=50, agent=20))
-        if each.scenario is Scenario.COLD
-        else Traced(each.position, spent(model=50, agent=5))
-        for each in calls
+        Traced(measurement.position, spent(cold_start=300 + measurement.block, model=50, agent=20))
+        if measurement.scenario is Scenario.COLD
+        else Traced(measurement.position, spent(model=50, agent=5))
+        for measurement in calls
     ]
     parts = split_scenarios(calls, traces)
     assert parts.sentence().startswith("What is slower when cold: cold start +304 ms [")
@@ -151,8 +151,8 @@ def test_the_interval_of_a_ratio_of_few_calls_covers_it_about_as_often_as_it_cla
     random, hits, of = np.random.default_rng(3), 0, 2000
     for _ in range(of):
         parts = random.gamma(3, 10, n)
-        found = estimate_ratio(parts, parts + random.gamma(4, 20, n))
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= 30 / 110 <= found.high
+        ratio = estimate_ratio(parts, parts + random.gamma(4, 20, n))
+        assert ratio.low is not None
+        assert ratio.high is not None
+        hits += ratio.low <= 30 / 110 <= ratio.high
     assert 0.935 * of <= hits <= 0.965 * of

@@ -27,20 +27,22 @@ class AgentWithLogs(ScriptedAgent):
         return {id: place % 10 == 5 for place, id in enumerate(invocation_ids) if place}
 
 
-def mixture(durations: Sequence[float], started: Sequence[bool | None] = ()) -> Mixture | None:
-    made = calls(warm=durations)
-    known = [replace(call, started_process=state) for call, state in zip(made, started, strict=False)]
-    return find_mixture([*known, *made[len(known) :]], INTERVALS)
+def mixture(durations: Sequence[float], start_states: Sequence[bool | None] = ()) -> Mixture | None:
+    measurements = calls(warm=durations)
+    with_starts = [
+        replace(call, started_process=state) for call, state in zip(measurements, start_states, strict=False)
+    ]
+    return find_mixture([*with_starts, *measurements[len(with_starts) :]], INTERVALS)
 
 
 def test_calls_that_started_a_process_are_separated_from_the_others_whatever_they_took() -> None:
-    found = mixture([10.0, 12.0, 11.0, 13.0] * 5, [True, False, False, None] * 5)
-    assert found is not None
-    assert found.is_by_starts
-    assert (found.slow.n, found.fast.n, found.unknown) == (5, 10, 5)
-    assert found.slow.share.value == pytest.approx(1 / 3)
-    assert found.slow.durations_ms == (10.0,) * 5
-    assert found.fast.p50.value == pytest.approx(11.5)
+    groups = mixture([10.0, 12.0, 11.0, 13.0] * 5, [True, False, False, None] * 5)
+    assert groups is not None
+    assert groups.is_by_starts
+    assert (groups.slow.n, groups.fast.n, groups.unknown) == (5, 10, 5)
+    assert groups.slow.share.value == pytest.approx(1 / 3)
+    assert groups.slow.durations_ms == (10.0,) * 5
+    assert groups.fast.p50.value == pytest.approx(11.5)
 
 
 def test_calls_of_one_kind_are_no_mixture() -> None:
@@ -51,26 +53,26 @@ def test_calls_of_one_kind_are_no_mixture() -> None:
 
 
 def test_a_gap_shows_a_mixture_where_the_logs_tell_nothing() -> None:
-    found = mixture([300.0 + k for k in range(12)] + [2000.0 + k for k in range(4)])
-    assert found is not None
-    assert not found.is_by_starts
-    assert (found.fast.label, found.slow.label, found.slow.n) == ("up to 311 ms", "from 2 s", 4)
-    assert found.sentence("cold").startswith(
+    groups = mixture([300.0 + k for k in range(12)] + [2000.0 + k for k in range(4)])
+    assert groups is not None
+    assert not groups.is_by_starts
+    assert (groups.fast.label, groups.slow.label, groups.slow.n) == ("up to 311 ms", "from 2 s", 4)
+    assert groups.sentence("cold").startswith(
         "4 of 16 cold calls belong to a slower group, 25 % of them (95 % interval "
     )
-    assert "these take between 2 s and 2.00 s, the faster ones 306 ms" in found.sentence("cold")
+    assert "these take between 2 s and 2.00 s, the faster ones 306 ms" in groups.sentence("cold")
 
 
 def test_the_share_of_cold_calls_is_within_its_interval_in_about_95_percent_of_studies() -> None:
     random, hits = np.random.default_rng(4), 0
     for _ in range(300):
-        started = random.random(60) < 0.2
-        durations = np.where(started, random.lognormal(5, 0.3, 60), random.lognormal(3, 0.3, 60)).tolist()
-        found = mixture(durations, [bool(state) for state in started])
-        assert found is not None
-        assert found.slow.share.low is not None
-        assert found.slow.share.high is not None
-        hits += found.slow.share.low <= 0.2 <= found.slow.share.high
+        is_cold = random.random(60) < 0.2
+        durations = np.where(is_cold, random.lognormal(5, 0.3, 60), random.lognormal(3, 0.3, 60)).tolist()
+        groups = mixture(durations, [bool(state) for state in is_cold])
+        assert groups is not None
+        assert groups.slow.share.low is not None
+        assert groups.slow.share.high is not None
+        hits += groups.slow.share.low <= 0.2 <= groups.slow.share.high
     assert hits >= 0.91 * 300
 
 
@@ -97,8 +99,8 @@ def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summa
 
 
 def test_a_cold_call_that_found_a_process_is_named_as_such() -> None:
-    made = calls(cold=[300.0] * 10 + [20.0] * 5)
-    changed = [replace(call, started_process=place < 10) for place, call in enumerate(made)]
-    found = find_mixture(changed, INTERVALS)
-    assert found is not None
-    assert found.sentence(Scenario.COLD.value).startswith("10 of 15 cold calls started a new process, 66.7 % of them")
+    measurements = calls(cold=[300.0] * 10 + [20.0] * 5)
+    with_starts = [replace(call, started_process=place < 10) for place, call in enumerate(measurements)]
+    groups = find_mixture(with_starts, INTERVALS)
+    assert groups is not None
+    assert groups.sentence(Scenario.COLD.value).startswith("10 of 15 cold calls started a new process, 66.7 % of them")

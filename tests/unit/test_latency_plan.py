@@ -32,8 +32,8 @@ def test_a_plan_holds_exactly_the_calls_that_were_asked_for(wanted: dict[Scenari
 def test_each_block_holds_one_call_of_every_scenario_that_still_has_one(wanted: dict[Scenario, int], seed: int) -> None:
     plan = planned(wanted, seed)
     for block in range(max(wanted.values())):
-        found = [call.scenario for call in plan if call.block == block]
-        assert sorted(found) == sorted(name for name, n in wanted.items() if n > block)
+        scenarios = [call.scenario for call in plan if call.block == block]
+        assert sorted(scenarios) == sorted(name for name, n in wanted.items() if n > block)
     assert [call.block for call in plan] == sorted(call.block for call in plan)
 
 
@@ -43,8 +43,8 @@ def test_the_same_seed_plans_the_same_order(wanted: dict[Scenario, int], seed: i
 
 
 def test_another_seed_plans_another_order() -> None:
-    wanted = dict.fromkeys(Scenario, 20)
-    assert planned(wanted, 1) != planned(wanted, 2)
+    call_counts = dict.fromkeys(Scenario, 20)
+    assert planned(call_counts, 1) != planned(call_counts, 2)
 
 
 def test_a_plan_without_calls_is_refused() -> None:

@@ -161,9 +161,9 @@ def test_running_a_finished_study_again_makes_no_call(store: Store) -> None:
     agent = ScriptedAgent(store)
     first = study(agent, study_id="kept")
     first.run(Silent())
-    made = len(agent.made)
+    call_count = len(agent.made)
     again = LatencyStudy(agent, cold=3, warm=3, sticky=3, study_id="kept").run(Silent())
-    assert len(agent.made) == made
+    assert len(agent.made) == call_count
     assert [call.invocation_id for call in again.calls] == [call.invocation_id for call in first.result().calls]
 
 
@@ -239,20 +239,20 @@ async def test_the_call_of_a_cancelled_study_stays_planned_and_the_study_can_be_
 
 
 def test_start_times_are_read_after_the_calls_and_stored_once(store: Store) -> None:
-    asked: list[int] = []
+    call_counts: list[int] = []
 
     def starts(row: object) -> Start:
-        asked.append(len(agent.made))
+        call_counts.append(len(agent.made))
         return Start("found", 9.0)
 
     agent = ScriptedAgent(store, starts=starts)  # type: ignore[arg-type]
     planned = study(agent)
     result = planned.run(Silent())
-    assert len(asked) == 6
-    assert set(asked) == {len(agent.made)}
+    assert len(call_counts) == 6
+    assert set(call_counts) == {len(agent.made)}
     assert [call.start_latency_ms for call in result.calls if call.scenario is Scenario.COLD] == [9.0] * 3
     planned.run(Silent())
-    assert len(asked) == 6
+    assert len(call_counts) == 6
 
 
 def test_a_start_that_is_not_found_yet_is_a_state_and_can_be_found_by_running_again(store: Store) -> None:
@@ -265,13 +265,13 @@ def test_a_start_that_is_not_found_yet_is_a_state_and_can_be_found_by_running_ag
 
 
 def test_a_search_that_outlives_the_deadline_is_not_found_yet(store: Store) -> None:
-    answered = threading.Event()
+    release = threading.Event()
     begun: list[object] = []
     ended: list[object] = []
 
     def starts(row: object) -> Start:
         begun.append(row)
-        answered.wait(120)
+        release.wait(120)
         ended.append(row)
         return Start("found", 8.0)
 
@@ -279,7 +279,7 @@ def test_a_search_that_outlives_the_deadline_is_not_found_yet(store: Store) -> N
     try:
         result = study(agent, warm=0, sticky=0, start_deadline_s=0.05).run(Silent())
     finally:
-        answered.set()
+        release.set()
     assert {call.start_state for call in result.calls} == {"not_found_yet"}
     while len(ended) < len(begun):  # the searches left behind
         time.sleep(0.01)

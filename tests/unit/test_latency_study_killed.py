@@ -46,20 +46,22 @@ def test_a_hundred_kills_of_studies_lose_no_measurement_and_make_none_twice(
 
 def kill_at_random(url: str, notes: Path, kills: int, rng: random.Random) -> int:
     """Start the study again and again, each process killed at a moment of its own; return how many were."""
-    killed, kept = 0, dict[int, object]()
+    kill_count, previous = 0, dict[int, object]()
     with ForkedProcess(Path(__file__).with_name("killed_study.py"), "run", url, notes) as study:
         for _ in range(kills):
             target = lines(notes) + rng.randint(0, max(1, CALLS // kills))
             study.start()
             study.run_until(lambda: lines(notes) > target)  # noqa: B023
             time.sleep(rng.uniform(0.0, 0.01))
-            killed += study.kill()
-            after = done(url)
-            assert {position: after[position] for position in kept} == kept, "what was measured stays as it was"
-            kept = after
+            kill_count += study.kill()
+            current = done(url)
+            assert {position: current[position] for position in previous} == previous, (
+                "what was measured stays as it was"
+            )
+            previous = current
         study.start()
         assert study.finish() == 0
-    return killed
+    return kill_count
 
 
 def check(url: str, notes: Path, killed: int) -> None:
@@ -74,7 +76,7 @@ def check(url: str, notes: Path, killed: int) -> None:
     assert ended == Counter({f"position:{position}": 1 for position in range(CALLS)}), "no call was answered twice"
     ids = {row.id for row in timed if row.status == "complete"}
     assert {row.invocation_id for row in rows} == ids
-    made = Counter(notes.read_text().split())
-    assert set(made) == set(ended)
+    call_counts = Counter(notes.read_text().split())
+    assert set(call_counts) == set(ended)
     # Of each killed process, only the call that was under way is made again.
-    assert sum(made.values()) - CALLS <= killed
+    assert sum(call_counts.values()) - CALLS <= killed

@@ -37,15 +37,17 @@ def summary(measurements: list, floor: Floor = FLOOR) -> StudySummary:  # type: 
 
 
 def test_failed_calls_are_in_no_percentile_and_counted_by_class() -> None:
-    found = summary([*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "timeout")])
-    (cold,) = found.scenarios
+    study_summary = summary(
+        [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "timeout")]
+    )
+    (cold,) = study_summary.scenarios
     assert (cold.n, cold.failed, cold.failures) == (12, 2, {"throttle": 1, "timeout": 1})
     assert cold.p50.n == 12
     assert cold.failure_share.value == pytest.approx(2 / 14)
 
 
 def test_scenarios_without_a_planned_call_are_left_out() -> None:
-    assert [each.scenario for each in summary(calls(warm=WARM)).scenarios] == [Scenario.WARM]
+    assert [scenario.scenario for scenario in summary(calls(warm=WARM)).scenarios] == [Scenario.WARM]
 
 
 def test_a_new_session_costs_what_cold_takes_longer_than_warm_in_the_same_block() -> None:
@@ -59,13 +61,13 @@ def test_a_new_session_costs_what_cold_takes_longer_than_warm_in_the_same_block(
 
 @given(st.floats(-5000, 5000))
 def test_a_clock_that_is_off_does_not_change_what_a_new_session_costs(skew_ms: float) -> None:
-    made = calls(
+    measurements = calls(
         cold=COLD,
         warm=WARM,
-        cold_starts=[each - 8 + skew_ms for each in COLD],
+        cold_starts=[duration_ms - 8 + skew_ms for duration_ms in COLD],
         warm_starts=[2.0 + skew_ms] * len(WARM),
     )
-    cost = summary(made).session_cost
+    cost = summary(measurements).session_cost
     assert cost is not None
     assert cost.basis == "the agent starts"
     assert cost.estimate.value == pytest.approx(310 + 16.5 - 8 - 2, abs=1e-6)
@@ -73,7 +75,7 @@ def test_a_clock_that_is_off_does_not_change_what_a_new_session_costs(skew_ms: f
 
 @given(st.floats(-5000, 5000), st.lists(st.floats(0.5, 9), min_size=1, max_size=12))
 def test_the_clock_bound_holds_the_true_offset(skew_ms: float, true_starts: list[float]) -> None:
-    bound = bound_clocks(calls(warm=WARM, warm_starts=[each + skew_ms for each in true_starts]))
+    bound = bound_clocks(calls(warm=WARM, warm_starts=[start_ms + skew_ms for start_ms in true_starts]))
     assert bound is not None
     assert bound.is_consistent
     assert bound.low_ms - 1e-6 <= skew_ms <= bound.high_ms + 1e-6
@@ -92,8 +94,10 @@ def test_without_a_start_there_is_no_clock_bound() -> None:
 
 
 def test_a_study_is_reported_in_three_sentences() -> None:
-    made = calls(cold=COLD, warm=WARM, cold_starts=[each - 8 for each in COLD], warm_starts=[2.0] * 12)
-    first, second, third = sentences_of(made)
+    measurements = calls(
+        cold=COLD, warm=WARM, cold_starts=[duration_ms - 8 for duration_ms in COLD], warm_starts=[2.0] * 12
+    )
+    first, second, third = sentences_of(measurements)
     assert first.startswith("A new session costs 317 ms (95 % interval ")
     assert first.endswith(" before the agent starts.")
     assert second.startswith("In a warm session, 9 in 10 answers begin within 14.")
@@ -101,13 +105,13 @@ def test_a_study_is_reported_in_three_sentences() -> None:
 
 
 def test_failures_are_reported_by_class() -> None:
-    made = [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "throttle")]
-    assert sentences_of(made)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
+    measurements = [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "throttle")]
+    assert sentences_of(measurements)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
 
 
 def test_too_few_calls_are_reported_as_too_few() -> None:
-    made = calls(cold=[300.0], warm=[10.0])
-    assert sentences_of(made) == [
+    measurements = calls(cold=[300.0], warm=[10.0])
+    assert sentences_of(measurements) == [
         "The cost of a new session is not known: 1 pair of a cold and a warm call, 6 are needed.",
         "In a warm session, too few calls were answered to tell when 9 in 10 begin (1; 10 are needed).",
         "No failures in 2 calls.",
@@ -115,14 +119,16 @@ def test_too_few_calls_are_reported_as_too_few() -> None:
 
 
 def test_a_difference_that_may_be_nothing_is_not_reported_as_a_cost() -> None:
-    made = calls(cold=[10.0, 12, 9, 11, 10, 12, 8, 11], warm=[11.0, 11, 10, 10, 12, 10, 9, 11])
-    assert sentences_of(made)[0].startswith("8 pairs of calls show no difference between a new and a warm session")
+    measurements = calls(cold=[10.0, 12, 9, 11, 10, 12, 8, 11], warm=[11.0, 11, 10, 10, 12, 10, 9, 11])
+    assert sentences_of(measurements)[0].startswith(
+        "8 pairs of calls show no difference between a new and a warm session"
+    )
 
 
 def test_a_study_without_any_call_reports_it() -> None:
-    made = [each for each in calls(cold=[1.0])]
-    made = [type(made[0])(position=0, block=0, scenario=Scenario.COLD, state="planned")]
-    assert sentences_of(made)[-1] == "This study is not finished: 1 call pending."
+    measurements = [measurement for measurement in calls(cold=[1.0])]
+    measurements = [type(measurements[0])(position=0, block=0, scenario=Scenario.COLD, state="planned")]
+    assert sentences_of(measurements)[-1] == "This study is not finished: 1 call pending."
 
 
 @given(
@@ -131,8 +137,8 @@ def test_a_study_without_any_call_reports_it() -> None:
     st.floats(0, 50),
 )
 def test_the_parts_of_a_calls_time_add_up(shares: list[tuple[float, float]], skew_ms: float, floor_ms: float) -> None:
-    made = calls(cold=[d for d, _ in shares], cold_starts=[d * part + skew_ms for d, part in shares])
-    parts = split_time(made, Floor(durations_ms=(floor_ms,)), Scenario.COLD)
+    measurements = calls(cold=[d for d, _ in shares], cold_starts=[d * part + skew_ms for d, part in shares])
+    parts = split_time(measurements, Floor(durations_ms=(floor_ms,)), Scenario.COLD)
     assert sum(part.share for part in parts) == pytest.approx(1)
     assert all(0 <= part.share <= 1 + 1e-9 for part in parts)
 
@@ -145,7 +151,7 @@ def test_where_the_time_goes_is_not_split_without_start_times() -> None:
 
 
 def test_where_a_cold_calls_time_goes_is_a_sentence() -> None:
-    made = calls(cold=[100.0] * 6, cold_starts=[91.15] * 6)
-    text = share_sentence(split_time(made, FLOOR, Scenario.COLD), Scenario.COLD)
+    measurements = calls(cold=[100.0] * 6, cold_starts=[91.15] * 6)
+    text = share_sentence(split_time(measurements, FLOOR, Scenario.COLD), Scenario.COLD)
     assert text.startswith("Of a cold call's time: before the agent starts 90 %, the agent's answer (model, tools and ")
     assert text.endswith("the harness itself 1.1 %.")

@@ -114,7 +114,7 @@ def test_the_labels_stay_on_every_chart_and_in_the_json(result: StudyResult) -> 
         assert "<" not in subtitle
     summary = result.summary()
     assert "model: scripted (simulated)" in summary["labels"]
-    assert all("model: scripted (simulated)" in each["labels"] for each in summary["scenarios"])
+    assert all("model: scripted (simulated)" in scenario["labels"] for scenario in summary["scenarios"])
     assert any("simulated" in limit for limit in summary["method"]["cannot_tell"])
 
 
@@ -132,14 +132,14 @@ def test_an_unfinished_study_has_every_view_and_reports_it(store: Store) -> None
     planned = LatencyStudy(agent, cold=3, warm=3, sticky=3)
     with pytest.raises(RuntimeError):
         planned.run(Silent())
-    found = planned.result()
-    assert "interrupted" in found.title()
-    assert "9 calls pending" in repr(found)
-    assert found.sentences()[-1] == "This study is not finished: 9 calls pending."
-    assert "No answered call yet." in found.figures()["calls"].layout.annotations[0].text
-    assert found.findings() == []
-    assert "not measured" in found._repr_html_()
-    json.dumps(found.summary(), allow_nan=False)
+    result = planned.result()
+    assert "interrupted" in result.title()
+    assert "9 calls pending" in repr(result)
+    assert result.sentences()[-1] == "This study is not finished: 9 calls pending."
+    assert "No answered call yet." in result.figures()["calls"].layout.annotations[0].text
+    assert result.findings() == []
+    assert "not measured" in result._repr_html_()
+    json.dumps(result.summary(), allow_nan=False)
 
 
 def test_the_bar_of_a_notebook_is_plain_html_with_the_counts_as_text() -> None:

@@ -160,13 +160,13 @@ def test_a_disturbed_machine_another_prompt_and_an_unfinished_study_are_left_out
     store_night(store, 5, {Scenario.WARM: [900.0] * 7}, hour=4, arn=AGENT_ARN.replace("us-east-1", "eu-west-1"))
     result = watch(store, 14)
     assert (result.exit_code, result.changes, result.nights) == (0, (), 14)
-    said = str(result)
+    report = str(result)
     everything = watch(store, 14, allow_overload=True)
     assert "6 studies on an overloaded machine are compared as they are" in str(everything)
     assert everything.histories[0].values[-1] > 400
-    assert "6 studies on an overloaded machine are left out: 6 Oct 2026" in said
-    assert "1 study without an end left out." in said
-    assert "1 night with another prompt is not compared (p50 of warm calls)." in said
+    assert "6 studies on an overloaded machine are left out: 6 Oct 2026" in report
+    assert "1 study without an end left out." in report
+    assert "1 night with another prompt is not compared (p50 of warm calls)." in report
 
 
 def test_two_studies_of_a_day_are_one_night_and_two_versions_of_a_day_are_two(store: Store) -> None:

@@ -55,7 +55,7 @@ def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> Non
         title, _, described = heading["source"][0].strip().removeprefix("# ").partition(": ")
         name = card["title"].partition(" · ")[0]
         assert (title, described[0].upper() + described[1:]) == (name, card["description"])
-        assert [layout(each)["hidden"] for each in (heading, panel, hint)] == [True, False, True]
+        assert [layout(cell)["hidden"] for cell in (heading, panel, hint)] == [True, False, True]
         assert connecting["metadata"] == {}  # it says nothing, unless it fails: then that is on the page
         assert 'InteractiveTB.set_mode("Minimal")' in "".join(connecting["source"])  # in one sentence
 
@@ -80,9 +80,9 @@ def test_every_report_is_a_template_unless_it_is_installed_as_one(
     (installed / "latency_study.ipynb").write_text("{}")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share"))
     folder = prepare_jupyter(tmp_path / "jupyter")
-    written = {path.stem for path in (folder / "notebook_templates" / "Loom").iterdir()}
-    assert "latency_study" not in written
-    assert written <= set(report_notebooks())
+    templates = {path.stem for path in (folder / "notebook_templates" / "Loom").iterdir()}
+    assert "latency_study" not in templates
+    assert templates <= set(report_notebooks())
 
 
 def test_what_was_written_before_is_replaced(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def test_a_signature_is_that_of_botocore(token: str, body: bytes) -> None:
         timeout_s=1,
     )
     maker = SignedRequests(form, Secrets(access_key="AKID", secret_key="hidden/key", session_token=token))
-    head, _, sent = maker.make("a-session", body).partition(b"\r\n\r\n")
+    head, _, sent_body = maker.make("a-session", body).partition(b"\r\n\r\n")
     lines = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
-    assert sent == body
+    assert sent_body == body
     auth = SigV4Auth(Credentials("AKID", "hidden/key", token or None), "bedrock-agentcore", "us-east-1")
     request: Any = AWSRequest(method="POST", url=URL, data=body, headers={**headers, SESSION_HEADER: "a-session"})
     request.context["timestamp"] = lines["X-Amz-Date"]

@@ -13,14 +13,14 @@ TEXT = "p90 TTFT < 800 ms, errors < 1 %, cost < $0.02"
 
 
 def _calls(durations_ms: list[float], failed: int = 0) -> list[LoadCall]:
-    made = [
+    calls = [
         LoadCall(index=n, session_id="s", state="complete", intended_s=n / 10, sent_s=n / 10 + 0.001,
                  first_byte_s=n / 10 + ms / 2e3, done_s=n / 10 + ms / 1e3)
         for n, ms in enumerate(durations_ms)
     ]  # fmt: skip
-    return made + [
+    return calls + [
         LoadCall(index=n, session_id="s", state="failed", intended_s=n / 10, sent_s=n / 10, failure="throttle")
-        for n in range(len(made), len(made) + failed)
+        for n in range(len(calls), len(calls) + failed)
     ]
 
 

@@ -99,8 +99,8 @@ def stored(
     ledger.open(row, design.planned(), resume="")
     units = LoadResult.load(store, "load-1").steps
     for unit, (load, calls) in zip(units, steps.items(), strict=False):
-        made = LoadStep(calls=calls, cpu_s=0.1, started_at=datetime.now(UTC), processes=2)
-        details = step_details(made, calls, design.limits, load=load, seconds=10, elapsed_s=10.5, users=False)
+        step = LoadStep(calls=calls, cpu_s=0.1, started_at=datetime.now(UTC), processes=2)
+        details = step_details(step, calls, design.limits, load=load, seconds=10, elapsed_s=10.5, users=False)
         ledger.claim(unit)
         ledger.record(unit, UnitOutcome(values={"duration_ms": 10_500.0}, details=details))
     ledger.save(state, finished=state == "complete")
@@ -187,16 +187,16 @@ def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
 
 def test_the_next_step_of_a_search_follows_from_the_steps_before() -> None:
     design = LoadDesign(slo=SLO, lowest=1, highest=64, seconds=30, prompt="Hello")
-    made: list[MadeStep] = []
+    steps: list[MadeStep] = []
     loads: list[float] = []
-    while isinstance(wanted := next_step(design, made), WantedStep):
-        assert next_step(design, made) == wanted
-        loads.append(wanted.load)
-        calls = calls_at(wanted.load, 130 if wanted.load < 20 else 1200)
-        made.append(MadeStep(calls=lambda calls=calls: calls, elapsed_s=wanted.seconds + LATE))
-    assert wanted is not None
+    while isinstance(wanted_step := next_step(design, steps), WantedStep):
+        assert next_step(design, steps) == wanted_step
+        loads.append(wanted_step.load)
+        calls = calls_at(wanted_step.load, 130 if wanted_step.load < 20 else 1200)
+        steps.append(MadeStep(calls=lambda calls=calls: calls, elapsed_s=wanted_step.seconds + LATE))
+    assert wanted_step is not None
     assert loads[:3] == [8, 16, 32]
-    assert sum(step.elapsed_s for step in made) < 35
+    assert sum(step.elapsed_s for step in steps) < 35
 
 
 class Subject:
@@ -245,13 +245,15 @@ def test_the_name_of_a_span_is_text_and_never_markup(tmp_path: Path) -> None:
 
 def test_a_gate_at_a_fixed_load_holds_fails_or_is_not_decided_by_the_intervals(tmp_path: Path) -> None:
     fast, slow, few = (tmp_path / name for name in ("fast", "slow", "few"))
-    held = stored(fast, {60.0: calls_at(60, 300)}, slo="p90 TTFT < 800 ms, errors < 3 %").gate_at(60)
-    assert (held.outcome, held.exit_code) == ("passed", 0)
-    assert held.text.startswith("Gate passed: at 60 calls a second, p90 TTFT < 800 ms, errors < 3 % holds: p90 TTFT 3")
-    assert "errors 0 % [0–" in held.text
+    passed = stored(fast, {60.0: calls_at(60, 300)}, slo="p90 TTFT < 800 ms, errors < 3 %").gate_at(60)
+    assert (passed.outcome, passed.exit_code) == ("passed", 0)
+    assert passed.text.startswith(
+        "Gate passed: at 60 calls a second, p90 TTFT < 800 ms, errors < 3 % holds: p90 TTFT 3"
+    )
+    assert "errors 0 % [0–" in passed.text
     failed = stored(slow, {60.0: calls_at(60, 1300)}).gate_at(60)
     assert (failed.outcome, failed.exit_code) == ("missed", 2)
-    assert [one["outcome"] for one in failed.data["objectives"]] == ["does not hold", "holds"]
+    assert [objective["outcome"] for objective in failed.data["objectives"]] == ["does not hold", "holds"]
     assert failed.figure.value == pytest.approx(1400, rel=0.05)
     open_ = stored(few, {12.0: calls_at(12, 300)}).gate_at(12)
     assert open_.outcome == "unclear"

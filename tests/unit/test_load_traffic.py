@@ -147,9 +147,9 @@ def test_recorded_traffic_has_a_rate_and_steps_end_with_it() -> None:
     assert LoadDesign.read(json.loads(json.dumps(design.stored()))) == design
     assert design.traffic == recorded
     assert [design.step_s(load) for load in design.loads] == [4.0, 0.5]
-    wanted = next_step(design, ())
-    assert wanted is not None
-    assert (wanted.load, wanted.seconds, wanted.left_s) == (1.25, 4.0, 4.5)
+    step = next_step(design, ())
+    assert step is not None
+    assert (step.load, step.seconds, step.left_s) == (1.25, 4.0, 4.5)
     with pytest.raises(StudyError, match="Of the 5 invocations that this load test repeats, 3 are still stored"):
         recorded.check(StoredTraffic.of(rows[:3]), agent="desk")
 

@@ -25,8 +25,8 @@ def line(message: str, at: datetime = T0, stream: str = "s") -> LogEvent:
 def start(at: datetime, request_id: str | None = None) -> StartLine:
     text = f"Agent invoked - Start time: {at.isoformat()}"
     message = text if request_id is None else json.dumps({"message": text, "requestId": request_id})
-    (found,) = start_lines([line(message, at)])
-    return found
+    (start_line,) = start_lines([line(message, at)])
+    return start_line
 
 
 @given(moments)
@@ -114,13 +114,13 @@ def test_of_several_starts_the_request_id_decides_first() -> None:
 
 def test_of_several_starts_the_order_decides_next_and_a_line_that_is_not_there_yet_is_waited_for() -> None:
     lines = [start(T0 + timedelta(seconds=second)) for second in range(3)]
-    sent = (T0 + timedelta(seconds=1.9)).timestamp()
-    assert choose_start(lines, sent=sent, done=sent + 1, place=2) == lines[2]
-    assert choose_start(lines[:2], sent=sent, done=sent + 1, place=2) is None
+    sent_s = (T0 + timedelta(seconds=1.9)).timestamp()
+    assert choose_start(lines, sent=sent_s, done=sent_s + 1, place=2) == lines[2]
+    assert choose_start(lines[:2], sent=sent_s, done=sent_s + 1, place=2) is None
 
 
 def test_of_several_starts_without_an_order_the_nearest_to_the_call_is_taken_and_a_far_one_never() -> None:
     lines = [start(T0 + timedelta(seconds=10 * number)) for number in range(4)]
-    sent = (T0 + timedelta(seconds=19.5)).timestamp()
-    assert choose_start(lines, sent=sent, done=sent + 1) == lines[2]
-    assert choose_start(lines, sent=sent + 3600, done=None) is None
+    sent_s = (T0 + timedelta(seconds=19.5)).timestamp()
+    assert choose_start(lines, sent=sent_s, done=sent_s + 1) == lines[2]
+    assert choose_start(lines, sent=sent_s + 3600, done=None) is None

@@ -29,9 +29,9 @@ EVENT: dict[str, Any] = {
 
 
 def view() -> AppView:
-    found = read_view(EVENT)
-    assert found is not None
-    return found
+    app_view = read_view(EVENT)
+    assert app_view is not None
+    return app_view
 
 
 def ask(channel: FrameChannel, method: str, params: Any = None, id: Any = 1) -> Any:
@@ -45,12 +45,12 @@ def unreachable(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def test_a_view_is_read_from_the_stream() -> None:
-    found = read_view(json.dumps(EVENT).encode())
-    assert found is not None
-    assert (found.tool, found.tools, found.problem) == ("roll", ("roll",), "")
+    app_view = read_view(json.dumps(EVENT).encode())
+    assert app_view is not None
+    assert (app_view.tool, app_view.tools, app_view.problem) == ("roll", ("roll",), "")
     note = note_of(json.dumps(EVENT).encode())
     assert note is not None
-    assert (note.kind, note.values["view"]) == ("view", found)
+    assert (note.kind, note.values["view"]) == ("view", app_view)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_view_is_read_from_the_stream() -> None:
     ],
 )
 def test_a_view_that_cannot_be_shown_gives_the_reason(change: dict[str, Any], problem: str) -> None:
-    found = read_view({"mcp_app": {**EVENT["mcp_app"], **change}})
-    assert found is not None
-    assert problem in found.problem
+    app_view = read_view({"mcp_app": {**EVENT["mcp_app"], **change}})
+    assert app_view is not None
+    assert problem in app_view.problem
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"[]", b'{"mcp_app": 5}', b'{"mcp": {}}'])
@@ -80,7 +80,7 @@ def test_a_frame_connects_and_receives_its_tools_result_once() -> None:
     assert (greeting["protocolVersion"], greeting["hostContext"]["theme"]) == ("2026-01-26", "dark")
     ready = {"jsonrpc": "2.0", "method": "ui/notifications/initialized"}
     answers = channel.receive(json.dumps(ready))
-    assert [each["method"] for each in answers] == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
+    assert [message["method"] for message in answers] == ["ui/notifications/tool-input", "ui/notifications/tool-result"]
     assert answers[0]["params"] == {"arguments": {"count": 2}}
     assert channel.receive(ready) == []
     size = {"jsonrpc": "2.0", "method": "ui/notifications/size-changed", "params": {"height": 120.5}}
@@ -161,9 +161,9 @@ def test_a_tools_answer_that_is_too_long_for_a_page_is_replaced_by_a_notice() ->
     channel = FrameChannel(
         replace(view(), result=long, arguments={"a": "x" * 2_000_001}), lambda _name, _with: {"result": long}
     )
-    answered = ask(channel, "tools/call", {"name": "roll", "arguments": {}})["result"]
+    response = ask(channel, "tools/call", {"name": "roll", "arguments": {}})["result"]
     arguments, result = channel.receive({"jsonrpc": "2.0", "method": "ui/notifications/initialized"})
-    for each in (answered, result["params"]):
-        assert each["isError"] is True
-        assert "2\u202f000\u202f000 at most" in each["content"][0]["text"]
+    for tool_result in (response, result["params"]):
+        assert tool_result["isError"] is True
+        assert "2\u202f000\u202f000 at most" in tool_result["content"][0]["text"]
     assert arguments["params"] == {"arguments": {}}

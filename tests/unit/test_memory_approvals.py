@@ -39,29 +39,29 @@ def noted(**more: Any) -> MemoryEvent:
 def test_the_latest_state_of_an_approval_counts_in_any_order_of_events() -> None:
     steps = [noted(), noted(state="approved", decided_at=ASKED.isoformat(), note="ok"), noted(state="done", result="r")]
     for order in permutations(steps):
-        (found,) = read_approvals(order, now=ASKED)
-        assert (found.state, found.result) == ("done", "r")
+        (approval,) = read_approvals(order, now=ASKED)
+        assert (approval.state, approval.result) == ("done", "r")
 
 
 @pytest.mark.parametrize(("after_s", "state"), [(3599, "pending"), (3600, "expired"), (9999, "expired")])
 def test_an_undecided_approval_expires_in_time(after_s: int, state: str) -> None:
-    (found,) = read_approvals([noted()], now=ASKED + timedelta(seconds=after_s))
-    assert (found.state, found.is_pending) == (state, state == "pending")
+    (approval,) = read_approvals([noted()], now=ASKED + timedelta(seconds=after_s))
+    assert (approval.state, approval.is_pending) == (state, state == "pending")
 
 
 def test_a_decided_approval_does_not_expire() -> None:
-    (found,) = read_approvals([noted(state="approved"), noted()], now=ASKED + timedelta(days=9))
-    assert found.state == "approved"
+    (approval,) = read_approvals([noted(state="approved"), noted()], now=ASKED + timedelta(days=9))
+    assert approval.state == "approved"
 
 
 def test_the_newest_approval_is_listed_first() -> None:
     later = noted(id="a2", asked_at=(ASKED + timedelta(minutes=1)).isoformat())
-    assert [each.id for each in read_approvals([noted(), later], now=ASKED)] == ["a2", "a1"]
+    assert [approval.id for approval in read_approvals([noted(), later], now=ASKED)] == ["a2", "a1"]
 
 
 @pytest.mark.parametrize("broken", [
-    "", "no JSON", "[]", "{}", "[" * 5000, *(json.dumps({key: value for key, value in BASE.items() if key != gone})
-    for gone in ("id", "state", "tool", "session_id", "actor", "asked_at", "expires_at")),
+    "", "no JSON", "[]", "{}", "[" * 5000, *(json.dumps({key: value for key, value in BASE.items() if key != absent})
+    for absent in ("id", "state", "tool", "session_id", "actor", "asked_at", "expires_at")),
     json.dumps(BASE | {"state": "sure"}), json.dumps(BASE | {"id": 7}), json.dumps(BASE | {"asked_at": "soon"}),
     json.dumps(BASE | {"state": ["pending"]}),
 ])  # fmt: skip
@@ -79,11 +79,11 @@ _JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*BASE, "note", "result", "decided_at"]), _JSON))
 def test_any_other_values_give_an_approval_of_a_known_state_or_none(changes: dict[str, Any]) -> None:
-    for found in read_approvals([event(json.dumps(BASE | changes))], now=ASKED):
-        assert found.state in APPROVAL_STATES
-        assert found.asked_at.tzinfo is not None
+    for approval in read_approvals([event(json.dumps(BASE | changes))], now=ASKED):
+        assert approval.state in APPROVAL_STATES
+        assert approval.asked_at.tzinfo is not None
 
 
 def test_an_invalid_time_hides_no_other_approval() -> None:
     approvals = read_approvals([noted(id="odd", expires_at="0001-01-01T00:00:00+14:00"), noted()], now=ASKED)
-    assert [each.id for each in approvals] == ["a1"]
+    assert [approval.id for approval in approvals] == ["a1"]

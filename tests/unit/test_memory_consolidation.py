@@ -36,8 +36,8 @@ class Home:
         self.memory_id = ""
 
     async def create(self, *strategies: dict[str, Any]) -> None:
-        given = {"name": "m", "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
-        self.memory_id = (await self._control.call("CreateMemory", given, region="us-east-1"))["memory"]["id"]
+        request = {"name": "m", "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
+        self.memory_id = (await self._control.call("CreateMemory", request, region="us-east-1"))["memory"]["id"]
 
     async def say(self, text: str, role: str = "USER", session: str = "s1") -> str:
         payload = [{"conversational": {"role": role, "content": {"text": text}}}]
@@ -58,7 +58,7 @@ class Home:
 
     def texts(self) -> list[str]:
         with closing(RecordsStore(self.folder)) as store:
-            return sorted(each.text for each in store.newest_first(self.memory_id, Scope(), limit=200))
+            return sorted(record.text for record in store.newest_first(self.memory_id, Scope(), limit=200))
 
 
 @pytest.fixture
@@ -111,12 +111,14 @@ async def test_a_process_killed_at_any_moment_loses_nothing_and_does_nothing_twi
                 time.sleep(0.001)
             process.kill()
     home.extract()
-    wanted = [f"The user is allergic to substance{n}." for n in range(60)] + [
+    expected = [f"The user is allergic to substance{n}." for n in range(60)] + [
         f"The user likes hobby{n}." for n in range(60)
     ]
-    assert home.texts() == sorted(wanted)
+    assert home.texts() == sorted(expected)
     with closing(RecordsStore(home.folder)) as store:
-        assert all(len(each.source_event_ids) == 1 for each in store.newest_first(home.memory_id, Scope(), limit=200))
+        assert all(
+            len(record.source_event_ids) == 1 for record in store.newest_first(home.memory_id, Scope(), limit=200)
+        )
 
 
 async def test_sources_grow_when_a_fact_is_repeated_and_start_over_when_it_changes(home: Home) -> None:
@@ -141,11 +143,11 @@ async def test_what_two_tenants_say_in_one_namespace_becomes_records_of_each(hom
         await home.say("I moved to Bonn.", session="s-b")
     home.extract()
     with closing(RecordsStore(home.folder)) as store:
-        found = {
+        texts_by_tenant = {
             tenant: [record.text for record in store.newest_first(home.memory_id, Scope(tenant=tenant), limit=9)]
             for tenant in ("a", "b", "")
         }
-    assert found == {"a": ["The user lives in Ulm."], "b": ["The user lives in Bonn."], "": []}
+    assert texts_by_tenant == {"a": ["The user lives in Ulm."], "b": ["The user lives in Bonn."], "": []}
 
 
 async def test_the_text_of_a_message_of_strands_session_manager_is_extracted(home: Home) -> None:
@@ -168,8 +170,8 @@ async def test_the_sweep_removes_the_records_of_a_deleted_memory(home: Home) -> 
 async def test_a_model_extracts_when_asked_to_and_its_failure_is_a_job(home: Home) -> None:
     await home.create(FACTS)
     await home.say("ich wohne in Ulm")
-    said = {"kind": "fact", "about": "home", "value": "Ulm", "text": "The user lives in Ulm."}
-    with _model({"statements": [said]}) as url:
+    statement = {"kind": "fact", "about": "home", "value": "Ulm", "text": "The user lives in Ulm."}
+    with _model({"statements": [statement]}) as url:
         home.extract(extractor="model", url=url, access_key="KEY")
     assert home.texts() == ["The user lives in Ulm."]
     await home.say("ich wohne in Bonn")

@@ -25,8 +25,8 @@ CHANGES = st.tuples(
     st.integers(0, 63),
 )
 SCOPES = st.one_of(
-    st.sampled_from(NAMESPACES).map(lambda each: Scope(each)),
-    st.sampled_from(["/", "/a", "/a/", "/c", "/x"]).map(lambda each: Scope(None, each)),
+    st.sampled_from(NAMESPACES).map(lambda namespace: Scope(namespace)),
+    st.sampled_from(["/", "/a", "/a/", "/c", "/x"]).map(lambda path: Scope(None, path)),
 )
 QUESTIONS = st.tuples(SCOPES, st.sampled_from([None, "s1", "s2", "s3"]), st.integers(0, 63), st.integers(1, 12))
 
@@ -40,11 +40,11 @@ def test_the_nearest_are_those_of_a_plain_scan_after_any_changes(steps: list[tup
         closing(RecordsStore(Path(folder))) as writer,  # as the extracting process has it
     ):
         index = RecordsIndex(reader)
-        known: dict[str, tuple[str, str, int]] = {}
+        live_records: dict[str, tuple[str, str, int]] = {}
         stored: set[str] = set()
         for step in steps:
             if len(step) == 5:
-                what, number, namespace, strategy, vector = step
+                action, number, namespace, strategy, vector = step
                 record_id = f"mem-{number:036d}"
                 record = LongTermRecord(
                     record_id=record_id,
@@ -54,26 +54,26 @@ def test_the_nearest_are_those_of_a_plain_scan_after_any_changes(steps: list[tup
                     created_at=1,
                     updated_at=1,
                 )
-                known.pop(record_id, None)
-                if what == "remove":
+                live_records.pop(record_id, None)
+                if action == "remove":
                     assert writer.remove("m", record_id) == (record_id in stored)
                     stored.discard(record_id)
                 else:
                     stored.add(record_id)
-                    if what == "expire":
+                    if action == "expire":
                         record = replace(record, expires_at=now_ms() - 1)
                     else:
-                        known[record_id] = (str(namespace), str(strategy), int(str(vector)))
+                        live_records[record_id] = (str(namespace), str(strategy), int(str(vector)))
                     writer.put("m", record, VECTORS[int(str(vector))].tobytes())
                 continue
             scope, strategy, vector, k = step
             assert isinstance(scope, Scope)
             question = VECTORS[int(str(vector))]
-            wanted = sorted(
+            expected = sorted(
                 (-round(float(VECTORS[at] @ question), 5), record_id)
-                for record_id, (namespace, of, at) in known.items()
+                for record_id, (namespace, of, at) in live_records.items()
                 if scope.holds(namespace) and strategy in (None, of)
             )[: int(str(k))]
-            found = index.nearest("m", question, scope, strategy_id=strategy and str(strategy), k=int(str(k)))
-            assert [-round(score, 5) for _, score in found] == [score for score, _ in wanted]
-            assert [record_id for record_id, _ in found] == [record_id for _, record_id in wanted]
+            matches = index.nearest("m", question, scope, strategy_id=strategy and str(strategy), k=int(str(k)))
+            assert [-round(score, 5) for _, score in matches] == [score for score, _ in expected]
+            assert [record_id for record_id, _ in matches] == [record_id for _, record_id in expected]

@@ -29,24 +29,24 @@ def store(tmp_path: Path) -> Iterator[MemoryStore]:
 
 
 def memory(home: Path, name: str, *strategies: object) -> str:
-    given = {"name": name, "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
+    request = {"name": name, "eventExpiryDuration": 30, "memoryStrategies": list(strategies)}
     with contextlib.closing(ResourceStore(home)) as resources:
         engine = ResourceEngine(resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012")
-        return asyncio.run(engine.call("CreateMemory", given, region="us-east-1"))["memory"]["id"]
+        return asyncio.run(engine.call("CreateMemory", request, region="us-east-1"))["memory"]["id"]
 
 
 def add(store: MemoryStore, memory_id: str) -> int:
-    given = {"memoryId": memory_id, "actorId": "a", "sessionId": "s", "eventTimestamp": 1.0, "payload": SAID}
-    return store.write_now(lambda connection: add_event(connection, given, 1_000_000_000_000))["seq"]
+    request = {"memoryId": memory_id, "actorId": "a", "sessionId": "s", "eventTimestamp": 1.0, "payload": SAID}
+    return store.write_now(lambda connection: add_event(connection, request, 1_000_000_000_000))["seq"]
 
 
 def test_events_of_a_memory_without_strategies_are_skipped(store: MemoryStore, tmp_path: Path) -> None:
     silent, telling = memory(tmp_path, "silent"), memory(tmp_path, "telling", FACTS)
-    seqs = [add(store, each) for each in (silent, telling, silent)]
+    seqs = [add(store, memory_id) for memory_id in (silent, telling, silent)]
     journal = PendingEvents(tmp_path, 0)
     assert not journal.read(0.0)
     ((key, events),) = journal.due(10.0, 1.0)
-    assert (key[0], [each.seq for each in events]) == (telling, seqs[1:2])
+    assert (key[0], [event.seq for event in events]) == (telling, seqs[1:2])
     journal.done(key, 1)
     assert (journal.watermark, journal.idle) == (seqs[2], True)
     journal.close()
@@ -72,7 +72,7 @@ def test_a_large_backlog_is_read_in_portions(store: MemoryStore, tmp_path: Path)
             pass
         for key, events in journal.due(10.0, 1.0):
             assert not portions or events[0].seq == portions[-1][-1] + 1
-            portions.append([each.seq for each in events])
+            portions.append([event.seq for event in events])
             journal.done(key, len(events))
     assert sum(map(len, portions)) == count
     assert max(map(len, portions)) < count, "never all of them at a time"

@@ -145,7 +145,7 @@ TAKEN_BACK = [
 
 @pytest.mark.parametrize(("sentence", "texts"), STATED)
 def test_a_statement_of_the_user_becomes_these_sentences(sentence: str, texts: list[str]) -> None:
-    assert [each.text for each in extract(sentence) if not each.retracts] == texts
+    assert [statement.text for statement in extract(sentence) if not statement.retracts] == texts
 
 
 @pytest.mark.parametrize("sentence", TRAPS)
@@ -155,7 +155,7 @@ def test_other_sentences_state_nothing(sentence: str) -> None:
 
 @pytest.mark.parametrize(("sentence", "slot", "value"), TAKEN_BACK)
 def test_a_retraction_names_the_slot_and_the_value(sentence: str, slot: str, value: str) -> None:
-    assert (slot, value) in [(each.slot, each.value) for each in extract(sentence) if each.retracts]
+    assert (slot, value) in [(statement.slot, statement.value) for statement in extract(sentence) if statement.retracts]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_another_value_of_the_same_thing_has_the_same_slot(former: str, later: s
 
 
 def test_the_last_statement_of_a_slot_counts_within_a_message() -> None:
-    found = extract("I live in Rome. Sorry, correction: I live in Turin.")
-    assert [each.text for each in found] == ["The user lives in Turin."]
+    statements = extract("I live in Rome. Sorry, correction: I live in Turin.")
+    assert [statement.text for statement in statements] == ["The user lives in Turin."]
 
 
 def test_equal_values_have_one_spelling() -> None:
@@ -228,9 +228,9 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([sentence for sentence, _ in STATED] + TRAPS), max_size=6))
 def test_every_statement_has_a_slot_and_a_sentence(parts: list[str]) -> None:
-    for each in extract(" ".join(parts)):
-        assert each.slot
-        assert each.retracts or (each.value and each.text.endswith("."))
+    for statement in extract(" ".join(parts)):
+        assert statement.slot
+        assert statement.retracts or (statement.value and statement.text.endswith("."))
 
 
 @pytest.mark.timeout(60)  # a pattern that backtracks would take hours

@@ -67,17 +67,17 @@ def test_words_match_in_another_form_and_stop_words_do_not_count(store: RecordsS
 
 def test_the_answer_beside_a_question_is_found_with_it(store: RecordsStore) -> None:
     put(store, [*SMALL_TALK, "Ada: Did you get the results of the marathon in Lisbon?", "Ben: Yes. 3 hours 41!"])
-    found = ask(RecordsIndex(store), "What were the results of the marathon in Lisbon?", k=3)
-    assert found[0][0] == "r0006"
-    assert "r0007" in dict(found)
+    ranking = ask(RecordsIndex(store), "What were the results of the marathon in Lisbon?", k=3)
+    assert ranking[0][0] == "r0006"
+    assert "r0007" in dict(ranking)
 
 
 def test_a_neighbour_in_another_namespace_gains_nothing(store: RecordsStore) -> None:
     put(store, ["Ada: The marathon in Lisbon was great."])
     put(store, ["Ben: Yes."], namespace="/b/", first=1)
     put(store, ["Ben: Yes."], namespace="/c/", first=2)
-    found = dict(ask(RecordsIndex(store), "marathon in Lisbon", Scope(None, "/")))
-    assert found["r0001"] == found["r0002"]
+    scores = dict(ask(RecordsIndex(store), "marathon in Lisbon", Scope(None, "/")))
+    assert scores["r0001"] == scores["r0002"]
 
 
 def test_scores_lie_between_0_and_1_and_nothing_is_found_in_an_empty_scope(store: RecordsStore) -> None:
@@ -123,12 +123,12 @@ def test_after_any_changes_the_scores_are_those_of_the_formula(
         order: dict[str, list[str]] = {"/a/": [], "/b/": []}
         texts: dict[str, str] = {}
         places: dict[str, str] = {}
-        for what, number, namespace, text in changes:
+        for action, number, namespace, text in changes:
             id = f"r{number}"
-            if id in places and (what == "remove" or places[id] != namespace):
+            if id in places and (action == "remove" or places[id] != namespace):
                 order[places.pop(id)].remove(id)
                 texts.pop(id)
-            if what == "remove":
+            if action == "remove":
                 store.remove("m", id)
             else:
                 if id not in places:
@@ -137,25 +137,25 @@ def test_after_any_changes_the_scores_are_those_of_the_formula(
                 store.put("m", record(id, namespace, text), embed([text])[0].tobytes())
             ask(index, question)  # so that every change is taken by itself
         chain = order["/a/"]
-        wanted = formula(question, [texts[id] for id in chain])
-        found = dict(ask(index, question, k=20))
-        assert found.keys() == set(chain)
-        for id, score in zip(chain, wanted, strict=True):
-            assert found[id] == pytest.approx(score, abs=1e-4)
+        expected_scores = formula(question, [texts[id] for id in chain])
+        scores = dict(ask(index, question, k=20))
+        assert scores.keys() == set(chain)
+        for id, score in zip(chain, expected_scores, strict=True):
+            assert scores[id] == pytest.approx(score, abs=1e-4)
 
 
 def formula(question: str, texts: list[str]) -> list[float]:
     """The scores of a chain of records, written down plainly."""
-    documents, asked = [words_of(text) for text in texts], dict.fromkeys(words_of(question))
-    usual = (sum(map(len, documents)) / len(documents) or 1.0) if documents else 1.0
+    documents, query_words = [words_of(text) for text in texts], dict.fromkeys(words_of(question))
+    average_length = (sum(map(len, documents)) / len(documents) or 1.0) if documents else 1.0
     lexical, largest = [0.0] * len(documents), 0.0
-    for word in asked:
-        having = sum(word in document for document in documents)
-        rarity = float(np.log(1 + (len(documents) - having + 0.5) / (having + 0.5)))
+    for word in query_words:
+        document_count = sum(word in document for document in documents)
+        rarity = float(np.log(1 + (len(documents) - document_count + 0.5) / (document_count + 0.5)))
         largest += rarity * (SATURATION + 1)
         for place, document in enumerate(documents):
             count = document.count(word)
-            norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * len(document) / usual)
+            norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * len(document) / average_length)
             lexical[place] += rarity * (SATURATION + 1) * count / (count + norm) if count else 0.0
     best = max([*lexical, LEAST_COVERAGE * largest]) or 1.0
     cosines = np.maximum(embed(texts) @ embed([question])[0], 0) if texts else []

@@ -31,17 +31,17 @@ def test_every_nearest_vector_is_on_the_list(strong: int, k: int) -> None:
     vectors[100:140] = vectors[7]  # many alike: ties must all be there
     vectors[5_000:5_010] = 0
     shortlist = Shortlist(vectors)
-    asked = np.random.default_rng(2).random(ROWS) < 0.9
+    is_eligible = np.random.default_rng(2).random(ROWS) < 0.9
     lengths = []
     for question in (vectors[7], vectors[3_000], vectors_of(strong, rows=1, seed=3)[0]):
-        found = shortlist.rows(vectors, question, asked, k)
-        if found is None:
+        rows = shortlist.rows(vectors, question, is_eligible, k)
+        if rows is None:
             continue
         scores = vectors @ question
-        kth = np.sort(scores[asked])[-k]
-        assert set(np.flatnonzero(asked & (scores >= kth))) <= set(found)
-        assert asked[found].all()
-        lengths.append(len(found))
+        kth = np.sort(scores[is_eligible])[-k]
+        assert set(np.flatnonzero(is_eligible & (scores >= kth))) <= set(rows)
+        assert is_eligible[rows].all()
+        lengths.append(len(rows))
     assert strong > 24 or lengths, "with few strong directions a list is short enough to be of use"
 
 
@@ -60,26 +60,28 @@ def test_a_changed_row_is_listed_as_it_is_now() -> None:
     question = vectors_of(100, rows=1, seed=9)[0]
     vectors[4_321] = question  # unlike all that the directions were made of
     shortlist.put(4_321, vectors[4_321])
-    found = shortlist.rows(vectors, question, everything, 1)
-    assert found is None or 4_321 in found
+    rows = shortlist.rows(vectors, question, everything, 1)
+    assert rows is None or 4_321 in rows
 
 
 def test_the_index_of_a_large_memory_finds_what_a_plain_scan_finds_through_changes(tmp_path: Path) -> None:
     vectors = vectors_of(16, rows=2 * ROWS + 200)
     with closing(RecordsStore(tmp_path)) as store:
-        index, known = RecordsIndex(store), dict[str, int]()
+        index, rows_by_id = RecordsIndex(store), dict[str, int]()
 
         def put(record_id: str, at: int) -> None:
             record = LongTermRecord(
                 record_id=record_id, namespace="/a", strategy_id="s", text="text", created_at=1, updated_at=1
             )
             store.put("m", record, vectors[at].tobytes())
-            known[record_id] = at
+            rows_by_id[record_id] = at
 
         def check(question: NDArray[np.float32]) -> None:
-            wanted = sorted((-round(float(vectors[at] @ question), 5), each) for each, at in known.items())[:10]
-            found = index.nearest("m", question, Scope(None, "/a"), k=10)
-            assert [(-round(score, 5), each) for each, score in found] == wanted
+            expected = sorted(
+                (-round(float(vectors[at] @ question), 5), record_id) for record_id, at in rows_by_id.items()
+            )[:10]
+            matches = index.nearest("m", question, Scope(None, "/a"), k=10)
+            assert [(-round(score, 5), record_id) for record_id, score in matches] == expected
 
         with store.transaction():
             for number in range(ROWS):
@@ -90,7 +92,7 @@ def test_the_index_of_a_large_memory_finds_what_a_plain_scan_finds_through_chang
                 put(f"r{number:05d}", 2 * ROWS + number)  # changed
             for number in range(100, 200):
                 store.remove("m", f"r{number:05d}")
-                del known[f"r{number:05d}"]
+                del rows_by_id[f"r{number:05d}"]
         check(vectors[2 * ROWS + 17])
         check(vectors[150])
         with store.transaction():

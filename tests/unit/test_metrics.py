@@ -58,11 +58,11 @@ def test_only_the_first_call_of_a_session_has_a_cold_start(store: Store) -> None
     for number in range(6):
         call(store, id, session=f"s{number}", cold_ms=300.0 + number)
         call(store, id, session=f"s{number}", cold_ms=2.0)
-    found = read_figures(store, [id], Window()).total
-    assert (found.sessions, found.cold_start_mean.n) == (6, 6)
-    assert found.cold_start_mean.value == pytest.approx(302.5)
-    assert found.cold_start_p90.reason == "n too small"
-    tiles = {tile.name: tile for tile in headlines(found)}
+    total = read_figures(store, [id], Window()).total
+    assert (total.sessions, total.cold_start_mean.n) == (6, 6)
+    assert total.cold_start_mean.value == pytest.approx(302.5)
+    assert total.cold_start_p90.reason == "n too small"
+    tiles = {tile.name: tile for tile in headlines(total)}
     assert tiles["cold_start_p90_ms"].observed == "305 ms"  # of six values: without an interval
     assert tiles["cold_start_p90_ms"].value.startswith("n too small (n = 6, ")
     assert tiles["cold_start_mean_ms"].observed == ""
@@ -72,8 +72,8 @@ def test_a_session_that_began_before_the_window_does_not_start_in_it(store: Stor
     id = agent(store)
     call(store, id, at=NOON - timedelta(hours=2), cold_ms=300.0)
     call(store, id, at=NOON, cold_ms=2.0)
-    found = read_figures(store, [id], Window(since=NOON - timedelta(hours=1))).total
-    assert (found.invocations, found.sessions, found.cold_start_mean.n) == (1, 1, 0)
+    total = read_figures(store, [id], Window(since=NOON - timedelta(hours=1))).total
+    assert (total.invocations, total.sessions, total.cold_start_mean.n) == (1, 1, 0)
 
 
 def test_a_failure_is_counted_and_never_a_duration_or_a_zero(store: Store) -> None:
@@ -81,12 +81,12 @@ def test_a_failure_is_counted_and_never_a_duration_or_a_zero(store: Store) -> No
     for number in range(9):
         call(store, id, session=f"s{number}", duration_ms=200.0)
     call(store, id, session="bad", duration_ms=1.0, failure="agent_error")
-    found = read_figures(store, [id], Window()).total
-    assert (found.failed, found.failures, found.duration_p50.n) == (1, {"agent_error": 1}, 9)
-    assert found.duration_p50.value == 200.0
-    assert found.error_rate.value == pytest.approx(0.1)
-    assert found.error_rate.low is not None
-    assert found.error_rate.low > 0
+    total = read_figures(store, [id], Window()).total
+    assert (total.failed, total.failures, total.duration_p50.n) == (1, {"agent_error": 1}, 9)
+    assert total.duration_p50.value == 200.0
+    assert total.error_rate.value == pytest.approx(0.1)
+    assert total.error_rate.low is not None
+    assert total.error_rate.low > 0
 
 
 def test_what_looms_own_process_left_and_what_is_under_way_report_nothing_of_the_agent(store: Store) -> None:
@@ -95,9 +95,9 @@ def test_what_looms_own_process_left_and_what_is_under_way_report_nothing_of_the
     call(store, id, failure="interrupted")
     call(store, id, failure="cancelled")
     store.invocations.begin(agent_id=id, session_id="open", client_invoke_time=NOON.timestamp())
-    found = read_figures(store, [id], Window()).total
-    assert (found.invocations, found.complete, found.failed, found.open, found.interrupted) == (4, 1, 0, 1, 2)
-    assert found.error_rate.n == 1
+    total = read_figures(store, [id], Window()).total
+    assert (total.invocations, total.complete, total.failed, total.open, total.interrupted) == (4, 1, 0, 1, 2)
+    assert total.error_rate.n == 1
 
 
 def test_a_call_that_was_never_sent_counts_as_a_failure_of_its_time(store: Store) -> None:
@@ -116,26 +116,26 @@ def test_agents_are_kept_apart_and_added_up(store: Store) -> None:
     call(store, first, duration_ms=100.0)
     call(store, second, session="two", duration_ms=300.0, failure="timeout")
     call(store, agent(store, "unasked"), session="three")
-    found = read_figures(store, [first, second, idle], Window())
-    assert (found.total.invocations, found.total.sessions, found.total.failed) == (2, 2, 1)
-    assert [found.by_agent[id].invocations for id in (first, second, idle)] == [1, 1, 0]
-    assert found.by_agent[idle].error_rate.reason == "no calls"
-    assert sentence(found.by_agent[idle]) == "No invocations in this period."
+    figures = read_figures(store, [first, second, idle], Window())
+    assert (figures.total.invocations, figures.total.sessions, figures.total.failed) == (2, 2, 1)
+    assert [figures.by_agent[id].invocations for id in (first, second, idle)] == [1, 1, 0]
+    assert figures.by_agent[idle].error_rate.reason == "no calls"
+    assert sentence(figures.by_agent[idle]) == "No invocations in this period."
 
 
 def test_a_cost_is_the_sum_of_what_is_known_and_states_how_much_is_not(store: Store) -> None:
     id = agent(store)
     priced, other, _ = (call(store, id, session=f"s{number}") for number in range(3))
-    for each, known in ((priced, "0.000000000001"), (other, "0.25"), (priced, "1.5")):
+    for invocation_id, cost_usd in ((priced, "0.000000000001"), (other, "0.25"), (priced, "1.5")):
         store.figures.put_cost(
-            each, known=Decimal(known), unknown=0, is_estimate=True, is_simulated=True, currency="USD"
+            invocation_id, known=Decimal(cost_usd), unknown=0, is_estimate=True, is_simulated=True, currency="USD"
         )
-    found = read_figures(store, [id], Window()).total
-    assert (found.cost.known, found.cost.unknown, found.cost.state) == (Decimal("1.75"), 1, "partial")
-    assert (found.priced, found.simulated) == (2, 2)
-    assert str(found.number("cost")).startswith("1.8 [")
-    assert found.number("cost").open_above
-    assert "at least $1.75" in next(each.value for each in headlines(found) if each.name == "cost")
+    total = read_figures(store, [id], Window()).total
+    assert (total.cost.known, total.cost.unknown, total.cost.state) == (Decimal("1.75"), 1, "partial")
+    assert (total.priced, total.simulated) == (2, 2)
+    assert str(total.number("cost")).startswith("1.8 [")
+    assert total.number("cost").open_above
+    assert "at least $1.75" in next(headline.value for headline in headlines(total) if headline.name == "cost")
 
 
 def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> None:
@@ -143,9 +143,9 @@ def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> N
     call(store, id, session="unknown")
     stopped = call(store, id, session="stopped", failure="cancelled")
     store.figures.put_cost(stopped, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
-    found = read_figures(store, [id], Window()).total
-    assert (found.cost.unknown, found.cost.state) == (1, "partial")
-    assert found.number("cost").open_above
+    total = read_figures(store, [id], Window()).total
+    assert (total.cost.unknown, total.cost.state) == (1, "partial")
+    assert total.number("cost").open_above
 
 
 def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_searched_for(store: Store) -> None:
@@ -159,23 +159,29 @@ def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_searched_fo
             unsent, status="error", failure=failure, response="", client_done_time=1.0, client_duration_ms=1.0
         )
     lost = call(store, id, session="lost", failure="transport")  # nobody knows how far it came
-    found = read_figures(store, [id, other], Window())
-    assert (found.by_agent[id].cost.unknown, found.by_agent[id].unreached) == (2, 3)
-    assert (found.by_agent[other].cost.state, found.by_agent[other].unreached) == ("known", 3)
-    assert (found.by_agent[other].number("cost").value, found.total.unreached) == (0, 6)
+    figures = read_figures(store, [id, other], Window())
+    assert (figures.by_agent[id].cost.unknown, figures.by_agent[id].unreached) == (2, 3)
+    assert (figures.by_agent[other].cost.state, figures.by_agent[other].unreached) == ("known", 3)
+    assert (figures.by_agent[other].number("cost").value, figures.total.unreached) == (0, 6)
     assert store.figures.unpriced(id, None, None, limit=10) == (lost, ran)
     assert store.figures.unpriced(other, None, None, limit=10) == ()
     store.figures.put_cost(ran, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
-    note = next(each.note for each in headlines(read_figures(store, [id], Window()).total) if each.name == "cost")
+    note = next(
+        headline.note for headline in headlines(read_figures(store, [id], Window()).total) if headline.name == "cost"
+    )
     assert note == "1 of 2 invocations priced, 3 did not reach the agent and cost nothing"
 
 
 def test_a_call_whose_trace_is_missing_for_good_is_not_searched_for_again(store: Store) -> None:
     id = agent(store)
-    whole, gone, early = (call(store, id, session=f"s{number}") for number in range(3))
-    for each, state, complete in ((whole, "found", True), (gone, "exports_nothing", True), (early, "partial", False)):
+    whole, untraced, early = (call(store, id, session=f"s{number}") for number in range(3))
+    for invocation_id, state, complete in (
+        (whole, "found", True),
+        (untraced, "exports_nothing", True),
+        (early, "partial", False),
+    ):
         store.traces.put(
-            each, session_id="s", trace_id=None, state=state, is_complete=complete, span_count=0, records=[]
+            invocation_id, session_id="s", trace_id=None, state=state, is_complete=complete, span_count=0, records=[]
         )
     assert store.figures.unpriced(id, None, None, limit=10) == (early, whole)
 
@@ -208,26 +214,27 @@ def test_every_call_is_in_exactly_one_bin(asked: list[tuple[float, bool]], bins:
     calls = sorted(
         (TimedCall(asked_s=begin + at, duration_ms=1.0, failed=bad, failure="timeout" if bad else None)
          for at, bad in asked),
-        key=lambda each: each.asked_s,
+        key=lambda call: call.asked_s,
     )  # fmt: skip
-    found = latency_bins(calls, Window(), bins=bins)
-    assert sum(each.n for each in found) == len(calls)
-    assert sum(each.failed for each in found) == sum(bad for _, bad in asked)
-    assert len(found) <= 2.6 * bins + 2
-    for before, after in itertools.pairwise(found):
+    histogram = latency_bins(calls, Window(), bins=bins)
+    assert sum(latency_bin.n for latency_bin in histogram) == len(calls)
+    assert sum(latency_bin.failed for latency_bin in histogram) == sum(bad for _, bad in asked)
+    assert len(histogram) <= 2.6 * bins + 2
+    for before, after in itertools.pairwise(histogram):
         assert before.end == after.start
-    for each in calls:
-        asked_at = datetime.fromtimestamp(each.asked_s, UTC)
-        assert any(one.start <= asked_at < one.end for one in found)
+    for call in calls:
+        asked_at = datetime.fromtimestamp(call.asked_s, UTC)
+        assert any(latency_bin.start <= asked_at < latency_bin.end for latency_bin in histogram)
 
 
 def test_bins_cover_the_window_even_where_nothing_was_asked() -> None:
     calls = [
-        TimedCall(asked_s=NOON.timestamp() + 60 * each, duration_ms=5.0, failed=False, failure=None) for each in (1, 2)
+        TimedCall(asked_s=NOON.timestamp() + 60 * minute, duration_ms=5.0, failed=False, failure=None)
+        for minute in (1, 2)
     ]
-    found = latency_bins(calls, Window(since=NOON, until=NOON + timedelta(hours=1)), bins=12)
-    assert len(found) == 12
-    assert (found[0].start, found[-1].end) == (NOON, NOON + timedelta(hours=1))
-    assert [each.n for each in found] == [2, *[0] * 11]
-    assert found[0].p50.reason == "n too small"
-    assert found[5].error_rate.reason == "no calls"
+    histogram = latency_bins(calls, Window(since=NOON, until=NOON + timedelta(hours=1)), bins=12)
+    assert len(histogram) == 12
+    assert (histogram[0].start, histogram[-1].end) == (NOON, NOON + timedelta(hours=1))
+    assert [latency_bin.n for latency_bin in histogram] == [2, *[0] * 11]
+    assert histogram[0].p50.reason == "n too small"
+    assert histogram[5].error_rate.reason == "no calls"

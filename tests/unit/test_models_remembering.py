@@ -56,20 +56,20 @@ def test_a_context_block_is_never_a_question_or_an_instruction() -> None:
 
 
 def test_only_a_question_about_the_user_calls_a_memory_tool() -> None:
-    asked = said("What am I allergic to?")
-    (call,) = reply(asked, toolConfig={"tools": [RECALL]}).calls
+    question = said("What am I allergic to?")
+    (call,) = reply(question, toolConfig={"tools": [RECALL]}).calls
     assert (call.name, call.arguments) == ("recall_memory", {"query": "What am I allergic to?"})
     assert not reply(said("What is a loom?"), toolConfig={"tools": [RECALL]}).calls
     use = {
         "role": "assistant",
         "content": [{"toolUse": {"toolUseId": "t", "name": call.name, "input": call.arguments}}],
     }
-    for found, answer in (
+    for recall_text, answer in (
         ("The user lives in Rome.\nThe user is allergic to eggs.", "You are allergic to eggs."),
         ("Nothing about that is remembered.", "Nothing about that is remembered."),
     ):
-        result = {"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [{"text": found}]}}]}
-        assert answer in reply(asked, use, result, toolConfig={"tools": [RECALL]}).text
+        result = {"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [{"text": recall_text}]}}]}
+        assert answer in reply(question, use, result, toolConfig={"tools": [RECALL]}).text
 
 
 def test_a_summary_keeps_statements_of_the_user_even_when_summarized_again() -> None:
@@ -85,7 +85,9 @@ def test_extraction_by_the_scripted_model_calls_the_tool_with_what_the_user_stat
     turn = "USER: I'm allergic to nuts.\nAnd I no longer live in Rome.\nASSISTANT: I live in Paris."
     choice = {"tools": [{"toolSpec": _TOOL}], "toolChoice": {"tool": {"name": "remember"}}}
     (call,) = reply(said(turn), toolConfig=choice).calls
-    stated = [(each["about"], each["value"], each["no_longer"]) for each in call.arguments["statements"]]
-    assert stated == [("allergy:nut", "nuts", False), ("home", "Rome", True)]
+    statements = [
+        (statement["about"], statement["value"], statement["no_longer"]) for statement in call.arguments["statements"]
+    ]
+    assert statements == [("allergy:nut", "nuts", False), ("home", "Rome", True)]
     (call,) = reply(said("USER: Hello!"), toolConfig=choice).calls
     assert call.arguments == {"statements": []}

@@ -101,8 +101,8 @@ def test_a_quoted_text_is_translated_once() -> None:
     translate = tool(
         "translate", "Translate a text.", {"type": "object", "properties": properties, "required": [*properties]}
     )
-    made = calls('Translate "good morning" into French', toolConfig={"tools": [translate]})
-    assert made == [("translate", {"text": "good morning", "target_language": "French"})]
+    tool_calls = calls('Translate "good morning" into French', toolConfig={"tools": [translate]})
+    assert tool_calls == [("translate", {"text": "good morning", "target_language": "French"})]
 
 
 def test_tools_that_a_prompt_calls_by_name_are_all_called() -> None:
@@ -116,8 +116,8 @@ def test_tools_that_a_prompt_calls_by_name_are_all_called() -> None:
 
 
 def test_an_email_takes_its_address_and_subject_from_the_prompt() -> None:
-    made = calls('Send an email to bob@example.com with the subject "Lunch on Friday"')
-    assert made == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]
+    tool_calls = calls('Send an email to bob@example.com with the subject "Lunch on Friday"')
+    assert tool_calls == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]
 
 
 def test_a_tool_that_lacks_an_argument_is_asked_for_and_not_called() -> None:

@@ -18,10 +18,10 @@ def test_the_lines_of_a_deleted_log_group_are_freed() -> None:
     backend.create_log_group("group", {})
     backend.create_log_stream("group", "stream")
     backend.put_log_events("group", "stream", [{"timestamp": int(time.time() * 1000), "message": "line"}])
-    kept: list[weakref.ref[BaseModel]] = [
+    event_refs: list[weakref.ref[BaseModel]] = [
         weakref.ref(event) for event in backend.groups["group"].streams["stream"].events
     ]
-    assert len(kept) == 1
+    assert len(event_refs) == 1
     backend.delete_log_group("group")
     gc.collect()
-    assert kept[0]() is None
+    assert event_refs[0]() is None

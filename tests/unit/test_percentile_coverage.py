@@ -61,10 +61,10 @@ def _covered(law: str, n: int, samples: int) -> Iterator[tuple[float, float]]:
         if n >= needed_for(p):
             hits = 0
             for sample in drawn:
-                found = estimate_percentile(sample, p)
-                assert found.low is not None
-                assert found.high is not None
-                hits += found.low <= truth(p) and (found.open_above or truth(p) <= found.high)
+                estimate = estimate_percentile(sample, p)
+                assert estimate.low is not None
+                assert estimate.high is not None
+                hits += estimate.low <= truth(p) and (estimate.open_above or truth(p) <= estimate.high)
             yield p, hits / samples
 
 
@@ -84,8 +84,8 @@ def test_intervals_of_few_calls_cover_the_percentile_at_least_as_often_as_they_c
 
 @pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (9, 2, 8), (12, 3, 10), (19, 5, 15)])
 def test_the_interval_of_a_median_of_few_calls_ends_at_the_ranks_of_the_sign_test(n: int, low: int, high: int) -> None:
-    found = estimate_percentile([float(rank) for rank in range(1, n + 1)], 0.5)
-    assert (found.low, found.high) == (low, high)
+    estimate = estimate_percentile([float(rank) for rank in range(1, n + 1)], 0.5)
+    assert (estimate.low, estimate.high) == (low, high)
 
 
 @pytest.mark.long
@@ -105,24 +105,24 @@ def test_intervals_of_a_difference_cover_it_in_at_least_95_percent_of_samples(n:
     before, after = random.lognormal(0, 0.5, (2_000, n)), 1.3 * random.lognormal(0, 0.5, (2_000, n))
     truth, hits = 0.3 * math.exp(0.5 * _NORMAL.inv_cdf(p)), 0
     for first, second in zip(before, after, strict=True):
-        found = estimate_percentile_difference(first, second, p)
-        assert found.low is not None
-        assert found.high is not None
-        hits += found.low <= truth <= found.high
+        difference = estimate_percentile_difference(first, second, p)
+        assert difference.low is not None
+        assert difference.high is not None
+        hits += difference.low <= truth <= difference.high
     assert 0.95 <= hits / 2_000 <= 0.985
 
 
 def test_an_interval_without_an_upper_end_is_a_lower_bound_with_the_whole_confidence() -> None:
     # p90 of 20: P(Bin(20, 0.9) ≥ 15) = 98.9 %, P(≥ 16) = 95.7 %, P(≥ 17) = 86.7 %, so 95 % lies just above rank 16.
-    found = estimate_percentile([float(k) for k in range(1, 21)], 0.9)
-    assert found.open_above
-    assert found.low is not None
-    assert 16 < found.low < 16.5
-    assert found.high == 20
+    estimate = estimate_percentile([float(k) for k in range(1, 21)], 0.9)
+    assert estimate.open_above
+    assert estimate.low is not None
+    assert 16 < estimate.low < 16.5
+    assert estimate.high == 20
 
 
 def test_a_difference_of_samples_that_do_not_bound_their_percentile_has_no_value() -> None:
-    found = estimate_percentile_difference([1.0] * 35, [2.0] * 50, 0.9)
-    assert (found.value, found.n, found.needed_n) == (None, 35, 36)
-    found = estimate_percentile_difference([1.0] * 36, [2.0] * 50, 0.9)
-    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+    difference = estimate_percentile_difference([1.0] * 35, [2.0] * 50, 0.9)
+    assert (difference.value, difference.n, difference.needed_n) == (None, 35, 36)
+    difference = estimate_percentile_difference([1.0] * 36, [2.0] * 50, 0.9)
+    assert (difference.value, difference.low, difference.high) == (1.0, 1.0, 1.0)

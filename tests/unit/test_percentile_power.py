@@ -23,11 +23,14 @@ LAWS: dict[str, Draw] = {
 
 
 def _is_narrow(sample: NDArray[np.float64], p: float, within: float) -> bool:
-    found = estimate_percentile(sample, p)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    return not found.open_above and max(found.high - found.value, found.value - found.low) <= within * found.value
+    estimate = estimate_percentile(sample, p)
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return (
+        not estimate.open_above
+        and max(estimate.high - estimate.value, estimate.value - estimate.low) <= within * estimate.value
+    )
 
 
 @pytest.mark.parametrize("p", [0.5, 0.9])
@@ -55,16 +58,16 @@ def test_a_size_known_from_many_calls_is_neither_too_small_nor_twice_too_large()
 
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_comparisons_of_the_advised_size_see_the_difference_in_the_stated_share(p: float) -> None:
-    random, seen = np.random.default_rng(6), 0
+    random, detections = np.random.default_rng(6), 0
     for _ in range(30):
         needed = calls_for_percentile_difference(random.lognormal(5, 0.3, 30), p, difference=0.25)
         assert needed is not None
         for _ in range(4):
             before, after = random.lognormal(5, 0.3, (2, needed))
-            found = estimate_percentile_difference(before, 1.25 * after, p)
-            assert found.low is not None
-            seen += found.low > 0
-    assert 0.72 <= seen / 120 <= 0.97
+            difference = estimate_percentile_difference(before, 1.25 * after, p)
+            assert difference.low is not None
+            detections += difference.low > 0
+    assert 0.72 <= detections / 120 <= 0.97
 
 
 def test_a_narrower_margin_and_a_smaller_difference_need_more_calls() -> None:

@@ -57,7 +57,7 @@ def only(plugins: Plugins):
 
 def others(plugins: Plugins):
     """The loaded plugins without the panels, which are installed wherever these tests run."""
-    return [each for each in plugins.loaded if each.distribution != "loom-widgets"]
+    return [plugin for plugin in plugins.loaded if plugin.distribution != "loom-widgets"]
 
 
 def test_what_an_installed_plugin_gives_is_found_by_kind_and_name(install: Install) -> None:
@@ -254,7 +254,7 @@ def test_built_ins_come_first_and_keep_their_names(install: Install) -> None:
     plugins = load_plugins([SimpleNamespace(__name__="loomlib.evaluators", loom_evaluators=loom_evaluators)])
     assert plugins.get("evaluators", "politeness") == "Loom's own"
     assert only(plugins).error == "loomlib provides 'politeness' already"
-    assert [each.distribution for each in others(plugins)] == ["loomlib", "loom-polite"]
+    assert [plugin.distribution for plugin in others(plugins)] == ["loomlib", "loom-polite"]
 
 
 def test_of_two_plugins_with_one_name_the_first_keeps_it_and_the_second_is_reported(install: Install) -> None:
@@ -271,14 +271,14 @@ def test_of_two_plugins_with_one_name_the_first_keeps_it_and_the_second_is_repor
 def test_a_plugin_whose_import_does_not_end_is_named(
     install: Install, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = threading.Event()
+    has_logged = threading.Event()
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.set()
+            has_logged.set()
 
     ear = Ear()
-    monkeypatch.setitem(sys.modules, "loom_ear", SimpleNamespace(said=said))
+    monkeypatch.setitem(sys.modules, "loom_ear", SimpleNamespace(said=has_logged))
     install("loom-hanging", "import loom_ear\nassert loom_ear.said.wait(60)")
     logging.getLogger("loomlib.plugins").addHandler(ear)
     try:
@@ -321,7 +321,7 @@ def test_what_a_plugin_prints_goes_beside_a_commands_result(
     load_plugins().check()
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert [each.split()[-1] for each in printed.err.splitlines()] == ["import", "hook", "factory"]
+    assert [line.split()[-1] for line in printed.err.splitlines()] == ["import", "hook", "factory"]
 
 
 def test_one_distribution_may_bring_several_plugins(install: Install) -> None:

@@ -17,16 +17,16 @@ LOOM = Path(sys.executable).with_name("loom")
 
 def run(*command: object, cwd: Path, site: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LOOM_HOME": str(cwd / "home"), **({} if site is None else {"PYTHONPATH": str(site)})}
-    done = subprocess.run(
-        [str(each) for each in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    process = subprocess.run(
+        [str(argument) for argument in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    assert process.returncode == code, process.stdout + process.stderr
+    return process
 
 
 def test_a_new_plugin_installs_is_listed_and_passes_its_tests(tmp_path: Path) -> None:
-    said = run(LOOM, "plugins", "new", "loom-Brevity.check", "--to", "made", cwd=tmp_path).stderr
-    assert "pip install -e made/loom-brevity-check && pytest made/loom-brevity-check" in said
+    output = run(LOOM, "plugins", "new", "loom-Brevity.check", "--to", "made", cwd=tmp_path).stderr
+    assert "pip install -e made/loom-brevity-check && pytest made/loom-brevity-check" in output
     folder, site = tmp_path / "made" / "loom-brevity-check", tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
     run(*pip, "--disable-pip-version-check", "--root-user-action", "ignore", "--target", site, folder, cwd=tmp_path)
@@ -45,15 +45,15 @@ def test_what_is_made_is_clean_code(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    made = make_plugin("loom-twice", tmp_path)
-    (made.folder / "mine.txt").write_text("keep")
+    plugin = make_plugin("loom-twice", tmp_path)
+    (plugin.folder / "mine.txt").write_text("keep")
     with pytest.raises(PluginError, match=r"The folder exists.*loom-twice.*--to"):
         make_plugin("Loom_Twice", tmp_path)
-    assert (made.folder / "mine.txt").read_text() == "keep"
+    assert (plugin.folder / "mine.txt").read_text() == "keep"
     (tmp_path / "loom-link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(PluginError, match="The folder exists"):
         make_plugin("loom-link", tmp_path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["loom-link", "loom-twice"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loom-link", "loom-twice"]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_a_module_that_is_taken_or_a_word_of_python_is_refused(tmp_path: Path, n
 
 
 def test_names_that_loom_gives_itself_are_not_given_again(tmp_path: Path) -> None:
-    made = make_plugin("loom-report", tmp_path)
-    assert '"loom_report": make_command' in (made.folder / "loom_report" / "plugin.py").read_text()
+    plugin = make_plugin("loom-report", tmp_path)
+    assert '"loom_report": make_command' in (plugin.folder / "loom_report" / "plugin.py").read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_a_fix(tmp_path: Path) -> None:

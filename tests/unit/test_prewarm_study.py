@@ -100,8 +100,8 @@ def test_the_method_names_the_isolation_of_sessions_once(store: Store) -> None:
         LatencyStudy(ScriptedAgent(store, labels=labels), cold=1, warm=1, sticky=0, find_starts=False),
     ):
         method = planned.run(Silent()).method()
-        named = [line for line in (*method.notes, *method.limits) if "bubblewrap" in line]
-        assert named == ["Isolation of sessions: bubblewrap, network open."]
+        isolation_lines = [line for line in (*method.notes, *method.limits) if "bubblewrap" in line]
+        assert isolation_lines == ["Isolation of sessions: bubblewrap, network open."]
     unlabelled = study(IdleAgent(store, labels=()), gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent()).method()
     assert "Isolation" not in " ".join((*unlabelled.notes, *unlabelled.limits))
 

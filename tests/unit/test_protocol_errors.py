@@ -33,9 +33,9 @@ BODY = b'{"jsonrpc": "2.0", "id": "req-001", "method": "tools/list"}'
     ],
 )
 def test_json_rpc_errors_have_the_codes_of_the_contract(protocol: str, code: str, status: int, number: int) -> None:
-    answered, headers, content = protocol_error(protocol, RefusedError(code, 418, "why"), BODY, "r-1")
+    actual_status, headers, content = protocol_error(protocol, RefusedError(code, 418, "why"), BODY, "r-1")
     document = json.loads(content)
-    assert (answered, document["error"]["code"], document["id"]) == (status, number, "req-001")
+    assert (actual_status, document["error"]["code"], document["id"]) == (status, number, "req-001")
     assert document["error"]["data"] == {"reason": "why"}
     assert ((b"x-amzn-errortype", code.encode()) in headers) == (status >= 400)
     assert (b"x-amzn-requestid", b"r-1") in headers
@@ -55,17 +55,17 @@ def test_json_rpc_errors_have_the_codes_of_the_contract(protocol: str, code: str
     ],
 )
 def test_agui_errors_are_events_with_the_codes_of_the_contract(code: str, status: int, name: str) -> None:
-    answered, headers, content = protocol_error("AGUI", RefusedError(code, 418, "why"), BODY, "r-1")
+    actual_status, headers, content = protocol_error("AGUI", RefusedError(code, 418, "why"), BODY, "r-1")
     event = json.loads(content.removeprefix(b"data: "))
-    assert (answered, event["type"], event["code"]) == (status, "RUN_ERROR", name)
+    assert (actual_status, event["type"], event["code"]) == (status, "RUN_ERROR", name)
     assert content.endswith(b"\n\n")
     assert (b"content-type", b"text/event-stream") in headers
 
 
 def test_a_servers_own_error_status_is_named_as_aws_does() -> None:
     _, _, content = protocol_error("MCP", AgentStatusError("The agent answered 404: gone", 404), BODY, "r-1")
-    said = "Received error (404) from runtime. Please check your CloudWatch logs for more information."
-    assert json.loads(content)["error"]["message"] == said
+    message = "Received error (404) from runtime. Please check your CloudWatch logs for more information."
+    assert json.loads(content)["error"]["message"] == message
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b'{"id": true}', b'{"id": {}}', b"\xff"])

@@ -91,11 +91,13 @@ def agents(store: Store, **options: object) -> dict[str, ScriptedWays]:
 
 
 def test_every_way_is_compared_with_http_json_and_missing_servers_are_stated(store: Store) -> None:
-    given = agents(store)
-    result = loom.ProtocolStudy(given, repeats=8).run(Silent())
-    asked = Counter(given["HTTP"].asked)
-    assert asked == {(way, kind): 8 if kind == "timed" else 2 for way in EXTRA_MS for kind in ("timed", "opening")}
-    assert sorted(given["HTTP"].closed) == sorted(EXTRA_MS)
+    agents_by_protocol = agents(store)
+    result = loom.ProtocolStudy(agents_by_protocol, repeats=8).run(Silent())
+    call_counts = Counter(agents_by_protocol["HTTP"].asked)
+    assert call_counts == {
+        (way, kind): 8 if kind == "timed" else 2 for way in EXTRA_MS for kind in ("timed", "opening")
+    }
+    assert sorted(agents_by_protocol["HTTP"].closed) == sorted(EXTRA_MS)
     table = result.table()
     assert table.index.tolist() == list(EXTRA_MS)
     assert table["− HTTP JSON [95 %] ms"]["HTTP JSON"] == "–"
@@ -149,9 +151,9 @@ def test_the_page_has_both_tables_and_the_charts_every_way(store: Store) -> None
 
 
 def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:
-    gone = agents(store, refusing=list(EXTRA_MS), alive=False)
+    unreachable = agents(store, refusing=list(EXTRA_MS), alive=False)
     with pytest.raises(StudyInterruptedError, match=r"ProtocolStudy\.resume"):
-        loom.ProtocolStudy(gone, repeats=2, study_id="stopped").run(Silent())
+        loom.ProtocolStudy(unreachable, repeats=2, study_id="stopped").run(Silent())
     result = loom.ProtocolStudy.resume(agents(store), "stopped").run(Silent())
     assert result.state == "complete"
     assert sum(call.is_done for call in result.calls) == 9

@@ -28,8 +28,8 @@ def test_a_fresh_process_lists_every_public_name_and_can_import_it():
         listed = dir(loomlib)
         print([name for name in loomlib.__all__ if name not in listed or getattr(loomlib, name, None) is None])
     """
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
@@ -39,8 +39,8 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_importing_loomlib_loads_nothing_heavy():
     code = f"import sys, loomlib; print([name for name in {HEAVY!r} if name in sys.modules])"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_importing_loomlib_loads_nothing_heavy():
 def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(package):
     heavy = ("boto3", "pandas", "plotly", "aiohttp", "moto", "numpy")
     code = f"import sys, loomlib.{package}; print([name for name in {heavy!r} if name in sys.modules])"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(package):
 )
 def test_the_local_services_processes_start_without_what_they_may_never_use(process, spared):
     code = f"import sys, loomlib.local.{process}; print([name for name in {spared!r} if name in sys.modules])"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == "[]"

@@ -101,8 +101,8 @@ def test_without_its_options_the_plugin_loads_nothing_and_changes_nothing(place:
         "import sys, loomlib.pytest_plugin as p; "
         "print([n for n in sys.modules if n.startswith('loomlib.') and n != p.__name__], 'pandas' in sys.modules)"
     )
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert seen.stdout.strip() == "['loomlib.dispatch'] False", "the module by which loomlib imports names on use"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert child.stdout.strip() == "['loomlib.dispatch'] False", "the module by which loomlib imports names on use"
 
 
 def test_the_plugin_is_announced_under_its_modules_own_name() -> None:

@@ -78,7 +78,7 @@ def test_the_rows_of_readable_pages_are_recovered(file: Path, caplog: pytest.Log
         assert database.execute("SELECT 1 FROM sqlite_master WHERE name = 'children_by_number'").fetchone()
         orphans = "SELECT count(*) FROM children WHERE parent NOT IN (SELECT id FROM parents)"
         assert database.execute(orphans).fetchone() == (0,)
-    assert [found.aside for found in damaged_files(file.parent)] == [damaged.aside]
+    assert [damaged_file.aside for damaged_file in damaged_files(file.parent)] == [damaged.aside]
     assert recover_if_damaged(file) is None
 
 

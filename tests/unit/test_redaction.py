@@ -61,9 +61,9 @@ HARMLESS = [
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_is_redacted_and_named(name: str) -> None:
-    found = redact(f"it is {SECRETS[name]} ok")
-    assert found.text == f"it is [{name} 1] ok"
-    assert found.found == (Redaction(name, 6, 6 + len(SECRETS[name])),)
+    redacted = redact(f"it is {SECRETS[name]} ok")
+    assert redacted.text == f"it is [{name} 1] ok"
+    assert redacted.found == (Redaction(name, 6, 6 + len(SECRETS[name])),)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in PERSONAL.items() for value in values])
@@ -208,10 +208,10 @@ def test_a_value_nested_a_hundred_thousand_deep_is_cleaned() -> None:
     value: list[object] = ["ann@example.org"]
     for _ in range(100_000):
         value = [value]
-    found = Redactor().value(value)
-    while isinstance(found[0], list):
-        found = found[0]
-    assert found == ["[email 1]"]
+    inner = Redactor().value(value)
+    while isinstance(inner[0], list):
+        inner = inner[0]
+    assert inner == ["[email 1]"]
 
 
 def test_names_of_fields_that_hold_secrets_are_known() -> None:
@@ -289,9 +289,9 @@ def test_what_is_kept_has_nothing_more_to_redact_and_offsets_tell_what_was(text:
     once = redact(text)
     assert redact(once.text).text == once.text
     rest, at = "", 0
-    for each in once.found:
-        assert at <= each.start < each.end <= len(text)
-        rest, at = rest + text[at : each.start] + "\0", each.end
+    for redaction in once.found:
+        assert at <= redaction.start < redaction.end <= len(text)
+        rest, at = rest + text[at : redaction.start] + "\0", redaction.end
     rest += text[at:]
     assert len(rest.split("\0")) - text.count("\0") == len(once.found) + 1
 

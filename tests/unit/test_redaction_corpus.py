@@ -59,8 +59,8 @@ def test_the_precision(counts: tuple[Counter[str], list[str]]) -> None:
 def test_the_recall_of_keys_of_unknown_form_in_words(sentence: str, alphabet: str, length: int) -> None:
     redactor, choose = Redactor(), random.Random(7)
     keys = ["".join(choose.choices(alphabet, k=length)) for _ in range(200)]
-    found = [key not in redactor.redact(sentence.format(key)).text for key in keys]
-    assert sum(found) / len(found) >= _AT_LEAST
+    is_redacted = [key not in redactor.redact(sentence.format(key)).text for key in keys]
+    assert sum(is_redacted) / len(is_redacted) >= _AT_LEAST
 
 
 @pytest.mark.parametrize(

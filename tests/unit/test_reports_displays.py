@@ -36,5 +36,5 @@ def test_hostile_text_in_a_verdict_or_a_listing_is_escaped() -> None:
 
 def test_stating_a_verdict_loads_neither_papermill_nor_nbformat() -> None:
     script = "import sys; from loomlib.reports import verdict; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert {"papermill", "nbformat", "bleach"}.isdisjoint(done.stdout.split())
+    process = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert {"papermill", "nbformat", "bleach"}.isdisjoint(process.stdout.split())

@@ -61,8 +61,8 @@ def test_no_text_becomes_live_markup(text: str) -> None:
 
 
 def test_displays_keep_their_structure() -> None:
-    ours = '<style>.a > b{color:red}</style><div class="a" style="width:3px"><details open>x</details></div>'
-    assert safe_html(ours) == ours
+    markup = '<style>.a > b{color:red}</style><div class="a" style="width:3px"><details open>x</details></div>'
+    assert safe_html(markup) == markup
     drawing = '<svg viewBox="0 0 1 1" role="img"><linearGradient id="q"></linearGradient><path d="M0 0"></path></svg>'
     assert safe_html(drawing) == drawing
 
@@ -128,11 +128,11 @@ def test_known_secrets_are_removed_wherever_they_stand(tmp_path: Path) -> None:
     (tmp_path / "service.json").write_text(
         json.dumps({"access_key": "LOOMKEY12345", "secret_key": "s3cr3t-s3cr3t", "port": 4})
     )
-    known = [
+    secrets = [
         *secrets_in({"AWS_SESSION_TOKEN": "token-token-token", "PATH": "/usr/bin/somewhere"}),
         *secrets_of_home(tmp_path),
     ]
-    clean = ReportRedactor(known).value(
+    clean = ReportRedactor(secrets).value(
         {"LOOMKEY12345": ["a s3cr3t-s3cr3t b", {"x": "token-token-token"}], "n": 5, "p": "/usr/bin/somewhere"}
     )
     assert clean == {REDACTED: [f"a {REDACTED} b", {"x": REDACTED}], "n": 5, "p": "/usr/bin/somewhere"}

@@ -49,16 +49,16 @@ def test_an_error_inside_an_answer_is_found(
             + body
             + b"\r\n\r\n"
         )
-    found, is_malformed = judged(body, headers)
-    assert (found["jsonrpc"], is_malformed) == (code, False)
-    assert message in found["error"]
+    evidence, is_malformed = judged(body, headers)
+    assert (evidence["jsonrpc"], is_malformed) == (code, False)
+    assert message in evidence["error"]
 
 
 @given(st.integers(0, 200))
 def test_an_answer_is_no_failure_however_its_bytes_are_split(cut: int) -> None:
-    said = answer(result={"content": [{"type": "text", "text": '"error" isError true'}]})
-    assert judged(said, JSON, cut=cut) == ({}, False)
-    assert judged(b": ping\n\ndata: " + said + b"\n\n", EVENTS, cut=cut) == ({}, False)
+    body = answer(result={"content": [{"type": "text", "text": '"error" isError true'}]})
+    assert judged(body, JSON, cut=cut) == ({}, False)
+    assert judged(b": ping\n\ndata: " + body + b"\n\n", EVENTS, cut=cut) == ({}, False)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b'{"jsonrpc": "2.0", "method": "ping"}', b"data: x\n\n"])
@@ -69,5 +69,7 @@ def test_a_body_without_an_answer_is_malformed(body: bytes, headers: dict[str, s
 
 def test_the_answer_at_the_end_of_a_long_stream_is_judged() -> None:
     progress = b"data: " + answer(method="notifications/progress", params={"message": "x" * 1000}) + b"\n\n"
-    found, _ = judged(progress * 900 + b"data: " + answer(error={"code": -32603, "message": "late"}) + b"\n\n", EVENTS)
-    assert found["error"] == "late"
+    evidence, _ = judged(
+        progress * 900 + b"data: " + answer(error={"code": -32603, "message": "late"}) + b"\n\n", EVENTS
+    )
+    assert evidence["error"] == "late"

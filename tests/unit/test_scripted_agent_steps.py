@@ -40,8 +40,8 @@ def test_a_request_is_routed_to_the_only_agent_that_fits(text: str, agent: str) 
 
 def test_an_answer_is_written_from_search_results() -> None:
     results = '<search_result number="1">A kettle has a warranty of 24 months.</search_result>'
-    asked = f"<question>How long is the warranty of a kettle?</question> {results}"
-    assert reply("Write in <answer></answer>.", asked) == "<answer>A kettle has a warranty of 24 months.</answer>"
+    prompt = f"<question>How long is the warranty of a kettle?</question> {results}"
+    assert reply("Write in <answer></answer>.", prompt) == "<answer>A kettle has a warranty of 24 months.</answer>"
     other = f"<question>Who painted this picture?</question> {results}"
     assert reply("Answer.", other) == "The search results do not answer the question."
 

@@ -19,21 +19,21 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_defaults_are_the_specifications(tmp_path: Path) -> None:
-    found = Settings.load({})
-    assert found.home == tmp_path / ".loom"
-    assert found.database_url == f"sqlite:///{tmp_path}/.loom/loom.db"
-    assert (found.region, found.profile, found.log_level) == (None, None, "info")
-    assert (found.log_poll_attempts, found.log_poll_interval_s) == (12, 5.0)
+    settings = Settings.load({})
+    assert settings.home == tmp_path / ".loom"
+    assert settings.database_url == f"sqlite:///{tmp_path}/.loom/loom.db"
+    assert (settings.region, settings.profile, settings.log_level) == (None, None, "info")
+    assert (settings.log_poll_attempts, settings.log_poll_interval_s) == (12, 5.0)
 
 
 def test_arguments_win_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "loom.toml").write_text('[loom]\nregion = "file"\nprofile = "file"\nlog_level = "debug"\n')
-    found = Settings.load({"AWS_REGION": "environment", "AWS_PROFILE": "environment"}, region="argument")
-    assert (found.region, found.profile, found.log_level) == ("argument", "environment", "debug")
+    settings = Settings.load({"AWS_REGION": "environment", "AWS_PROFILE": "environment"}, region="argument")
+    assert (settings.region, settings.profile, settings.log_level) == ("argument", "environment", "debug")
 
 
 def test_the_specifications_variables_are_read(tmp_path: Path) -> None:
-    found = Settings.load(
+    settings = Settings.load(
         {
             "AWS_REGION": "eu-central-1",
             "AWS_DEFAULT_REGION": "us-east-1",
@@ -46,10 +46,10 @@ def test_the_specifications_variables_are_read(tmp_path: Path) -> None:
             "LOOM_READ_TIMEOUT_S": "60",
         }
     )
-    assert (found.region, found.profile, found.log_level) == ("eu-central-1", "team", "warning")
-    assert found.database_url == "postgresql+psycopg://me:secret@db/loom"
-    assert found.home == Path("~/loom-home").expanduser()
-    assert (found.log_poll_attempts, found.log_poll_interval_s, found.read_timeout_s) == (3, 0.5, 60.0)
+    assert (settings.region, settings.profile, settings.log_level) == ("eu-central-1", "team", "warning")
+    assert settings.database_url == "postgresql+psycopg://me:secret@db/loom"
+    assert settings.home == Path("~/loom-home").expanduser()
+    assert (settings.log_poll_attempts, settings.log_poll_interval_s, settings.read_timeout_s) == (3, 0.5, 60.0)
 
 
 def test_the_second_region_variable_counts_when_the_first_is_empty() -> None:
@@ -57,7 +57,7 @@ def test_the_second_region_variable_counts_when_the_first_is_empty() -> None:
 
 
 def test_every_setting_has_a_variable() -> None:
-    assert {each.name for each in fields(Settings)} == set(VARIABLES)
+    assert {field.name for field in fields(Settings)} == set(VARIABLES)
 
 
 def test_an_argument_of_none_counts_as_not_given() -> None:
@@ -79,9 +79,9 @@ def test_the_file_of_a_folder_above_counts_and_its_paths_are_its_own(
     below = tmp_path / "notebooks" / "reports"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
-    found = Settings.load({})
-    assert found.home == tmp_path / "state"
-    assert found.read_timeout_s == 30.0
+    settings = Settings.load({})
+    assert settings.home == tmp_path / "state"
+    assert settings.read_timeout_s == 30.0
 
 
 def test_a_file_for_something_else_changes_nothing(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_settings_do_not_change() -> None:
 @given(environment=st.fixed_dictionaries({}, optional={name: st.text(max_size=8) for (name, *_) in VARIABLES.values()}))
 def test_any_environment_gives_settings_or_a_settings_error(environment: dict[str, str]) -> None:
     try:
-        found = Settings.load(environment)
+        settings = Settings.load(environment)
     except SettingsError:
         return
-    assert found.home.is_absolute()
-    assert "://" in found.database_url
+    assert settings.home.is_absolute()
+    assert "://" in settings.database_url

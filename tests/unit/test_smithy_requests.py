@@ -66,8 +66,8 @@ def test_members_of_rest_json_are_in_the_path_the_query_the_headers_and_the_body
     method, path, headers, body = smithy_request(tool, arguments)
     assert (method, path) == ("PUT", "/things/a%20b/c?fixed=1&since=2026-01-31T12%3A00%3A00Z&tag=x&tag=y")
     assert headers == {"If-Modified-Since": "Sat, 31 Jan 2026 12:00:00 GMT", "content-type": "application/json"}
-    written = {"madeAt": 1769860800, "sold": MOMENT, "parts": [{"madeAt": 1.5}]}
-    assert json.loads(body or b"") == {"token": "t", "Parts": [written]}
+    expected_part = {"madeAt": 1769860800, "sold": MOMENT, "parts": [{"madeAt": 1.5}]}
+    assert json.loads(body or b"") == {"token": "t", "Parts": [expected_part]}
 
 
 def test_members_of_aws_json_are_in_the_body_by_their_own_names() -> None:
@@ -75,9 +75,9 @@ def test_members_of_aws_json_are_in_the_body_by_their_own_names() -> None:
     method, path, headers, body = smithy_request(tool, {"key": "k", "parts": [{"made": MOMENT}]})
     assert (method, path) == ("POST", "/")
     assert headers == {"content-type": "application/x-amz-json-1.1", "x-amz-target": "Things.Put"}
-    sent = json.loads(body or b"")
-    assert len(sent.pop("token")) == 36  # made, as an SDK makes it
-    assert sent == {"key": "k", "parts": [{"made": 1769860800}]}
+    document = json.loads(body or b"")
+    assert len(document.pop("token")) == 36  # made, as an SDK makes it
+    assert document == {"key": "k", "parts": [{"made": 1769860800}]}
 
 
 @pytest.mark.parametrize(

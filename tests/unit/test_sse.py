@@ -31,7 +31,7 @@ field_text = st.text(
 
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[bytes, list[str]]:
-    text, wanted = "", []
+    text, expected = "", []
     for _ in range(draw(st.integers(0, 5))):
         lines = draw(st.lists(field_text, min_size=1, max_size=4))
         for line in lines:
@@ -41,16 +41,16 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[str]]:
         if draw(st.booleans()):
             text += "event: chunk" + draw(line_ends)
         text += draw(line_ends) if not text.endswith("\r") else draw(st.sampled_from(["\r\n", "\r"]))
-        wanted.append("\n".join(lines))
-    return text.encode(), wanted
+        expected.append("\n".join(lines))
+    return text.encode(), expected
 
 
 @given(streams(), st.lists(st.integers(0, 400), max_size=12))
 def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[str]], cuts: list[int]) -> None:
-    body, wanted = stream
+    body, expected = stream
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
     pieces = [body[start:end] for start, end in pairwise(edges)]
-    assert data_of(*pieces) == wanted
+    assert data_of(*pieces) == expected
     assert parsed(*pieces) == parsed(body)
     assert parsed(*(bytes([byte]) for byte in body)) == parsed(body)
 

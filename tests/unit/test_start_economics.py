@@ -134,17 +134,17 @@ def test_the_cost_of_a_pool_is_as_computed_by_hand() -> None:
     rate = 0.2
     load = rate * 4.0
     blocked = (load**2 / 2) / (1 + load + load**2 / 2)
-    taken = rate * (1 - blocked)
-    ready = 2 - taken * 4.0
+    served_rate = rate * (1 - blocked)
+    ready = 2 - served_rate * 4.0
     cold_usd, ping_usd = 2.0 * CPU + 4.0 * 0.6 * MEMORY, 0.5 * CPU
-    each_second = ready * 0.6 * MEMORY + (taken + ready / 28_800) * cold_usd + ready / 270 * ping_usd
+    each_second = ready * 0.6 * MEMORY + (served_rate + ready / 28_800) * cold_usd + ready / 270 * ping_usd
     assert outcome.first_cold.value == pytest.approx(blocked)
     assert outcome.prewarm.value == pytest.approx(each_second * 12 * 3600 * MONTH)
 
 
 def test_a_session_that_the_client_ends_does_not_wait_after_its_last_call() -> None:
-    left, ended = (only(starts(), IDLE, traffic(ended_share=share)) for share in (0.0, 1.0))
-    assert (left.idle.value or 0) - (ended.idle.value or 0) == pytest.approx(1000 * MONTH * 300 * 0.6 * MEMORY)
+    left_open, ended = (only(starts(), IDLE, traffic(ended_share=share)) for share in (0.0, 1.0))
+    assert (left_open.idle.value or 0) - (ended.idle.value or 0) == pytest.approx(1000 * MONTH * 300 * 0.6 * MEMORY)
 
 
 def test_other_hosts_cost_what_their_prices_say() -> None:
@@ -155,8 +155,10 @@ def test_other_hosts_cost_what_their_prices_say() -> None:
     assert usd["ECS Fargate"] == pytest.approx(2 * (0.03238 + 2 * 0.00356) * 730)
     assert usd["managed agents"] == pytest.approx(calls * 2.0 / 3600 * 0.08)
     provisioned = compare_policies(starts(), traffic(), assumptions=StartAssumptions(lambda_provisioned=3))
-    held = 3 * 1.769 * 730 * 3600 * 0.0000033334
-    assert provisioned.hosts[0].usd.value == pytest.approx(held + calls * (0.2e-6 + 2.0 * 1.769 * 0.0000077778))
+    provisioned_usd = 3 * 1.769 * 730 * 3600 * 0.0000033334
+    assert provisioned.hosts[0].usd.value == pytest.approx(
+        provisioned_usd + calls * (0.2e-6 + 2.0 * 1.769 * 0.0000077778)
+    )
 
 
 @pytest.mark.parametrize(("load", "calls"), [(0.001, 1), (1.0, 5), (10.0, 21), (2000.0, 2139)])
@@ -205,9 +207,9 @@ def test_the_formulas_agree_with_a_simulation_of_poisson_arrivals(policy: StartP
     simulated = simulate_starts(measured, flow, policy, sessions=60_000, seed=11)
     outcome = only(measured, policy, flow)
 
-    def near(found: float, formula: float | None, n: int) -> bool:
+    def near(share: float, formula: float | None, n: int) -> bool:
         assert formula is not None
-        return abs(found - formula) <= 4.5 * math.sqrt(max(formula * (1 - formula), 1e-4) / n)
+        return abs(share - formula) <= 4.5 * math.sqrt(max(formula * (1 - formula), 1e-4) / n)
 
     assert near(simulated.later_cold_share, outcome.later_cold.value, simulated.calls - simulated.sessions)
     # Sessions that meet a full pool come in runs, so fewer of them are independent.
@@ -290,9 +292,9 @@ def test_a_cost_without_cpu_time_or_memory_is_unknown_until_it_is_assumed() -> N
     economics = compare_policies(measured, traffic())
     assert economics.sentences()[0] == "No policy has a known cost: unknown: CPU time and memory not measured."
     assumed = StartAssumptions(vcpu_s_per_call=0.3, start_vcpu_s=2.0, memory_gb=0.5)
-    known = compare_policies(measured, traffic(), assumptions=assumed)
-    assert known.cheapest is not None
-    rows = known.assumption_table()
+    with_assumptions = compare_policies(measured, traffic(), assumptions=assumed)
+    assert with_assumptions.cheapest is not None
+    rows = with_assumptions.assumption_table()
     assert rows.loc["V2, CPU of a cold call with its start", "value"] == "2.3 vCPU-s"
     assert rows.loc["V2, CPU of a warm call", "from"] == "assumed"
 

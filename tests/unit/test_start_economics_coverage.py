@@ -43,16 +43,16 @@ def study(platform: str, start_ms: float, random: np.random.Generator, cold: int
 def test_every_interval_holds_the_truth_in_at_least_93_percent_of_200_studies(platform: str, start_ms: float) -> None:
     whole = study(platform, start_ms, np.random.default_rng(1), 200_000, 200_000)
     truth = compare_policies(whole, TRAFFIC, policies=POLICIES, resamples=0).outcomes
-    held: dict[str, list[bool]] = defaultdict(list)
+    coverage: dict[str, list[bool]] = defaultdict(list)
     for seed in range(STUDIES):
         measured = study(platform, start_ms, np.random.default_rng(1000 + seed), 40, 120)
         for outcome, true in zip(
             compare_policies(measured, TRAFFIC, policies=POLICIES, seed=seed).outcomes, truth, strict=True
         ):
             for name in ("p50", "p90", "usd", "cold"):
-                found, value = getattr(outcome, name), getattr(true, name).value
-                is_held = found.is_known and found.low - 1e-9 <= value
-                held[f"{name}, {outcome.policy.name}"].append(
-                    is_held and (found.open_above or value <= found.high + 1e-9)
+                estimate, value = getattr(outcome, name), getattr(true, name).value
+                is_covered = estimate.is_known and estimate.low - 1e-9 <= value
+                coverage[f"{name}, {outcome.policy.name}"].append(
+                    is_covered and (estimate.open_above or value <= estimate.high + 1e-9)
                 )
-    assert {name: sum(found) / STUDIES for name, found in held.items() if sum(found) < 0.93 * STUDIES} == {}
+    assert {name: sum(hits) / STUDIES for name, hits in coverage.items() if sum(hits) < 0.93 * STUDIES} == {}

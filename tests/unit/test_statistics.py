@@ -52,17 +52,17 @@ def test_the_order_of_the_observations_changes_nothing(values: list[float], p: f
 
 @given(st.lists(durations, min_size=10, max_size=60), st.sampled_from([0.5, 0.9]))
 def test_an_interval_holds_its_value_and_stays_within_the_data(values: list[float], p: float) -> None:
-    found = estimate_percentile(values, p)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert min(values) <= found.low <= found.value <= found.high <= max(values)
+    estimate = estimate_percentile(values, p)
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert min(values) <= estimate.low <= estimate.value <= estimate.high <= max(values)
 
 
 @given(durations, st.integers(10, 200), st.sampled_from([0.5, 0.9]))
 def test_constant_data_has_an_interval_of_width_zero(value: float, n: int, p: float) -> None:
-    found = estimate_percentile([value] * n, p)
-    assert (found.low, found.value, found.high) == (value, value, value)
+    estimate = estimate_percentile([value] * n, p)
+    assert (estimate.low, estimate.value, estimate.high) == (value, value, value)
 
 
 @pytest.mark.parametrize(("p", "needed", "bounded"), [(0.5, 6, 6), (0.9, 10, 36), (0.99, 100, 368)])
@@ -79,9 +79,9 @@ def test_a_percentile_is_reported_and_bounded_from_the_n_that_the_module_derives
 
 
 def test_an_interval_that_the_sample_cannot_bound_is_shown_as_at_least() -> None:
-    found = estimate_percentile([300.0 + k for k in range(10)], 0.9)
-    assert found.open_above
-    assert "–≥309]" in str(found)
+    estimate = estimate_percentile([300.0 + k for k in range(10)], 0.9)
+    assert estimate.open_above
+    assert "–≥309]" in str(estimate)
 
 
 @given(st.lists(st.tuples(durations, durations), min_size=6, max_size=40))
@@ -97,8 +97,8 @@ def test_a_paired_difference_turns_its_sign_with_the_pair(pairs: list[tuple[floa
 def test_what_a_pair_shares_cancels() -> None:
     generator = np.random.default_rng(2)
     drift = generator.normal(0, 500, 20)
-    found = estimate_paired_difference(list(drift + 310), list(drift + 10))
-    assert (found.low, found.high) == (pytest.approx(300), pytest.approx(300))
+    difference = estimate_paired_difference(list(drift + 310), list(drift + 10))
+    assert (difference.low, difference.high) == (pytest.approx(300), pytest.approx(300))
 
 
 def test_pairs_of_two_lengths_are_refused() -> None:
@@ -108,17 +108,17 @@ def test_pairs_of_two_lengths_are_refused() -> None:
 
 @given(st.integers(0, 200), st.integers(1, 200))
 def test_a_share_lies_within_its_wilson_interval(hits: int, n: int) -> None:
-    found = estimate_share(min(hits, n), n)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    estimate = estimate_share(min(hits, n), n)
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
 
 def test_wilsons_interval_has_the_published_values() -> None:
     # Newcombe, Statistics in Medicine 17 (1998), table I, method 3: 81 of 263.
-    found = estimate_share(81, 263)
-    assert (found.low, found.high) == (pytest.approx(0.2553, abs=5e-5), pytest.approx(0.3662, abs=5e-5))
+    estimate = estimate_share(81, 263)
+    assert (estimate.low, estimate.high) == (pytest.approx(0.2553, abs=5e-5), pytest.approx(0.3662, abs=5e-5))
     assert estimate_share(0, 20).high == pytest.approx(0.1611, abs=5e-5)
 
 

@@ -116,14 +116,14 @@ def test_two_nights_bound_no_shift() -> None:
 
 def alarms(seed: int, histories: int, *, depends: float = 0.0) -> float:
     random = np.random.default_rng(seed)
-    found = [
+    has_alarm = [
         any(
             change.direction == WORSE
             for change in find_changes([NightSeries(nights=range(60), levels=nights(random, 60, depends=depends))])
         )
         for _ in range(histories)
     ]
-    return sum(found) / histories
+    return sum(has_alarm) / histories
 
 
 def test_at_most_five_percent_of_histories_without_a_change_raise_an_alarm_in_sixty_looks() -> None:
@@ -143,6 +143,6 @@ def test_a_change_of_fifty_percent_is_found_within_a_week_in_most_histories() ->
     waits: list[int] = []
     for _ in range(60):
         series = NightSeries(nights=range(44), levels=nights(random, 44, change=30, ratio=1.5), hints=[30])
-        found = [change.found for change in find_changes([series]) if change.direction == WORSE]
-        waits.append(min((night - 29 for night in found if night >= 30), default=99))
+        alarm_nights = [change.found for change in find_changes([series]) if change.direction == WORSE]
+        waits.append(min((night - 29 for night in alarm_nights if night >= 30), default=99))
     assert sum(wait <= 7 for wait in waits) >= 0.9 * len(waits)

@@ -34,11 +34,11 @@ six_digits = st.integers(0, 10**6).map(lambda digits: digits / 10**6)
 def coverage(draw: Draw, truth: float, n: int, *, bounds: tuple[float, float] | None = (0.0, 1.0)) -> float:
     """The share of samples whose 95 % interval holds the truth, in percent."""
     random = np.random.Generator(np.random.PCG64(n))
-    held = 0
+    hits = 0
     for _ in range(SAMPLES):
-        found = estimate_mean(draw(random, n), bounds=bounds)
-        held += found.low is not None and found.high is not None and found.low <= truth <= found.high
-    return 100 * held / SAMPLES
+        estimate = estimate_mean(draw(random, n), bounds=bounds)
+        hits += estimate.low is not None and estimate.high is not None and estimate.low <= truth <= estimate.high
+    return 100 * hits / SAMPLES
 
 
 def mostly_ones(random: np.random.Generator, n: int) -> NDArray[np.float64]:
@@ -74,20 +74,20 @@ def test_intervals_of_skewed_values_without_bounds_hold_the_truth_in_95_of_100_s
 def test_repeats_are_no_new_cases() -> None:
     """Taken for new cases, five repeats of 40 cases would give an interval that misses the truth every third time."""
     random = np.random.Generator(np.random.PCG64(1))
-    held = naive = 0
+    hits = naive_hits = 0
     for _ in range(SAMPLES):
         cases = np.repeat(random.beta(2, 1, 40), 5)
         values = np.clip(cases + random.normal(0, 0.02, 200), 0, 1)
         truth = 2 / 3
-        found, taken = estimate_mean(values, np.arange(200) // 5), estimate_mean(values)
-        assert found.low is not None
-        assert found.high is not None
-        assert taken.low is not None
-        assert taken.high is not None
-        held += found.low <= truth <= found.high
-        naive += taken.low <= truth <= taken.high
-    assert 100 * held / SAMPLES == pytest.approx(95, abs=2)
-    assert 100 * naive / SAMPLES < 70
+        clustered, unclustered = estimate_mean(values, np.arange(200) // 5), estimate_mean(values)
+        assert clustered.low is not None
+        assert clustered.high is not None
+        assert unclustered.low is not None
+        assert unclustered.high is not None
+        hits += clustered.low <= truth <= clustered.high
+        naive_hits += unclustered.low <= truth <= unclustered.high
+    assert 100 * hits / SAMPLES == pytest.approx(95, abs=2)
+    assert 100 * naive_hits / SAMPLES < 70
 
 
 @given(st.lists(scores, min_size=6, max_size=40), st.integers(1, 4))
@@ -103,17 +103,17 @@ def test_repeating_every_answer_changes_nothing(values: list[float], repeats: in
 
 @given(st.lists(six_digits, min_size=6, max_size=40))
 def test_an_interval_of_scores_stays_on_their_scale_and_holds_the_mean(values: list[float]) -> None:
-    found = estimate_mean(values)
-    if found.value is not None and found.low is not None and found.high is not None:
-        assert 0 <= found.low <= found.value <= found.high <= 1
+    estimate = estimate_mean(values)
+    if estimate.value is not None and estimate.low is not None and estimate.high is not None:
+        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
         stretched = estimate_mean([10 * v - 4 for v in values], bounds=(-4, 6))
-        assert stretched.low == pytest.approx(10 * found.low - 4, abs=1e-6)
-        assert stretched.high == pytest.approx(10 * found.high - 4, abs=1e-6)
+        assert stretched.low == pytest.approx(10 * estimate.low - 4, abs=1e-6)
+        assert stretched.high == pytest.approx(10 * estimate.high - 4, abs=1e-6)
 
 
 def test_five_cases_are_too_few_and_state_how_many_it_takes() -> None:
-    found = estimate_mean([0.1, 0.9, 0.4, 0.3, 0.8])
-    assert (found.value, found.reason, found.n, found.needed_n) == (None, "n too small", 5, 6)
+    estimate = estimate_mean([0.1, 0.9, 0.4, 0.3, 0.8])
+    assert (estimate.value, estimate.reason, estimate.n, estimate.needed_n) == (None, "n too small", 5, 6)
     assert estimate_mean([]).value is None
     assert estimate_mean([0.5] * 12, [1] * 12).n == 1
 
@@ -161,6 +161,6 @@ def test_with_equally_many_repeats_both_clustered_standard_errors_are_one(name: 
 def test_half_way_up_the_scale_the_interval_is_the_plain_t_interval_of_inspect() -> None:
     inspect = INSPECT["passes, 40 cases × 5"]["inspect"]
     cases = INSPECT["passes, 40 cases × 5"]["cases"]
-    found = estimate_mean([sum(repeats) / 5 for repeats in cases])
-    assert found.low == pytest.approx(inspect["case_ci_t"]["lower"], abs=0.01)
-    assert found.high == pytest.approx(inspect["case_ci_t"]["upper"], abs=0.01)
+    estimate = estimate_mean([sum(repeats) / 5 for repeats in cases])
+    assert estimate.low == pytest.approx(inspect["case_ci_t"]["lower"], abs=0.01)
+    assert estimate.high == pytest.approx(inspect["case_ci_t"]["upper"], abs=0.01)

@@ -106,8 +106,8 @@ def test_a_version_that_only_loses_does_not_slip_through() -> None:
 
 def held(draw: Draw, truth: float, n: int) -> float:
     random = np.random.Generator(np.random.PCG64(n))
-    found = [estimate_difference(draw(random, n)) for _ in range(1_500)]
-    return 100 * float(np.mean([e.low is not None and e.low <= truth <= (e.high or 0) for e in found]))
+    estimates = [estimate_difference(draw(random, n)) for _ in range(1_500)]
+    return 100 * float(np.mean([e.low is not None and e.low <= truth <= (e.high or 0) for e in estimates]))
 
 
 def test_mcnemar_is_fagerlands_example_of_hyperresponsive_airways() -> None:
@@ -125,10 +125,10 @@ def test_mcnemar_is_agrestis_example_of_the_prime_minister() -> None:
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_the_mid_p_value_is_the_exact_one_less_half_of_what_was_seen(won: int, lost: int) -> None:
-    seen = math.comb(won + lost, won) / 2 ** (won + lost)
+    probability = math.comb(won + lost, won) / 2 ** (won + lost)
     assert mcnemar(won, lost) <= mcnemar(won, lost, exact=True) <= 1
     if won != lost:
-        assert mcnemar(won, lost, exact=True) - mcnemar(won, lost) == pytest.approx(seen)
+        assert mcnemar(won, lost, exact=True) - mcnemar(won, lost) == pytest.approx(probability)
 
 
 def test_the_paired_t_test_is_students_own_example_of_sleep() -> None:
@@ -146,26 +146,26 @@ def test_differences_that_do_not_vary_are_tested_by_their_sign() -> None:
 
 
 def test_where_no_case_differs_the_interval_still_states_how_many_could() -> None:
-    found = estimate_difference([0.0] * 100)
-    assert found.value == 0
-    assert found.high == pytest.approx(2.8 / 102, abs=0.001)  # the rule of three, a little tighter on both sides
+    estimate = estimate_difference([0.0] * 100)
+    assert estimate.value == 0
+    assert estimate.high == pytest.approx(2.8 / 102, abs=0.001)  # the rule of three, a little tighter on both sides
     assert estimate_difference([0.0] * 100, most=None).value is None
     assert estimate_difference([0.5] * 5).needed_n == 6
 
 
 def test_an_interval_of_passes_is_bonett_and_prices_with_t_for_z() -> None:
     won, lost, n = 12, 5, 80
-    found = estimate_difference([1.0] * won + [-1.0] * lost + [0.0] * (n - won - lost))
+    estimate = estimate_difference([1.0] * won + [-1.0] * lost + [0.0] * (n - won - lost))
     p, q = (won + 1) / (n + 2), (lost + 1) / (n + 2)
     half = 1.9904502 * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
-    assert (found.low, found.high) == pytest.approx((p - q - half, p - q + half), abs=1e-6)
+    assert (estimate.low, estimate.high) == pytest.approx((p - q - half, p - q + half), abs=1e-6)
 
 
 def test_the_bootstrap_agrees_with_t_on_many_cases_and_repeats_itself_under_its_seed() -> None:
     differences = graded(np.random.Generator(np.random.PCG64(3)), 500)
-    found, t = paired_bootstrap(differences, seed=5), estimate_difference(differences)
-    assert found == paired_bootstrap(differences, seed=5)
-    assert (found.low, found.high) == pytest.approx((t.low, t.high), abs=0.002)
+    bootstrap, t = paired_bootstrap(differences, seed=5), estimate_difference(differences)
+    assert bootstrap == paired_bootstrap(differences, seed=5)
+    assert (bootstrap.low, bootstrap.high) == pytest.approx((t.low, t.high), abs=0.002)
     rounded = np.round(differences, 1)
     assert (paired_bootstrap(rounded, seed=5).low) == pytest.approx(estimate_difference(rounded).low, abs=0.002)
     assert paired_bootstrap([0.5] * 20, seed=5).value is None
@@ -181,8 +181,8 @@ def test_benjamini_and_hochberg_reject_the_four_of_their_example() -> None:
     """Benjamini & Hochberg (1995), §3.2: fifteen p-values of a trial, four rejected at 0.05, three by Bonferroni."""
     p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
          0.7590, 1.0]  # fmt: skip
-    assert sum(each < 0.05 for each in benjamini_hochberg(p)) == 4
-    assert sum(each < 0.05 for each in holm(p)) == 3
+    assert sum(p_value < 0.05 for p_value in benjamini_hochberg(p)) == 4
+    assert sum(p_value < 0.05 for p_value in holm(p)) == 3
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -213,8 +213,8 @@ def test_the_odds_of_flips_have_no_upper_end_without_a_loss() -> None:
 def test_as_many_cases_as_advised_find_the_difference_four_times_in_five() -> None:
     random = np.random.Generator(np.random.PCG64(12))
     n = cases_for_difference(0.05, deviation=0.2)
-    found = [paired_t(random.normal(0.05, 0.2, n)).p_value for _ in range(2_000)]
-    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.03)
+    p_values = [paired_t(random.normal(0.05, 0.2, n)).p_value for _ in range(2_000)]
+    assert np.mean([p is not None and p < 0.05 for p in p_values]) == pytest.approx(0.8, abs=0.03)
     n = cases_for_flips(0.08, differing=0.2)
     tables = random.multinomial(n, (0.14, 0.06, 0.8), 2_000)
     assert np.mean([mcnemar(int(won), int(lost)) < 0.05 for won, lost, _ in tables]) == pytest.approx(0.8, abs=0.04)
@@ -224,8 +224,8 @@ def test_what_a_set_can_find_and_how_many_it_takes_are_one_relation() -> None:
     """Cohen (1988), table 2.4.1 (d_z = 0.5, power 0.8, two-sided 5 %): 34 pairs."""
     assert cases_for_difference(0.5, deviation=1) == 34
     for n in (6, 20, 200):
-        found = detectable_difference(n, deviation=0.3)
-        assert cases_for_difference(found, deviation=0.3) == pytest.approx(n, abs=1)
+        difference = detectable_difference(n, deviation=0.3)
+        assert cases_for_difference(difference, deviation=0.3) == pytest.approx(n, abs=1)
     assert cases_for_difference(-0.1, deviation=0.3) == cases_for_difference(0.1, deviation=0.3)
     assert cases_for_flips(0.5, differing=0.5) >= 10  # fewer than five flips prove nothing however they fall
 

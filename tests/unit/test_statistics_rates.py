@@ -22,8 +22,8 @@ from loomlib.statistics import (
 )
 
 INSPECT: dict[str, Any] = {
-    name: found
-    for name, found in json.loads(
+    name: sample
+    for name, sample in json.loads(
         (Path(__file__).parents[1] / "data" / "evals" / "inspect_statistics.json").read_text()
     )["samples"].items()
     if name.startswith("passes")
@@ -37,9 +37,9 @@ SAMPLES = 1_000
 )
 def test_shares_are_newcombes_examples_of_wilsons_interval(hits: int, n: int, low: float, high: float) -> None:
     """Newcombe, Statistics in Medicine 17 (1998), table I, method 3."""
-    for found in (estimate_share(hits, n), estimate_rate([1] * hits + [0] * (n - hits), [1] * n)):
-        assert found.low == pytest.approx(low, abs=5e-5)
-        assert found.high == pytest.approx(high, abs=5e-5)
+    for estimate in (estimate_share(hits, n), estimate_rate([1] * hits + [0] * (n - hits), [1] * n)):
+        assert estimate.low == pytest.approx(low, abs=5e-5)
+        assert estimate.high == pytest.approx(high, abs=5e-5)
 
 
 @given(st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
@@ -72,42 +72,42 @@ def test_pass_at_k_and_pass_hat_k_are_those_of_inspect_case_by_case(name: str) -
 @pytest.mark.parametrize("name", INSPECT)
 def test_wilsons_intervals_are_those_of_inspect_with_and_without_repeats(name: str) -> None:
     cases, inspect = INSPECT[name]["cases"], INSPECT[name]["inspect"]
-    found = estimate_rate([int(sum(repeats)) for repeats in cases], [len(repeats) for repeats in cases])
-    theirs = inspect.get("ci_wilson", inspect["ci_wilson_clustered"])
-    assert found.value == pytest.approx(inspect["mean"])
-    assert (found.low, found.high) == pytest.approx((theirs["lower"], theirs["upper"]))
+    estimate = estimate_rate([int(sum(repeats)) for repeats in cases], [len(repeats) for repeats in cases])
+    interval = inspect.get("ci_wilson", inspect["ci_wilson_clustered"])
+    assert estimate.value == pytest.approx(inspect["mean"])
+    assert (estimate.low, estimate.high) == pytest.approx((interval["lower"], interval["upper"]))
 
 
 @pytest.mark.parametrize("n", [30, 100, 300, 1000])
 @pytest.mark.parametrize(("easy", "hard"), [(4, 0.5), (0.5, 0.1), (1, 1)])
 def test_intervals_of_repeated_passes_hold_the_truth_in_95_of_100_samples(easy: float, hard: float, n: int) -> None:
     random, tries = np.random.Generator(np.random.PCG64(7)), np.full(n, 3)
-    truth, held, all_held = easy / (easy + hard), 0, 0
+    truth, hits, all_hits = easy / (easy + hard), 0, 0
     # All of three tries pass with the third moment of Beta(easy, hard).
     all_truth = float(np.prod([(easy + i) / (easy + hard + i) for i in range(3)]))
     for _ in range(SAMPLES):
         passes = random.binomial(3, random.beta(easy, hard, n))
-        found, every = estimate_rate(passes, tries), estimate_pass_all(passes, tries, 3)
-        assert found.low is not None
-        assert found.high is not None
-        assert every.low is not None
-        assert every.high is not None
-        held += found.low <= truth <= found.high
-        all_held += every.low <= all_truth <= every.high
-    assert 100 * held / SAMPLES == pytest.approx(95, abs=2)
-    assert 100 * all_held / SAMPLES == pytest.approx(95, abs=2)
+        rate, pass_all = estimate_rate(passes, tries), estimate_pass_all(passes, tries, 3)
+        assert rate.low is not None
+        assert rate.high is not None
+        assert pass_all.low is not None
+        assert pass_all.high is not None
+        hits += rate.low <= truth <= rate.high
+        all_hits += pass_all.low <= all_truth <= pass_all.high
+    assert 100 * hits / SAMPLES == pytest.approx(95, abs=2)
+    assert 100 * all_hits / SAMPLES == pytest.approx(95, abs=2)
 
 
 @pytest.mark.parametrize("n", [30, 100, 300, 1000])
 def test_intervals_of_rates_hold_the_truth_in_95_of_100_samples_over_all_rates(n: int) -> None:
     random = np.random.Generator(np.random.PCG64(8))
-    held = 0
+    hits = 0
     for truth in random.random(SAMPLES):
-        found = estimate_share(int(random.binomial(n, truth)), n)
-        assert found.low is not None
-        assert found.high is not None
-        held += found.low <= truth <= found.high
-    assert 100 * held / SAMPLES == pytest.approx(95, abs=2)
+        rate = estimate_share(int(random.binomial(n, truth)), n)
+        assert rate.low is not None
+        assert rate.high is not None
+        hits += rate.low <= truth <= rate.high
+    assert 100 * hits / SAMPLES == pytest.approx(95, abs=2)
 
 
 def test_where_all_pass_repeats_count_as_no_more_than_their_cases() -> None:
@@ -119,11 +119,11 @@ def test_where_all_pass_repeats_count_as_no_more_than_their_cases() -> None:
 
 def test_repeats_are_never_worth_more_than_tries() -> None:
     """Every case passes two of three tries: they do not vary at all, but tries do."""
-    found = estimate_rate([2] * 20, [3] * 20)
+    rate = estimate_rate([2] * 20, [3] * 20)
     tries = estimate_share(40, 60)
-    assert found.low is not None
+    assert rate.low is not None
     assert tries.low is not None
-    assert found.low <= tries.low
+    assert rate.low <= tries.low
 
 
 def test_cases_with_too_few_tries_are_left_out_of_k_and_reported() -> None:

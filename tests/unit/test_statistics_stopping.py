@@ -62,7 +62,9 @@ def test_a_study_stops_when_the_interval_is_narrow_enough_and_says_so(store: Sto
     assert any(text.startswith(f"Stopped after {len(result.calls)} of 200") for text in result.sentences())
     # Figures and gates have the intervals that hold after an early end, not those of a fixed size.
     (cold,) = result.estimates().scenarios
-    assert {each.method for each in (cold.p50, cold.p90, cold.ttft_p50, cold.failure_share)} == {SEQUENCE_METHOD}
+    assert {estimate.method for estimate in (cold.p50, cold.p90, cold.ttft_p50, cold.failure_share)} == {
+        SEQUENCE_METHOD
+    }
     gate = result.gate(1_000, "cold", allow_overload=True)
     assert gate.figure == cold.p90
 

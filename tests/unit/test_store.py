@@ -115,9 +115,9 @@ def test_a_removed_agent_is_gone_but_its_invocations_are_not_and_come_back_with_
     assert not store.agents.remove(agent.id)
     assert store.agents.list() == ()
     assert store.agents.get("local", agent.id) is None
-    kept = store.invocations.get(invocation)
-    assert kept is not None
-    assert kept.agent_arn == agent.arn
+    row = store.invocations.get(invocation)
+    assert row is not None
+    assert row.agent_arn == agent.arn
     assert register(store).id == agent.id
 
 
@@ -134,9 +134,9 @@ def test_an_invocation_is_stored_before_it_is_sent_while_it_answers_and_when_it_
     id = store.invocations.begin(
         agent_id=agent.id, session_id="s" * 36, prompt="2+2?", client_invoke_time=100.0, labels=("simulated",)
     )
-    asked = store.invocations.get(id)
-    assert asked is not None
-    assert (asked.status, asked.prompt, asked.response, asked.labels) == ("pending", "2+2?", "", ("simulated",))
+    pending = store.invocations.get(id)
+    assert pending is not None
+    assert (pending.status, pending.prompt, pending.response, pending.labels) == ("pending", "2+2?", "", ("simulated",))
     store.invocations.progress(id, "fo", [10.5], bytes_received=2, client_invoke_time=100.25)
     halfway = store.invocations.get(id)
     assert halfway is not None
@@ -159,13 +159,17 @@ def test_an_invocation_is_stored_before_it_is_sent_while_it_answers_and_when_it_
     store.invocations.note_start(
         id, state="found", agent_start_time=100.5, cold_start_latency_ms=250.0, skew_low_ms=-1.0, skew_high_ms=2.0
     )
-    done = store.invocations.get(id)
-    assert done is not None
-    assert (done.status, done.response, done.chunk_offsets_ms) == ("complete", "four", (10.5, 20.25))
-    assert (done.client_invoke_time, done.client_done_time, done.client_duration_ms) == (100.25, 101.0, 750.0)
-    assert (done.start_state, done.cold_start_latency_ms, done.skew_low_ms) == ("found", 250.0, -1.0)
-    assert done.connection_reused is False
-    assert done.created_at.tzinfo == UTC
+    complete = store.invocations.get(id)
+    assert complete is not None
+    assert (complete.status, complete.response, complete.chunk_offsets_ms) == ("complete", "four", (10.5, 20.25))
+    assert (complete.client_invoke_time, complete.client_done_time, complete.client_duration_ms) == (
+        100.25,
+        101.0,
+        750.0,
+    )
+    assert (complete.start_state, complete.cold_start_latency_ms, complete.skew_low_ms) == ("found", 250.0, -1.0)
+    assert complete.connection_reused is False
+    assert complete.created_at.tzinfo == UTC
 
 
 def test_an_answer_of_five_megabytes_is_kept_whole(store: Store) -> None:
@@ -173,9 +177,9 @@ def test_an_answer_of_five_megabytes_is_kept_whole(store: Store) -> None:
     id = store.invocations.begin(agent_id=agent.id, session_id="s")
     answer = "ünï" * 1_000_000
     store.invocations.finish(id, status="complete", response=answer, client_done_time=1.0, client_duration_ms=1.0)
-    found = store.invocations.get(id)
-    assert found is not None
-    assert found.response == answer
+    row = store.invocations.get(id)
+    assert row is not None
+    assert row.response == answer
 
 
 def test_invocations_are_listed_newest_first_and_page_by_page(store: Store) -> None:
@@ -184,11 +188,11 @@ def test_invocations_are_listed_newest_first_and_page_by_page(store: Store) -> N
         store.invocations.begin(agent_id=agent.id, session_id=session)
         for agent, session in ((one, "a"), (two, "b"), (one, "c"), (one, "a"))
     ]
-    assert [each.id for each in store.invocations.list()] == ids[::-1]
-    assert [each.id for each in store.invocations.list(agent_id=one.id)] == [ids[3], ids[2], ids[0]]
-    assert [each.id for each in store.invocations.list(session_id="a")] == [ids[3], ids[0]]
-    assert [each.id for each in store.invocations.list(limit=2)] == [ids[3], ids[2]]
-    assert [each.id for each in store.invocations.list(limit=2, before_id=ids[2])] == [ids[1], ids[0]]
+    assert [row.id for row in store.invocations.list()] == ids[::-1]
+    assert [row.id for row in store.invocations.list(agent_id=one.id)] == [ids[3], ids[2], ids[0]]
+    assert [row.id for row in store.invocations.list(session_id="a")] == [ids[3], ids[0]]
+    assert [row.id for row in store.invocations.list(limit=2)] == [ids[3], ids[2]]
+    assert [row.id for row in store.invocations.list(limit=2, before_id=ids[2])] == [ids[1], ids[0]]
 
 
 def test_a_session_is_summed_up_from_its_invocations(store: Store) -> None:
@@ -225,11 +229,11 @@ def test_a_study_comes_back_as_it_was_stored_with_its_times_in_utc(store: Store)
     assert stored == planned
     assert stored.created_at.tzinfo == UTC
     store.studies.save(planned.id, state="complete", finished_at=east, environment={"cpus": 4})
-    done = store.studies.get(planned.id)
-    assert done is not None
-    assert (done.state, done.finished_at, done.environment) == ("complete", east, {"cpus": 4})
-    assert store.studies.list() == (done,)
-    assert store.studies.list(ARN, scope="local") == (done,)
+    row = store.studies.get(planned.id)
+    assert row is not None
+    assert (row.state, row.finished_at, row.environment) == ("complete", east, {"cpus": 4})
+    assert store.studies.list() == (row,)
+    assert store.studies.list(ARN, scope="local") == (row,)
     assert store.studies.list("arn:other") == ()
     with pytest.raises(StoreError):
         store.studies.create(planned)
@@ -264,17 +268,22 @@ def test_each_planned_measurement_is_taken_once(store: Store) -> None:
     store.measurements.amend("study-1", 0, cold_start_latency_ms=312.0, start_state="found")
     store.measurements.record("study-1", 1, "failed", failure="throttle", error_message="slow down")
     assert store.measurements.counts("study-1") == {"planned": 2, "running": 0, "done": 1, "failed": 1, "lost": 0}
-    (done,) = store.measurements.list("study-1", ["done"])
-    assert (done.session_id, done.duration_ms, done.cold_start_latency_ms, done.details) == (
+    (measurement,) = store.measurements.list("study-1", ["done"])
+    assert (
+        measurement.session_id,
+        measurement.duration_ms,
+        measurement.cold_start_latency_ms,
+        measurement.details,
+    ) == (
         "s",
         3.5,
         312.0,
         {"tries": 1},
     )
-    assert done.started_at is not None
-    assert done.finished_at is not None
-    assert done.finished_at >= done.started_at
-    assert [each.position for each in store.measurements.list("study-1")] == [0, 1, 2, 3]
+    assert measurement.started_at is not None
+    assert measurement.finished_at is not None
+    assert measurement.finished_at >= measurement.started_at
+    assert [measurement.position for measurement in store.measurements.list("study-1")] == [0, 1, 2, 3]
 
 
 def test_a_measurement_left_running_can_be_taken_again_or_given_up(store: Store) -> None:
@@ -282,7 +291,7 @@ def test_a_measurement_left_running_can_be_taken_again_or_given_up(store: Store)
     store.measurements.plan("study-1", [PlannedMeasurement(position=n, block=0, scenario="warm") for n in range(2)])
     for position in (0, 1):
         assert store.measurements.claim("study-1", position, session_id="s")
-    assert [each.position for each in store.measurements.list("study-1", ["running"])] == [0, 1]
+    assert [measurement.position for measurement in store.measurements.list("study-1", ["running"])] == [0, 1]
     assert store.measurements.reopen("study-1", 0)
     assert not store.measurements.reopen("study-1", 0)
     again = store.measurements.next("study-1")
@@ -349,11 +358,11 @@ def test_an_invocation_comes_back_as_it_was_stored(
         chunk_offsets_ms=offsets,
         bytes_received=received,
     )
-    found = store.invocations.get(id)
-    assert found is not None
-    assert (found.prompt, found.response, found.labels) == (prompt, prompt, tuple(labels))
-    assert (found.chunk_offsets_ms, found.bytes_received) == (tuple(offsets), received)
-    assert (found.client_invoke_time, found.client_done_time) == (time, time)
+    row = store.invocations.get(id)
+    assert row is not None
+    assert (row.prompt, row.response, row.labels) == (prompt, prompt, tuple(labels))
+    assert (row.chunk_offsets_ms, row.bytes_received) == (tuple(offsets), received)
+    assert (row.client_invoke_time, row.client_done_time) == (time, time)
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -362,12 +371,12 @@ def test_text_that_no_database_takes_is_kept_with_marks_in_its_place(store: Stor
     agent = register(store)
     text += "\x00\ud800"
     id = store.invocations.begin(agent_id=agent.id, session_id="s", prompt=text)
-    found = store.invocations.get(id)
-    assert found is not None
-    assert found.prompt is not None
-    assert len(found.prompt) == len(text)
-    for stored, said in zip(found.prompt, text, strict=True):
-        assert stored == ("␀" if said == "\x00" else "\ufffd" if "\ud800" <= said <= "\udfff" else said)
+    row = store.invocations.get(id)
+    assert row is not None
+    assert row.prompt is not None
+    assert len(row.prompt) == len(text)
+    for stored_char, char in zip(row.prompt, text, strict=True):
+        assert stored_char == ("␀" if char == "\x00" else "\ufffd" if "\ud800" <= char <= "\udfff" else char)
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

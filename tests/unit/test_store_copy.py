@@ -91,18 +91,18 @@ def test_every_row_of_every_table_arrives_on_postgresql_and_back(
 ) -> None:
     fill(sqlite_url)
     query(sqlite_url, "UPDATE tenants SET role = NULL")
-    shown: list[tuple[str, int, int]] = []
-    there = copy_store(sqlite_url, postgresql_url, progress=lambda *step: shown.append(step))
+    steps: list[tuple[str, int, int]] = []
+    copy = copy_store(sqlite_url, postgresql_url, progress=lambda *step: steps.append(step))
     assert contents(postgresql_url) == contents(sqlite_url)
-    assert there.rows == 3 * len(metadata.sorted_tables)
-    assert {table for table, done, total in shown if done == total == 3} == set(metadata.tables)
-    back = copy_store(postgresql_url, f"sqlite:///{tmp_path / 'back.db'}")
+    assert copy.rows == 3 * len(metadata.sorted_tables)
+    assert {table for table, copied, total in steps if copied == total == 3} == set(metadata.tables)
+    copy_back = copy_store(postgresql_url, f"sqlite:///{tmp_path / 'back.db'}")
     assert contents(f"sqlite:///{tmp_path / 'back.db'}") == contents(sqlite_url)
-    assert back.tables == there.tables, "the same checksums"
-    assert ":***@" in there.target
+    assert copy_back.tables == copy.tables, "the same checksums"
+    assert ":***@" in copy.target
     with Tenants.open(sqlite_url) as tenants:
-        assert there.tenants == tuple(row.name for row in tenants.list())  # which have no address there yet
-    assert back.tenants == ()
+        assert copy.tenants == tuple(row.name for row in tenants.list())  # which have no address there yet
+    assert copy_back.tenants == ()
 
 
 def test_new_rows_get_ids_behind_the_copied_ones(sqlite_url: str, postgresql_url: str) -> None:
@@ -163,12 +163,12 @@ def test_the_command_takes_the_address_from_a_variable_and_shows_no_password(
 ) -> None:
     fill(sqlite_url)
     file = sqlite_url.removeprefix("sqlite:///")
-    done = loom("--home", str(tmp_path), "store", "copy", file, "DATABASE_URL", DATABASE_URL=postgresql_url)
-    assert done.exit_code == 0, done.output
-    assert "copied and verified" in done.output
+    result = loom("--home", str(tmp_path), "store", "copy", file, "DATABASE_URL", DATABASE_URL=postgresql_url)
+    assert result.exit_code == 0, result.output
+    assert "copied and verified" in result.output
     again = loom("--home", str(tmp_path), "store", "copy", file, "DATABASE_URL", DATABASE_URL=postgresql_url)
     assert isinstance(again.exception, StoreError)
-    for text in (done.output, again.output, str(again.exception)):
+    for text in (result.output, again.output, str(again.exception)):
         assert postgresql_server.password not in text
         assert "hunter2" not in text
     refused = loom("--home", str(tmp_path), "store", "copy", file, postgresql_url)
@@ -178,10 +178,10 @@ def test_the_command_takes_the_address_from_a_variable_and_shows_no_password(
 
 
 def test_doctor_names_the_store_in_use_without_its_password(postgresql_url: str, tmp_path: Path) -> None:
-    for url, found in (
+    for url, expected in (
         (postgresql_url, "ok      store: postgresql+psycopg://loom:***@"),
         (postgresql_url + "x", "FAILED  store"),
     ):
-        done = loom("--home", str(tmp_path), "doctor", DATABASE_URL=url)
-        assert found in done.output
-        assert "hunter2" not in done.output
+        result = loom("--home", str(tmp_path), "doctor", DATABASE_URL=url)
+        assert expected in result.output
+        assert "hunter2" not in result.output

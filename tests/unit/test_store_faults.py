@@ -91,11 +91,13 @@ def test_two_processes_with_threads_write_hundreds_of_rows_and_lose_none(store_u
         _, err = process.communicate(timeout=180)
         assert process.returncode == 0, err
     with Store.open(store_url) as store:
-        found = store.invocations.list(limit=None)
+        rows = store.invocations.list(limit=None)
         sessions = store.invocations.sessions(1, limit=None)
-    assert len(found) == 900
-    assert {each.status for each in found} == {"complete"}
-    assert {each.session_id: each.invocations for each in sessions} == {f"{p}-{n}": 150 for p in "pq" for n in range(3)}
+    assert len(rows) == 900
+    assert {row.status for row in rows} == {"complete"}
+    assert {session.session_id: session.invocations for session in sessions} == {
+        f"{p}-{n}": 150 for p in "pq" for n in range(3)
+    }
 
 
 def test_a_forked_child_writes_through_connections_of_its_own(store_url: str) -> None:
@@ -137,14 +139,14 @@ def test_a_kill_in_the_middle_of_writing_leaves_a_sound_database_and_an_honest_r
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with Store.open(store_url) as store:
-        (left,) = store.invocations.list(session_id="never answered")
-        assert (left.status, left.failure, left.prompt, left.response) == (
+        (unanswered,) = store.invocations.list(session_id="never answered")
+        assert (unanswered.status, unanswered.failure, unanswered.prompt, unanswered.response) == (
             "error",
             INTERRUPTED,
             "asked",
             "half an ans",
         )
-        assert {each.status for each in store.invocations.list(session_id="s", limit=None)} <= {"complete", "error"}
+        assert {row.status for row in store.invocations.list(session_id="s", limit=None)} <= {"complete", "error"}
     if store_url.startswith("sqlite"):
         assert query(store_url, "PRAGMA integrity_check") == [("ok",)]
 
@@ -188,9 +190,9 @@ def test_what_a_living_process_has_open_is_not_called_abandoned(store_url: str) 
         script = "store = Store.open(url); print(store.invocations.abandon_stale())"
         assert run(script, store_url).strip() == "0"
         assert store.invocations.abandon_stale() == 0
-        found = store.invocations.get(id)
-    assert found is not None
-    assert found.status == "pending"
+        row = store.invocations.get(id)
+    assert row is not None
+    assert row.status == "pending"
 
 
 def test_what_another_machine_has_open_is_given_up_after_eight_hours(store_url: str) -> None:

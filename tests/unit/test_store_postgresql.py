@@ -46,8 +46,8 @@ def test_no_error_shows_the_password(url: str, postgresql_server: PostgresqlServ
     for address, message in addresses.items():
         with pytest.raises(StoreError, match=message) as caught:
             Store.open(address)
-        shown = "".join(traceback.format_exception(caught.value))
-        assert "hunter2" not in shown
+        traceback_text = "".join(traceback.format_exception(caught.value))
+        assert "hunter2" not in traceback_text
         assert "Try: " in str(caught.value)
 
 
@@ -72,10 +72,10 @@ try:
 except StoreError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
-    assert "driver is not installed" in done.stdout
-    assert "pip install 'loomlib[postgresql]'" in done.stdout
-    assert "hunter2" not in done.stdout
+    process = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert "driver is not installed" in process.stdout
+    assert "pip install 'loomlib[postgresql]'" in process.stdout
+    assert "hunter2" not in process.stdout
 
 
 def test_a_lock_that_nobody_gives_back_is_reported_after_the_timeout(
@@ -182,10 +182,10 @@ sys.stdin.readline()
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [process.stdout.readline().strip() for process in processes if process.stdout]
+    answers = [process.stdout.readline().strip() for process in processes if process.stdout]
     for process in processes:
         process.communicate("end\n")
-    assert sorted(said) == ["another's"] * 3 + ["mine"]
+    assert sorted(answers) == ["another's"] * 3 + ["mine"]
 
 
 def test_a_lease_ends_by_the_clock_of_the_database_not_of_the_machine_that_wants_it(url: str) -> None:
@@ -207,9 +207,9 @@ try:
 except StoreError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=True)
-    assert "is being run by process" in done.stdout
-    assert "on another machine" in done.stdout
+    process = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=True)
+    assert "is being run by process" in process.stdout
+    assert "on another machine" in process.stdout
 
 
 def test_writers_of_the_same_answers_at_once_share_the_first_ones(url: str) -> None:

@@ -74,9 +74,9 @@ _DEFINED = {
 
 def columns(url: str, table: str) -> list[str]:
     engine = create_engine(url)
-    found = [column["name"] for column in inspect(engine).get_columns(table)]
+    names = [column["name"] for column in inspect(engine).get_columns(table)]
     engine.dispose()
-    return found
+    return names
 
 
 def everything(url: str) -> set[tuple[str, ...]]:
@@ -148,9 +148,9 @@ def test_the_migrations_end_at_the_tables_that_the_code_uses(url: str) -> None:
             connection, opts={"compare_type": True, "include_name": lambda name, kind, _parents: True}
         )
         differences = [
-            each
-            for each in compare_metadata(context, metadata)
-            if not (each[0] == "remove_table" and each[1].name == "invocation_sessions")
+            difference
+            for difference in compare_metadata(context, metadata)
+            if not (difference[0] == "remove_table" and difference[1].name == "invocation_sessions")
         ]
     database.close()
     assert differences == []
@@ -161,7 +161,7 @@ def test_the_known_revisions_are_those_in_the_folder() -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "newline")
     scripts = ScriptDirectory.from_config(config).walk_revisions()
-    assert tuple(each.revision for each in scripts)[::-1] == REVISIONS
+    assert tuple(script.revision for script in scripts)[::-1] == REVISIONS
 
 
 def test_a_database_at_the_newest_revision_is_opened_without_alembic(url: str) -> None:

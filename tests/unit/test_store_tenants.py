@@ -107,9 +107,9 @@ def test_every_kind_of_statement_is_limited_wherever_it_names_a_table(table: Tab
     limit_to(engine, StoreIdentity(tenant="a"))
     for kind, statement in statements(table).items():
         compiled = str(statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))
-        named = re.findall(rf"\b(?:FROM|JOIN|UPDATE) \(?{table.name}\b", compiled)
-        assert named, (kind, compiled)
-        assert compiled.count(f"{TENANT_COLUMN} = 'a'") >= len(named), (kind, compiled)
+        mentions = re.findall(rf"\b(?:FROM|JOIN|UPDATE) \(?{table.name}\b", compiled)
+        assert mentions, (kind, compiled)
+        assert compiled.count(f"{TENANT_COLUMN} = 'a'") >= len(mentions), (kind, compiled)
 
 
 def test_a_join_that_cannot_be_limited_is_refused() -> None:
@@ -314,15 +314,15 @@ def test_the_administrator_adds_a_tenant_sets_its_credit_and_reads_its_use(url: 
     with Store.open(url, tenant="team-a", user="ann") as store:
         answer(store, id := ask(store, register(store)))
         price(store, id, "0.25", is_simulated=True)
-    shown = loom(url, "tenants", "report").stdout
-    assert "team-a" in shown
-    assert "ann" in shown
-    assert "$0.25 (simulated: 1)" in shown
+    report = loom(url, "tenants", "report").stdout
+    assert "team-a" in report
+    assert "ann" in report
+    assert "$0.25 (simulated: 1)" in report
     assert json.loads(loom(url, "--json", "tenants", "report", "--last", "1h").stdout)[0]["calls"] == 1
     assert loom(url, "tenants", "credit", "team-a", "much").exit_code == 2
 
 
 def test_the_settings_name_the_tenant_and_the_user_of_a_store(tmp_path: Path) -> None:
-    given = Settings.load({"LOOM_HOME": str(tmp_path), "LOOM_TENANT": "team-a", "JUPYTERHUB_USER": "ann"})
-    assert (given.tenant, given.user) == ("team-a", "ann")
+    settings = Settings.load({"LOOM_HOME": str(tmp_path), "LOOM_TENANT": "team-a", "JUPYTERHUB_USER": "ann"})
+    assert (settings.tenant, settings.user) == ("team-a", "ann")
     assert Settings.load({"LOOM_HOME": str(tmp_path)}).tenant == "default"

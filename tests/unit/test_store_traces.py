@@ -33,20 +33,20 @@ def test_a_trace_comes_back_as_it_was_kept(store: Store) -> None:
     id = invocation(store)
     odd = ("{}", "\x00\ud800\N{PILE OF POO}", "x" * 1_000_000)
     put(store, id, *odd)
-    kept = store.traces.get(id)
-    assert kept is not None
-    assert (kept.records, kept.state, kept.is_complete, kept.span_count) == (odd, "found", True, 3)
-    assert kept.details == {"is_cold": True}
-    assert kept.fetched_at.tzinfo is not None
+    trace = store.traces.get(id)
+    assert trace is not None
+    assert (trace.records, trace.state, trace.is_complete, trace.span_count) == (odd, "found", True, 3)
+    assert trace.details == {"is_cold": True}
+    assert trace.fetched_at.tzinfo is not None
 
 
 def test_a_trace_that_grew_takes_the_place_of_the_former(store: Store) -> None:
     id = invocation(store)
     put(store, id, "a", state="partial")
     put(store, id, "a", "b")
-    kept = store.traces.get(id)
-    assert kept is not None
-    assert (kept.state, kept.records) == ("found", ("a", "b"))
+    trace = store.traces.get(id)
+    assert trace is not None
+    assert (trace.state, trace.records) == ("found", ("a", "b"))
 
 
 def test_hundreds_of_traces_are_found_at_once_and_missing_ones_left_out(store: Store) -> None:

@@ -94,10 +94,10 @@ def test_missing_or_odd_files_are_unknown_and_never_zero(tmp_path: Path, content
                 await asyncio.sleep(0.25)
                 return machine.conditions()
 
-        seen = asyncio.run(watch())
-        assert (seen.tasks, seen.steal_share, seen.load_1_min) == (None, None, None)
-        assert seen.delay_p50_ms is not None
-        assert "CPU time taken by the hypervisor unknown" in seen.note()
+        conditions = asyncio.run(watch())
+        assert (conditions.tasks, conditions.steal_share, conditions.load_1_min) == (None, None, None)
+        assert conditions.delay_p50_ms is not None
+        assert "CPU time taken by the hypervisor unknown" in conditions.note()
 
 
 def test_stolen_throttled_and_waiting_time_are_shares_of_the_time_that_passed(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_stolen_throttled_and_waiting_time_are_shares_of_the_time_that_passed(tm
     )  # fmt: skip
     while time.monotonic() <= began:
         pass
-    seen = watch.conditions()
-    assert seen.steal_share == pytest.approx(0.2)
-    assert (seen.throttled_share, seen.pressure_share) == (1.0, 1.0)
+    conditions = watch.conditions()
+    assert conditions.steal_share == pytest.approx(0.2)
+    assert (conditions.throttled_share, conditions.pressure_share) == (1.0, 1.0)
 
 
 def test_a_blocked_event_loop_is_the_clients_own_delay() -> None:
@@ -125,9 +125,9 @@ def test_a_blocked_event_loop_is_the_clients_own_delay() -> None:
             await asyncio.sleep(0.15)
             return machine.conditions()
 
-    seen = asyncio.run(watch())
-    assert seen.delay_max_ms is not None
-    assert seen.delay_max_ms > 250
+    conditions = asyncio.run(watch())
+    assert conditions.delay_max_ms is not None
+    assert conditions.delay_max_ms > 250
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,10 @@ def fill(home: Path) -> None:
         with contextlib.closing(MemoryStore(home)) as events:
             events.write_now(lambda connection: connection.execute(insert))
     with contextlib.closing(RecordsStore(home)) as records:
-        made = LongTermRecord(record_id="r", namespace="/", strategy_id="s", text="t", created_at=1, updated_at=1)
-        records.put("m", made, b"")
+        memory_record = LongTermRecord(
+            record_id="r", namespace="/", strategy_id="s", text="t", created_at=1, updated_at=1
+        )
+        records.put("m", memory_record, b"")
 
 
 def test_what_an_earlier_release_stored_belongs_to_no_tenant(tmp_path: Path) -> None:

@@ -181,9 +181,9 @@ def test_a_table_that_hides_the_tenants_does_not_change_the_role_s_tenant(instal
 def test_views_statistics_and_activity_show_no_other_tenant_s_text(installation: Installation) -> None:
     assert sql(installation.b, "SELECT prompt FROM invocation_sessions") == [("b's own",)]
     sql(installation.administrator, "ANALYZE")
-    shown = sql(installation.b, "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats")
-    shown += sql(installation.b, "SELECT query FROM pg_stat_activity WHERE usename <> current_user")
-    assert SECRET not in str(shown)
+    rows = sql(installation.b, "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats")
+    rows += sql(installation.b, "SELECT query FROM pg_stat_activity WHERE usename <> current_user")
+    assert SECRET not in str(rows)
 
 
 def test_the_address_s_password_is_stored_nowhere(installation: Installation) -> None:
@@ -191,16 +191,16 @@ def test_the_address_s_password_is_stored_nowhere(installation: Installation) ->
     assert len(password) > 20
     with Tenants.open(installation.administrator) as tenants:
         assert password not in repr(tenants.list())
-    kept = sql(installation.administrator, "SELECT rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL")
-    assert all(verifier.startswith("SCRAM-SHA-256$") for (verifier,) in kept)
+    verifiers = sql(installation.administrator, "SELECT rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL")
+    assert all(verifier.startswith("SCRAM-SHA-256$") for (verifier,) in verifiers)
     with Store.open(installation.b) as store:
         assert password not in f"{store!r} {store.url}"
 
 
 def test_the_owner_s_store_of_a_tenant_is_limited_by_the_policies_too(installation: Installation) -> None:
-    seen = "SELECT DISTINCT tenant FROM invocations ORDER BY 1"
-    assert sql(installation.owner, "SET loom.tenant = 'b'", seen) == [("b",)]
-    assert sql(installation.owner, seen) == [("a",), ("b",)]
+    statement = "SELECT DISTINCT tenant FROM invocations ORDER BY 1"
+    assert sql(installation.owner, "SET loom.tenant = 'b'", statement) == [("b",)]
+    assert sql(installation.owner, statement) == [("a",), ("b",)]
     with Store.open(installation.owner, tenant="b") as store:
         assert [row.prompt for row in store.invocations.list()] == ["b's own"]
 

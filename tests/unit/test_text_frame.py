@@ -33,12 +33,12 @@ def test_times_have_seconds_and_utc_in_both_forms() -> None:
     moment = datetime(2026, 11, 23, 15, 46, 17, 123456, tzinfo=UTC)
     times = [moment, moment, None]
     frame = TextFrame({"registered_at": times, "name": ["a", "b", "seen 2026-11-23 15:46:17+00:00"]})
-    for shown in (frame, frame[["registered_at", "name"]], frame.set_index("name")):
-        html = shown._repr_html_()
+    for view in (frame, frame[["registered_at", "name"]], frame.set_index("name")):
+        html = view._repr_html_()
         assert html is not None
         assert html.count("2026-11-23 15:46:17 UTC</td>") == 2
-        assert ".123" not in html + repr(shown)
-        assert repr(shown).count("2026-11-23 15:46:17 UTC") >= 2
+        assert ".123" not in html + repr(view)
+        assert repr(view).count("2026-11-23 15:46:17 UTC") >= 2
     assert "seen 2026-11-23 15:46:17+00:00" in str(frame._repr_html_())
     assert frame.loc[0, "registered_at"] == moment, "the values keep their microseconds"
 

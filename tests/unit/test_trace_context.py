@@ -32,5 +32,5 @@ def test_x_rays_header_names_the_same_trace_in_its_own_way() -> None:
 
 @given(st.dictionaries(st.sampled_from(["traceparent", "x-amzn-trace-id", "baggage"]), st.text(max_size=80)))
 def test_whatever_a_header_holds_is_a_trace_id_or_none(headers: dict[str, str]) -> None:
-    found = trace_id_in(headers)
-    assert found is None or re.fullmatch(r"[0-9a-f]{32}", found)
+    trace_id = trace_id_in(headers)
+    assert trace_id is None or re.fullmatch(r"[0-9a-f]{32}", trace_id)

@@ -54,10 +54,12 @@ def test_a_lower_pass_rate_is_a_regression_in_points_with_its_day_and_version(st
     assert change.facts == {"version": ("6", "7")}
     assert change.effect.value is not None
     assert (change.effect.low or 0) <= change.effect.value <= (change.effect.high or 0) < 0
-    said = result.sentences()[0]
-    assert said.startswith("Regression since 14 Oct 2026: the change came between 13 and 14 Oct 2026, with version 7")
-    assert "Pass rate of exact on sums fell from 95" in said
-    assert " points [" in said
+    sentence = result.sentences()[0]
+    assert sentence.startswith(
+        "Regression since 14 Oct 2026: the change came between 13 and 14 Oct 2026, with version 7"
+    )
+    assert "Pass rate of exact on sums fell from 95" in sentence
+    assert " points [" in sentence
     assert watch(store, 22, max_drop=0.6).exit_code == 0
 
 

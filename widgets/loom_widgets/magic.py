@@ -89,8 +89,8 @@ class AgentMagics(Magics):
             if received:
                 _write("\n")
             if received > LONGEST_SHOWN:
-                left = f"{number(received - LONGEST_SHOWN)} more characters are not shown"
-                _say(f"{left}; all of them are in {variable or '_'}.text")
+                rest = f"{number(received - LONGEST_SHOWN)} more characters are not shown"
+                _say(f"{rest}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
                 answer = Invocation(stream.record, agent.context, agent.entry)
                 self._last[str(agent.arn)] = answer.session_id
@@ -106,18 +106,18 @@ class AgentMagics(Magics):
         return self._last[str(agent.arn)]
 
     def _agent(self, name: str, variable: str) -> Agent:
-        given = self._variables.get(name)
-        if isinstance(given, Agent):
-            return given
+        value = self._variables.get(name)
+        if isinstance(value, Agent):
+            return value
         agent, deployed = find_or_deploy(self._bench(variable), name)
         if deployed:
             _say(f"deployed {agent.name} → {agent.entry.runtime_id}")
         return agent
 
     def _bench(self, variable: str) -> Workbench:
-        given = self._variables.get(variable or "bench")
-        if isinstance(given, Workbench):
-            return given
+        value = self._variables.get(variable or "bench")
+        if isinstance(value, Workbench):
+            return value
         if variable:
             raise UsageError(f"{variable} is not a workbench. Try: {variable} = loom.connect()")
         if self._own is None:

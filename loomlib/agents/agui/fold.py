@@ -155,51 +155,51 @@ class AguiFold:
         kind = "text" if event.type.startswith("TEXT") else "reasoning"
         step = event.type.rpartition("_")[2]
         id = event.text("messageId") or (self._last_message if step == "CHUNK" else "")
-        known = self._messages.get(id)
-        if step in ("START", "CHUNK") and known is None:
+        message = self._messages.get(id)
+        if step in ("START", "CHUNK") and message is None:
             if not id:
                 self._report(f"{event.type} without a messageId at its beginning")
                 return
-            known = self._messages[id] = GrowingMessage(id, event.text("role") or "assistant", kind)
+            message = self._messages[id] = GrowingMessage(id, event.text("role") or "assistant", kind)
             self._history.note("message", id)
         elif step == "START":
             self._report(f"{event.type} twice for one message")
-        if known is None:
+        if message is None:
             self._report(f"{event.type} of a message that was not started")
             return
         self._last_message = id
         self._streamed[id] = None
-        if known.ended and step in ("CONTENT", "CHUNK"):
+        if message.ended and step in ("CONTENT", "CHUNK"):
             self._report(f"{event.type} of a message that has ended")
-        known.parts.append(event.text("delta"))
-        known.ended = known.ended or step == "END"
+        message.parts.append(event.text("delta"))
+        message.ended = message.ended or step == "END"
 
     def _apply_tool(self, event: AguiEvent) -> None:
         step = event.type.rpartition("_")[2]
         id = event.text("toolCallId") or (self._last_tool if step == "CHUNK" else "")
-        known = self._tools.get(id)
-        if step in ("START", "CHUNK") and known is None:
+        tool = self._tools.get(id)
+        if step in ("START", "CHUNK") and tool is None:
             if not id or not event.text("toolCallName"):
                 self._report(f"{event.type} without a toolCallId and a toolCallName to begin with")
                 return
-            known = self._tools[id] = GrowingTool(id, event.text("toolCallName"), event.text("parentMessageId"))
+            tool = self._tools[id] = GrowingTool(id, event.text("toolCallName"), event.text("parentMessageId"))
             self._history.note("call", id)
         elif step == "START":
             self._report("TOOL_CALL_START twice for one call")
-        if known is None:
+        if tool is None:
             if step != "RESULT" or not id:
                 self._report(f"{event.type} of a call that was not started")
                 return
-            known = self._tools[id] = GrowingTool(id, "", ended=True)  # of a call that an earlier run made
+            tool = self._tools[id] = GrowingTool(id, "", ended=True)  # of a call that an earlier run made
         self._last_tool = id
         if step in ("ARGS", "CHUNK"):
-            if known.ended:
+            if tool.ended:
                 self._report(f"{event.type} of a call whose arguments have ended")
-            known.parts.append(event.text("delta"))
+            tool.parts.append(event.text("delta"))
         elif step == "END":
-            known.ended = True
+            tool.ended = True
         elif step == "RESULT":
-            known.ended, known.result = True, content_text(event.values.get("content"))
+            tool.ended, tool.result = True, content_text(event.values.get("content"))
             self._history.note("result", id, event.text("messageId"))
 
     def _apply_document(self, event: AguiEvent) -> None:
@@ -224,10 +224,10 @@ class AguiFold:
         if event.type == "SUBAGENT_STARTED":
             self._subagents[id] = Subagent(id=id, name=event.text("name"), state="running")
             return
-        known = self._subagents.get(id)
-        if known is None:
+        subagent = self._subagents.get(id)
+        if subagent is None:
             self._report(f"{event.type} of a subagent that was not started")
-        name = known.name if known else ""
+        name = subagent.name if subagent else ""
         if event.type == "SUBAGENT_ERROR":
             self._subagents[id] = Subagent(id=id, name=name, state="failed", error=event.text("message"))
         else:
@@ -252,18 +252,20 @@ class AguiFold:
         for entry in messages_of_run(messages):
             id, role, text = as_text(entry.get("id")), as_text(entry.get("role")), content_text(entry.get("content"))
             if role == "tool":
-                known = self._tools.get(as_text(entry.get("toolCallId")))
-                if known is not None:
-                    known.ended, known.result = True, text
+                tool = self._tools.get(as_text(entry.get("toolCallId")))
+                if tool is not None:
+                    tool.ended, tool.result = True, text
             elif id and role and role != "activity":
                 kind = "reasoning" if role == "reasoning" else "text"
                 self._messages.setdefault(id, GrowingMessage(id, role, kind)).parts = [text]
                 self._messages[id].ended = True
                 for call in map(as_mapping, as_list(entry.get("toolCalls"))):
-                    called, name = as_mapping(call.get("function")), as_text(call.get("id"))
-                    if name and name not in self._tools:
-                        parts = [as_text(called.get("arguments"))]
-                        self._tools[name] = GrowingTool(name, as_text(called.get("name")), id, parts, ended=True)
+                    function, call_id = as_mapping(call.get("function")), as_text(call.get("id"))
+                    if call_id and call_id not in self._tools:
+                        parts = [as_text(function.get("arguments"))]
+                        self._tools[call_id] = GrowingTool(
+                            call_id, as_text(function.get("name")), id, parts, ended=True
+                        )
 
     def _apply_run(self, event: AguiEvent) -> None:
         if event.type == "RUN_STARTED":

@@ -110,13 +110,13 @@ class History:
         for key, name in self._order.items():
             if key in self._before:
                 continue
-            what, id = key
+            kind, id = key
             message: Wire | None = None
-            if what == "message":
+            if kind == "message":
                 message = self._message(messages[id])
-            elif what == "call" and not (is_broken and tools[id].result is None):
+            elif kind == "call" and not (is_broken and tools[id].result is None):
                 message = self._tool_call(tools[id], by_id)
-            elif what == "result":
+            elif kind == "result":
                 message = {"id": name or f"result-{id}", "role": "tool", "toolCallId": id, "content": tools[id].result}
             if message is not None:
                 wire.append(message)
@@ -140,6 +140,6 @@ class History:
         holder["toolCalls"] = [*holder.get("toolCalls", ()), call]
         return None
 
-    def _with_encrypted(self, made: Wire, what: str, id: str) -> Wire:
-        value = text_or_none(self.encrypted.get((what, id)))
-        return made if value is None else {**made, "encryptedValue": value}
+    def _with_encrypted(self, message: Wire, kind: str, id: str) -> Wire:
+        value = text_or_none(self.encrypted.get((kind, id)))
+        return message if value is None else {**message, "encryptedValue": value}

@@ -219,18 +219,18 @@ def _keys(pointer: Any) -> list[str]:
 def _measured(value: Any, *, most: float = float("inf")) -> tuple[int, int]:
     """Return the number of values and characters, and the depth; stop counting beyond `most`."""
     size = depth = 0
-    left: list[tuple[Any, int]] = [(value, 1)]
-    while left and size <= most:
-        node, below = left.pop()
-        size, depth = size + 1, max(depth, below)
+    pending: list[tuple[Any, int]] = [(value, 1)]
+    while pending and size <= most:
+        node, level = pending.pop()
+        size, depth = size + 1, max(depth, level)
         if isinstance(node, str):
             size += len(node)
         elif isinstance(node, dict):
             fields = cast("dict[str, Any]", node)
             size += sum(map(len, fields))
-            left.extend((inner, below + 1) for inner in fields.values())
+            pending.extend((inner, level + 1) for inner in fields.values())
         elif isinstance(node, list):
-            left.extend((inner, below + 1) for inner in cast("list[Any]", node))
+            pending.extend((inner, level + 1) for inner in cast("list[Any]", node))
     return size, depth
 
 

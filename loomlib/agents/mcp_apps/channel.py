@@ -142,9 +142,9 @@ class FrameChannel:
     def _arguments(self) -> dict[str, Any]:
         return dict(self.view.arguments) if _length(self.view.arguments) <= ANSWER_MAX_CHARACTERS else {}
 
-    def _note(self, what: str) -> None:
+    def _note(self, refusal: str) -> None:
         if len(self.refused) < 100:
-            self.refused.append(_short(what))
+            self.refused.append(_short(refusal))
 
 
 def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,8 +123,8 @@ def _read(results: Sequence[Mapping[str, Any]], method: str) -> tuple[str, str |
     task = fold_task(results)
     if method.startswith("tasks/"):
         return task.text, None  # the request succeeded, whatever became of the task
-    what = _FAILED.get(task.state)
-    return task.text, None if what is None else f"{what}: {task.message}" if task.message else what
+    failure = _FAILED.get(task.state)
+    return task.text, None if failure is None else f"{failure}: {task.message}" if task.message else failure
 
 
 async def _refuse(method: str, _params: Mapping[str, Any], _call: MeasuredCall | None) -> Mapping[str, Any]:

@@ -132,11 +132,13 @@ def fold_task(results: Iterable[Mapping[str, Any]]) -> A2aTask:
         id = as_text(result.get("id" if event.kind == "task" else "taskId")) or id
         state = event.state or state
         if event.kind == "artifact-update":
-            added = _artifact(as_mapping(result.get("artifact")))
-            known = artifacts.get(added.id)
-            if known is not None and result.get("append") is True:
-                added = Artifact(id=added.id, name=known.name, parts=(*known.parts, *added.parts))
-            artifacts[added.id] = added
+            new_artifact = _artifact(as_mapping(result.get("artifact")))
+            previous = artifacts.get(new_artifact.id)
+            if previous is not None and result.get("append") is True:
+                new_artifact = Artifact(
+                    id=new_artifact.id, name=previous.name, parts=(*previous.parts, *new_artifact.parts)
+                )
+            artifacts[new_artifact.id] = new_artifact
         else:
             message = event.text or message
         for one in as_list(result.get("artifacts")):

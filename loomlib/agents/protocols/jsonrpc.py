@@ -230,9 +230,9 @@ class JsonRpcPeer:
 
 def _error_of(fields: Mapping[str, Any], name: str) -> ProtocolError:
     code = number_or_none(fields.get("code"))
-    what = as_text(fields.get("message")) or "The server answered with an error that has no message"
+    message = as_text(fields.get("message")) or "The server answered with an error that has no message"
     # The local AgentCore states there what failed.
     reason = as_text(as_mapping(fields.get("data")).get("reason"))
     return ProtocolError(
-        f"{what}: {reason}" if reason else what, on=name, code=INTERNAL_ERROR if code is None else int(code)
+        f"{message}: {reason}" if reason else message, on=name, code=INTERNAL_ERROR if code is None else int(code)
     )

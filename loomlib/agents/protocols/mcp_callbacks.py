@@ -102,8 +102,8 @@ class CallbackRunner:
             raise ProtocolError("The user declined the sampling request", on=self._name, code=_DECLINED)
         return sampling_result(answer)
 
-    def _missing(self, call: MeasuredCall | None, what: str, try_: str) -> ProtocolError:
-        error = ProtocolError(f"The server {what}, and there is no callback", on=self._name, try_=f"mcp({try_})")
+    def _missing(self, call: MeasuredCall | None, action: str, try_: str) -> ProtocolError:
+        error = ProtocolError(f"The server {action}, and there is no callback", on=self._name, try_=f"mcp({try_})")
         self._fail(call, str(error))
         error.code = METHOD_NOT_FOUND
         return error

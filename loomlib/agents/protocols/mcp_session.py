@@ -235,17 +235,17 @@ class McpSession:
         on_progress: Callable[[ProgressNotification], object] | None,
     ) -> Mapping[str, Any]:
         on_progress = on_progress or self.callbacks.on_progress
-        sent: dict[str, Any] = dict(params)
+        request_params: dict[str, Any] = dict(params)
         ids: list[int] = []
 
         def note(id: int) -> None:
             ids.append(id)
             if method != "initialize" and on_progress is not None:
                 self._progress[id] = on_progress
-                sent["_meta"] = {"progressToken": id}
+                request_params["_meta"] = {"progressToken": id}
 
         try:
-            return as_mapping(await self._peer.request(method, sent, call=call, on_sent=note))
+            return as_mapping(await self._peer.request(method, request_params, call=call, on_sent=note))
         except (asyncio.CancelledError, TimeoutError):
             if ids and method != "initialize":  # the protocol forbids cancelling the handshake
                 cancelled = {"requestId": ids[0], "reason": "The caller cancelled"}

@@ -28,15 +28,15 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
     registry: Registry[Any] = Registry()  # without it, jsonschema would fetch remote references
     try:
         kind.check_schema(dict(schema))
-        found = kind(dict(schema), registry=registry).iter_errors(dict(values))
-        errors = sorted(found, key=lambda error: (len(error.path), str(error.path)))
+        violations = kind(dict(schema), registry=registry).iter_errors(dict(values))
+        errors = sorted(violations, key=lambda error: (len(error.path), str(error.path)))
     except (exceptions.SchemaError, Unresolvable):
         return
     if not errors:
         return
     first = errors[0]
     path = [str(part) for part in first.absolute_path]
-    wanted = cast("Mapping[str, Any]", schema.get("properties") or {})
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     if first.validator == "required":
         missing = [
             name
@@ -46,7 +46,7 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
         path += missing[:1]
         reason = "it is required"
     elif first.validator == "additionalProperties":
-        extra = sorted(set(cast("Mapping[str, Any]", first.instance)) - set(wanted)) if not path else []
+        extra = sorted(set(cast("Mapping[str, Any]", first.instance)) - set(properties)) if not path else []
         path += extra[:1]
         reason = "there is no such field"
     else:
@@ -55,7 +55,7 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
     raise InvalidArgumentsError(
         f"{what} do not fit: {field or 'the whole'}: {reason}",
         on=on,
-        try_=", ".join(f"{name} ({_type(part)})" for name, part in wanted.items()) or "no arguments",
+        try_=", ".join(f"{name} ({_type(part)})" for name, part in properties.items()) or "no arguments",
         field=field,
     )
 

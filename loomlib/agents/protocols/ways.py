@@ -124,8 +124,8 @@ def server_of(way: str) -> str:
     for server, (_, ways) in SERVERS.items():
         if way in ways:
             return server
-    known = ", ".join(way for _, ways in SERVERS.values() for way in ways)
-    raise ValueError(f"way is one of {known}, not {way!r}")
+    choices = ", ".join(way for _, ways in SERVERS.values() for way in ways)
+    raise ValueError(f"way is one of {choices}, not {way!r}")
 
 
 def http_payload(way: str, prompt: str) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class RpcEvidence:
                     return _failure(_text(result.get("content")) or "the tool failed", None), False
                 status = _mapping(result.get("status"))
                 if (state := status.get("state")) in _FAILED_STATES:
-                    said = _text(_mapping(status.get("message")).get("parts"))
-                    return _failure(f"the task {state}{': ' if said else ''}{said}", None), False
+                    detail = _text(_mapping(status.get("message")).get("parts"))
+                    return _failure(f"the task {state}{': ' if detail else ''}{detail}", None), False
         return "", not has_answer
 
     def _messages(self) -> Iterator[Mapping[str, Any]]:

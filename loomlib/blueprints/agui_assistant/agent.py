@@ -217,9 +217,9 @@ def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
 async def run_events(agent: Agent, run: RunAgentInput):
     """Iterate over the AG-UI events of one run."""
     yield RunStartedEvent(thread_id=run.thread_id, run_id=run.run_id, protocol_version=PROTOCOL_VERSION)
-    given = run.state.get("cart") if isinstance(run.state, dict) else None
-    if isinstance(given, list):
-        agent.state.set("cart", given)
+    client_cart = run.state.get("cart") if isinstance(run.state, dict) else None
+    if isinstance(client_cart, list):
+        agent.state.set("cart", client_cart)
     cart = agent.state.get("cart") or []
     yield StateSnapshotEvent(snapshot={"cart": cart})
     translation, result = Translation(), None

@@ -197,10 +197,10 @@ def decided(approval: dict, decision: str, why: str) -> list:
     states, at = noted(record["id"]), datetime.now(UTC)
     if states - {"pending"}:
         # Another process decided, and ended before it could save the session.
-        known = " and ".join(sorted(states - {"pending"}))
+        outcome = " and ".join(sorted(states - {"pending"}))
         if states == {"pending", "approved"}:
             note(record, "unclear", result="It was approved, but it is not known whether it was done.")
-        answer = {"decision": "refuse", "why": f"This was {known} already. It was not done again."}
+        answer = {"decision": "refuse", "why": f"This was {outcome} already. It was not done again."}
     elif datetime.fromisoformat(record["expires_at"]) <= at:
         note(record, "expired", decided_at=record["expires_at"])
         answer = {"decision": "refuse", "why": "The approval expired before anybody decided. It was not done."}

@@ -96,12 +96,12 @@ def search_handbook(question: str) -> str:
     Args:
         question: The whole question, in words.
     """
-    found = boto3.client("bedrock-agent-runtime", region_name=REGION).retrieve(
+    response = boto3.client("bedrock-agent-runtime", region_name=REGION).retrieve(
         knowledgeBaseId=KNOWLEDGE_BASE_ID,
         retrievalQuery={"text": question},
         retrievalConfiguration={"vectorSearchConfiguration": {"numberOfResults": 2}},
     )
-    texts = [result["content"]["text"] for result in found["retrievalResults"]]
+    texts = [result["content"]["text"] for result in response["retrievalResults"]]
     return guarded("\n".join(texts) or "The handbook says nothing about that.")
 
 

@@ -22,9 +22,9 @@ async def list_tools(_context, _params):
 
 async def call_tool(_context, params):
     """Return the tool's name and arguments."""
-    known = params.name in TOOLS
-    text = json.dumps({"tool": params.name, **(params.arguments or {})}) if known else f"Unknown tool: {params.name}"
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=not known)
+    is_known = params.name in TOOLS
+    text = json.dumps({"tool": params.name, **(params.arguments or {})}) if is_known else f"Unknown tool: {params.name}"
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=not is_known)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,10 @@ def stack_template(
         NotSupportedError: The type of runtimes has no property for a setting.
     """
     members = request.members()
-    for member, what in _NOT_IN_TYPE.items():
+    for member, description in _NOT_IN_TYPE.items():
         if member in members:
             raise NotSupportedError(
-                f"AWS::BedrockAgentCore::Runtime has no property for {what}",
+                f"AWS::BedrockAgentCore::Runtime has no property for {description}",
                 on=spec.name,
                 try_="plan.apply(), or remove it from loom-agent.toml and set it after the stack is created",
             )
@@ -109,16 +109,16 @@ def _artifact(request: RuntimeRequest) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _variables(spec: AgentSpec, variables: Mapping[str, str], parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the environment variables; a value that looks like a secret is a parameter that the stack is given."""
-    made: dict[str, Any] = {}
+    environment: dict[str, Any] = {}
     for name, value in variables.items():
-        made[name] = value
+        environment[name] = value
         if name not in spec.secrets and looks_like_secret(name, value):
             start = f"Variable{''.join(part.title() for part in name.split('_'))}"
             number = sum(key.startswith(start) for key in parameters)
             key = f"{start}{number + 1}" if number else start
             parameters[key] = {"Type": "String", "NoEcho": True, "Description": f"The environment variable {name}"}
-            made[name] = {"Ref": key}
-    return made
+            environment[name] = {"Ref": key}
+    return environment
 
 
 def _role(policy: RolePolicy, place: AwsPlace, tags: Mapping[str, str]) -> dict[str, Any]:

@@ -36,14 +36,14 @@ def trigger_resources(
         place: The account and region for which the policies are made.
         tags: The tags of the resources.
     """
-    found: dict[str, dict[str, Any]] = {}
+    resources: dict[str, dict[str, Any]] = {}
     for trigger in triggers:
         start = "".join(part.title() for part in trigger.name.split("-"))
         if trigger.kind == SCHEDULE:
-            found |= _schedule(trigger, start, place, tags)
+            resources |= _schedule(trigger, start, place, tags)
         else:
-            found |= _objects(trigger, start, place, tags)
-    return found
+            resources |= _objects(trigger, start, place, tags)
+    return resources
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:

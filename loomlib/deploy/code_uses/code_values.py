@@ -153,8 +153,8 @@ def optional_value(value: Value) -> Value:
 
 def distinct_values(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return values without repetitions; of too many only the first, and `COMPUTED`, which stands for large ones."""
-    found = tuple(dict.fromkeys(value if _size(value) <= _LARGEST_VALUE else COMPUTED for value in values))
-    return found if len(found) <= _MOST_VALUES else (*found[:_MOST_VALUES], COMPUTED)
+    unique_values = tuple(dict.fromkeys(value if _size(value) <= _LARGEST_VALUE else COMPUTED for value in values))
+    return unique_values if len(unique_values) <= _MOST_VALUES else (*unique_values[:_MOST_VALUES], COMPUTED)
 
 
 def _size(value: Value) -> int:

@@ -94,30 +94,30 @@ class ExpressionEvaluator:
             return self._before.get(key, ())
         self._running.add(key)
         try:
-            found = distinct_values(self._evaluate(node, scope))
+            values = distinct_values(self._evaluate(node, scope))
         finally:
             self._running.discard(key)
-        self._round[key] = found
+        self._round[key] = values
         self._nodes.append(node)
-        return found
+        return values
 
     def arguments(self, call: ast.Call, scope: CodeScope) -> Arguments:
         """Return the arguments of a call."""
-        found = Arguments()
+        arguments = Arguments()
         for argument in call.args:
             if isinstance(argument, ast.Starred):
-                found.is_partial = True
+                arguments.is_partial = True
             else:
-                found.positional.append(self.values(argument, scope))
+                arguments.positional.append(self.values(argument, scope))
         for keyword in call.keywords:
             values = self.values(keyword.value, scope)
             if keyword.arg is not None:
-                found.named[keyword.arg] = values or (COMPUTED,)
+                arguments.named[keyword.arg] = values or (COMPUTED,)
             elif len(values) == 1 and isinstance(values[0], Entries):
-                found.named.update(dict(values[0].items))
+                arguments.named.update(dict(values[0].items))
             else:
-                found.is_partial = True
-        return found
+                arguments.is_partial = True
+        return arguments
 
     def _evaluate(self, node: ast.AST, scope: CodeScope) -> Iterator[Value]:
         match node:
@@ -206,18 +206,18 @@ class ExpressionEvaluator:
 
     def _named(self, node: ast.Name | ast.Attribute, scope: CodeScope) -> Iterator[Value]:
         if isinstance(node, ast.Name):
-            found = scope.find(node.id)
-            for binding in found:
+            bindings = scope.find(node.id)
+            for binding in bindings:
                 yield from self._bound(binding)
-            if not found:
+            if not bindings:
                 yield COMPUTED
             return
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") and scope.owner is not None:
             owner = scope.owner
-            found = [*owner.attributes.get(node.attr, ()), *owner.names.get(node.attr, ())]
-            for binding in found:
+            bindings = [*owner.attributes.get(node.attr, ()), *owner.names.get(node.attr, ())]
+            for binding in bindings:
                 yield from self._bound(binding)
-            if found:
+            if bindings:
                 return
         if qualified := qualified_name(node, scope):
             yield from self._imported(qualified)
@@ -226,10 +226,10 @@ class ExpressionEvaluator:
             if isinstance(value, AwsClient):
                 yield BoundOperation(value, node.attr, "method")
             elif isinstance(value, OwnObject):
-                found = [*value.scope.attributes.get(node.attr, ()), *value.scope.names.get(node.attr, ())]
-                for binding in found:
+                bindings = [*value.scope.attributes.get(node.attr, ()), *value.scope.names.get(node.attr, ())]
+                for binding in bindings:
                     yield from self._bound(binding)
-                if not found:
+                if not bindings:
                     yield COMPUTED
             else:
                 yield COMPUTED
@@ -256,10 +256,10 @@ class ExpressionEvaluator:
             yield COMPUTED
 
     def _imported(self, qualified: str) -> Iterator[Value]:
-        found = list(self._bindings_of(qualified))
-        for binding in found:
+        bindings = list(self._bindings_of(qualified))
+        for binding in bindings:
             yield from self._bound(binding)
-        if not found:
+        if not bindings:
             yield COMPUTED
 
     def _bindings_of(self, qualified: str) -> list[NameBinding]:
@@ -285,11 +285,11 @@ class ExpressionEvaluator:
         sites = self._sites.get(id(function), [])
         has_default_use = not sites
         for call, outside in sites:
-            given = self.arguments(call, outside)
-            values = given.get(name, index) if index >= 0 else given.named.get(name, ())
+            call_arguments = self.arguments(call, outside)
+            values = call_arguments.get(name, index) if index >= 0 else call_arguments.named.get(name, ())
             if values:
                 yield from values
-            elif given.is_partial:
+            elif call_arguments.is_partial:
                 yield COMPUTED
             else:
                 has_default_use = True
@@ -316,21 +316,21 @@ class ExpressionEvaluator:
         Which method a call is of depends on the object, and which object a parameter is on the calls: it is repeated
         until nothing more is found.
         """
-        seen: set[tuple[int, int]] = set()
+        site_ids: set[tuple[int, int]] = set()
         for _ in range(_MOST_CALL_ROUNDS):
-            before = len(seen)
+            before = len(site_ids)
             for module in self._program.modules.values():
                 for call, scope in module.calls:
                     try:
-                        called = list(self.functions(call.func, scope))
+                        functions = list(self.functions(call.func, scope))
                     except (RecursionError, CodeTooLargeError):  # whoever looks at this call finds it too, and says so
                         continue
-                    for function in called:
-                        if (id(function), id(call)) not in seen:
-                            seen.add((id(function), id(call)))
+                    for function in functions:
+                        if (id(function), id(call)) not in site_ids:
+                            site_ids.add((id(function), id(call)))
                             self._sites.setdefault(id(function), []).append((call, scope))
             self._known.clear()  # what was evaluated knew fewer calls
-            if len(seen) == before:
+            if len(site_ids) == before:
                 return
 
     def functions(self, node: ast.AST, scope: CodeScope) -> Iterator[Function]:
@@ -364,9 +364,9 @@ class ExpressionEvaluator:
         qualified = qualified_name(node.func, scope)
         place = (scope.module.file, node.lineno)
         if qualified:
-            made = library_values(qualified, self.arguments(node, scope), place)
-            if made is not None:
-                yield from made
+            results = library_values(qualified, self.arguments(node, scope), place)
+            if results is not None:
+                yield from results
                 return
         classes = [binding for binding in self._named_bindings(node.func, scope) if binding.kind == "class"]
         if classes:

@@ -56,16 +56,16 @@ def find_uses(folder: Path | str) -> CodeUses:
             for attribute, scope in module.attributes:
                 finder.look_at_attribute(attribute, scope)
         except RecursionError:
-            what = "The code is nested too deeply to be followed"
-            finder.report(module.file, 0, what, "name what it uses under [resources] in loom-agent.toml")
+            problem = "The code is nested too deeply to be followed"
+            finder.report(module.file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
         except CodeTooLargeError:
-            what = "The code is too large to be followed"
-            finder.report(module.file, 0, what, "name what it uses under [resources] in loom-agent.toml")
+            problem = "The code is too large to be followed"
+            finder.report(module.file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
     for file, reason in program.unread:
         finder.report(file, 0, f"The file cannot be read as Python: {reason}", "correct the file")
     for file in program.others:
-        what = "Code in JavaScript is not read"
-        finder.report(file, 0, what, "name what it uses under [resources] in loom-agent.toml")
+        problem = "Code in JavaScript is not read"
+        finder.report(file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
     finder.add_idle_clients()
     return CodeUses(
         uses=tuple(sorted(finder.uses, key=lambda use: (use.file, use.line, use.service, use.operation))),
@@ -106,8 +106,8 @@ class _Finder:
                 if value.service:
                     self._made.setdefault(value.place, set()).add(value.service)
                 else:
-                    what = "Which service this client is of is decided at run time"
-                    self.report(file, line, what, f"name the service in the code, or {_WRITE_PERMISSION}")
+                    problem = "Which service this client is of is decided at run time"
+                    self.report(file, line, problem, f"name the service in the code, or {_WRITE_PERMISSION}")
         qualified = qualified_name(call.func, scope)
         if qualified.startswith("botocore.auth.SigV4") and qualified.endswith("Auth"):
             self._signed(call, scope)
@@ -155,10 +155,10 @@ class _Finder:
             self._operation(client, name, call, scope)
 
     def _presigned(self, client: AwsClient, call: ast.Call, scope: CodeScope) -> None:
-        given = self._evaluator.arguments(call, scope)
-        inner = next((value for value in given.get("Params", 1) if isinstance(value, Entries)), None)
+        call_arguments = self._evaluator.arguments(call, scope)
+        inner = next((value for value in call_arguments.get("Params", 1) if isinstance(value, Entries)), None)
         arguments = Arguments(named=dict(inner.items) if inner else {}, is_partial=inner is None)
-        for value in given.get("ClientMethod", 0) or (COMPUTED,):
+        for value in call_arguments.get("ClientMethod", 0) or (COMPUTED,):
             text = value.resolved({}) if isinstance(value, CodeText) else None
             self._operation(client, text or "", call, scope, arguments=arguments)
 
@@ -173,18 +173,18 @@ class _Finder:
         arguments: Arguments | None = None,
     ) -> None:
         file, line = scope.module.file, call.lineno
-        known = service_operations(client.service)
-        if known is None:
+        operations = service_operations(client.service)
+        if operations is None:
             self.report(file, line, f"boto3 has no service {client.service!r}", "correct the service's name")
             return
         if not name:
-            what = f"Which operation of {client.service} is called is decided at run time"
-            self.report(file, line, what, f"call the operation by its name, or {_WRITE_PERMISSION}")
+            problem = f"Which operation of {client.service} is called is decided at run time"
+            self.report(file, line, problem, f"call the operation by its name, or {_WRITE_PERMISSION}")
             return
-        operation = (known.waiters if is_waiter else known.methods).get(name)
+        operation = (operations.waiters if is_waiter else operations.methods).get(name)
         if operation is None:
-            what = f"The client of {client.service} has no operation {name!r}"
-            self.report(file, line, what, "correct the operation's name")
+            problem = f"The client of {client.service} has no operation {name!r}"
+            self.report(file, line, problem, "correct the operation's name")
             return
         self._add(client.service, operation, arguments or self._evaluator.arguments(call, scope), call, scope)
 
@@ -195,8 +195,8 @@ class _Finder:
         kind = f"{client.service}.{client.path[-1] if client.path else ''}"
         operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
         if operations is None:
-            what = f"What {name}() of a resource of {client.service} calls is not known"
-            self.report(scope.module.file, call.lineno, what, "use the client: boto3.client(…)")
+            problem = f"What {name}() of a resource of {client.service} calls is not known"
+            self.report(scope.module.file, call.lineno, problem, "use the client: boto3.client(…)")
             return
         arguments = self._evaluator.arguments(call, scope)
         for place, text in client.bound:
@@ -214,8 +214,8 @@ class _Finder:
         for value in arguments.get("service_name", 1) or (COMPUTED,):
             service = value.resolved({}) if isinstance(value, CodeText) else None
             if not service:
-                what = "For which service this request is signed is decided at run time"
-                self.report(scope.module.file, call.lineno, what, _WRITE_PERMISSION)
+                problem = "For which service this request is signed is decided at run time"
+                self.report(scope.module.file, call.lineno, problem, _WRITE_PERMISSION)
             else:
                 self._add(service, SIGNED_REQUEST, Arguments(), call, scope)
 
@@ -225,53 +225,53 @@ class _Finder:
             for value in arguments.named.get("model", ()):
                 if isinstance(value, CodeText) and value != COMPUTED:  # the id of a model of Bedrock
                     for operation in ("Converse", "ConverseStream"):
-                        given = Arguments(named={"modelId": (value,)})
-                        self._add("bedrock-runtime", operation, given, call, scope, via="strands.Agent")
+                        model_arguments = Arguments(named={"modelId": (value,)})
+                        self._add("bedrock-runtime", operation, model_arguments, call, scope, via="strands.Agent")
             return
-        what = "This Agent has no model: Strands' default changes with its release"
-        self.report(scope.module.file, call.lineno, what, 'Agent(model=BedrockModel(model_id="…"))')
+        problem = "This Agent has no model: Strands' default changes with its release"
+        self.report(scope.module.file, call.lineno, problem, 'Agent(model=BedrockModel(model_id="…"))')
 
     def _sdk_call(self, sdk: SdkCallable, qualified: str, call: ast.Call, scope: CodeScope) -> None:
         for value in self._evaluator.values(call, scope):
             if not isinstance(value, SdkObject):
                 continue
-            given = dict(value.arguments)
+            sdk_arguments = dict(value.arguments)
             name = qualified.rpartition(".")[2]
-            wanted = sdk.parameters.get(sdk.required, "")
+            required_name = sdk.parameters.get(sdk.required, "")
             partial = self._evaluator.arguments(call, scope).is_partial
-            if sdk.required and wanted not in given and not partial:
-                what = f"{name} has no {sdk.required}: the SDK's default changes with its release"
-                self.report(scope.module.file, call.lineno, what, f"give it {sdk.required}")
+            if sdk.required and required_name not in sdk_arguments and not partial:
+                problem = f"{name} has no {sdk.required}: the SDK's default changes with its release"
+                self.report(scope.module.file, call.lineno, problem, f"give it {sdk.required}")
                 continue
-            self._add_sdk(sdk, sdk.operations, given, call, scope, name)
+            self._add_sdk(sdk, sdk.operations, sdk_arguments, call, scope, name)
 
     def _sdk_method(self, value: SdkObject, name: str, call: ast.Call, scope: CodeScope) -> None:
         sdk, arguments = value.sdk, self._evaluator.arguments(call, scope)
         operations = sdk.methods.get(name, ())
         if not operations:
             for service in sdk.forwards:
-                known = service_operations(service)
-                if known is not None and name in known.methods:
-                    operations = (f"{service}:{known.methods[name]}",)
+                client_operations = service_operations(service)
+                if client_operations is not None and name in client_operations.methods:
+                    operations = (f"{service}:{client_operations.methods[name]}",)
                     break
-        given = dict(value.arguments)
+        sdk_arguments = dict(value.arguments)
         if sdk.first and arguments.positional:
-            given[sdk.parameters[sdk.first]] = texts_of(arguments.positional[0])
+            sdk_arguments[sdk.parameters[sdk.first]] = texts_of(arguments.positional[0])
         for parameter, values in arguments.named.items():
-            given[sdk.parameters.get(parameter, parameter)] = texts_of(values)
-        self._add_sdk(sdk, operations, given, call, scope, f"{sdk.names[0]}.{name}")
+            sdk_arguments[sdk.parameters.get(parameter, parameter)] = texts_of(values)
+        self._add_sdk(sdk, operations, sdk_arguments, call, scope, f"{sdk.names[0]}.{name}")
 
     def _add_sdk(
         self,
         sdk: SdkCallable,
         operations: tuple[str, ...],
-        given: Mapping[str, tuple[CodeText, ...]],
+        sdk_arguments: Mapping[str, tuple[CodeText, ...]],
         call: ast.Call,
         scope: CodeScope,
         via: str,
     ) -> None:
         arguments = Arguments()
-        for name, texts in given.items():
+        for name, texts in sdk_arguments.items():
             arguments.named[name] = texts
         for name, default in sdk.defaults.items():
             arguments.named.setdefault(name, (CodeText(parts=(default,)),))
@@ -310,9 +310,9 @@ def _has_method(value: Value, name: str) -> bool:
         return served is not None and value.name in (served.waiters if value.kind == "waiter" else served.methods)
     if not isinstance(value, AwsClient) or value.is_resource:
         return not isinstance(value, CodeText)
-    known = service_operations(value.service)
+    operations = service_operations(value.service)
     is_own = name in _NO_CALL or name == "generate_presigned_url" or (value.service == "s3" and name in _TRANSFERS)
-    return is_own or (known is not None and name in known.methods)
+    return is_own or (operations is not None and name in operations.methods)
 
 
 def _of_litellm(text: CodeText) -> CodeText | None:
@@ -326,8 +326,8 @@ def _of_litellm(text: CodeText) -> CodeText | None:
     return None
 
 
-def _flat(named: Mapping[str, tuple[Value, ...]], start: str = "") -> Iterator[tuple[str, tuple[CodeText, ...]]]:
-    for name, values in named.items():
+def _flat(arguments: Mapping[str, tuple[Value, ...]], start: str = "") -> Iterator[tuple[str, tuple[CodeText, ...]]]:
+    for name, values in arguments.items():
         entries = [value for value in values if isinstance(value, Entries)]
         if texts := texts_of([value for value in values if not isinstance(value, Entries)]):
             yield f"{start}{name}", texts
@@ -337,7 +337,7 @@ def _flat(named: Mapping[str, tuple[Value, ...]], start: str = "") -> Iterator[t
 
 
 def _merged(pairs: Iterable[tuple[str, tuple[CodeText, ...]]]) -> dict[str, tuple[CodeText, ...]]:
-    found: dict[str, tuple[CodeText, ...]] = {}
+    texts_by_name: dict[str, tuple[CodeText, ...]] = {}
     for name, texts in pairs:
-        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *texts)))
-    return found
+        texts_by_name[name] = tuple(dict.fromkeys((*texts_by_name.get(name, ()), *texts)))
+    return texts_by_name

@@ -68,8 +68,8 @@ def method_values(value: Value, name: str, arguments: Arguments, place: Place) -
             text = operation.resolved({}) if isinstance(operation, CodeText) else None
             yield BoundOperation(value, text or "", name.removeprefix("get_"))
     elif isinstance(value, AwsClient) and value.is_resource and name[:1].isupper():
-        given = [*arguments.positional, *arguments.named.values()]
-        only = [values[0] if len(values) == 1 else COMPUTED for values in given]
+        argument_values = [*arguments.positional, *arguments.named.values()]
+        only = [values[0] if len(values) == 1 else COMPUTED for values in argument_values]
         texts = [text if isinstance(text, CodeText) else COMPUTED for text in only]
         names = (f"{name}.{index}" for index in range(len(texts)))
         bound = (*value.bound, *zip(names, texts, strict=True))
@@ -93,11 +93,11 @@ def _clients(arguments: Arguments, kind: str, place: Place) -> Iterator[Value]:
 def _got(value: Entries, arguments: Arguments) -> Iterator[Value]:
     keys = arguments.positional[0] if arguments.positional else ()
     name = keys[0].resolved({}) if len(keys) == 1 and isinstance(keys[0], CodeText) else None
-    known = dict(value.items)
-    if name in known:
-        yield from known[name]
+    entries = dict(value.items)
+    if name in entries:
+        yield from entries[name]
     else:  # any of them, or the default
-        for values in (*(known.values() if name is None else ()), *arguments.positional[1:]):
+        for values in (*(entries.values() if name is None else ()), *arguments.positional[1:]):
             yield from values
 
 
@@ -119,10 +119,10 @@ def _attribute(arguments: Arguments) -> Iterator[Value]:
 
 
 def _sdk_object(sdk: SdkCallable, arguments: Arguments) -> SdkObject:
-    given: dict[str, tuple[CodeText, ...]] = {}
+    texts_by_parameter: dict[str, tuple[CodeText, ...]] = {}
     for index, values in enumerate(arguments.positional[: len(sdk.positional)]):
-        given[sdk.positional[index]] = texts_of(values)
+        texts_by_parameter[sdk.positional[index]] = texts_of(values)
     for name, values in arguments.named.items():
         if name in sdk.parameters:
-            given[name] = texts_of(values)
-    return SdkObject(sdk, tuple((sdk.parameters[name], texts) for name, texts in given.items() if texts))
+            texts_by_parameter[name] = texts_of(values)
+    return SdkObject(sdk, tuple((sdk.parameters[name], texts) for name, texts in texts_by_parameter.items() if texts))

@@ -22,13 +22,13 @@ def qualified_name(node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
         start = qualified_name(node.value, scope, depth=depth)
         return f"{start}.{node.attr}" if start else ""
     if isinstance(node, ast.Name):
-        found = scope.find(node.id)
-        if not found and node.id in ("str", "dict", "getattr", "list", "tuple"):
+        bindings = scope.find(node.id)
+        if not bindings and node.id in ("str", "dict", "getattr", "list", "tuple"):
             return node.id
-        if imported := [binding.qualified for binding in found if binding.kind == "import"]:
+        if imported := [binding.qualified for binding in bindings if binding.kind == "import"]:
             return imported[0]
-        if len(found) == 1 and found[0].kind == "value" and found[0].scope is not None and depth < _MOST_NAMES:
-            other = found[0].node  # another name of the object: make = boto3.client
+        if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].scope is not None and depth < _MOST_NAMES:
+            other = bindings[0].node  # another name of the object: make = boto3.client
             if isinstance(other, ast.Name | ast.Attribute):
-                return qualified_name(other, found[0].scope, depth=depth + 1)
+                return qualified_name(other, bindings[0].scope, depth=depth + 1)
     return ""

@@ -44,20 +44,20 @@ class CodeText:
         Args:
             variables: The environment variables of the agent.
         """
-        found = [_part(part, variables) for part in self.parts]
-        return None if None in found else "".join(part for part in found if part is not None)
+        texts = [_part(part, variables) for part in self.parts]
+        return None if None in texts else "".join(part for part in texts if part is not None)
 
     def pattern(self, variables: Mapping[str, str]) -> str | None:
         """Return the text with `*` for what is computed at run time; None if nothing is known at its start."""
-        found = [_part(part, variables) for part in self.parts]
-        if not found or not found[0] or self.has_wildcard():
+        texts = [_part(part, variables) for part in self.parts]
+        if not texts or not texts[0] or self.has_wildcard():
             return None
-        return "".join("*" if part is None else part for part in found)
+        return "".join("*" if part is None else part for part in texts)
 
     def has_wildcard(self) -> bool:
         """Return whether the code itself writes what IAM takes for other texts: `*`, `?` or a variable of policies."""
-        written = [part.default if isinstance(part, VariableRead) else part for part in self.parts]
-        return any(sign in text for text in written if text for sign in ("*", "?", "${"))
+        texts = [part.default if isinstance(part, VariableRead) else part for part in self.parts]
+        return any(sign in text for text in texts if text for sign in ("*", "?", "${"))
 
     def unset(self, variables: Mapping[str, str]) -> tuple[str, ...]:
         """Return the environment variables that the text needs and that have no value."""

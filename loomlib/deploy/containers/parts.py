@@ -114,24 +114,24 @@ class RepositoryPart:
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete it with its images, if Loom made it."""
-        found = find_repository(self._clients, intent.name)
-        if found is None:
+        repository = find_repository(self._clients, intent.name)
+        if repository is None:
             return ""
-        if found.tags.get(AGENT_TAG) != self._spec.name:
+        if repository.tags.get(AGENT_TAG) != self._spec.name:
             return f"kept the repository {intent.name}, which Loom did not make"
         report("deleting the repository")
         delete_repository(self._clients, intent.name)
         return f"deleted the repository {intent.name}"
 
     def _own(self) -> ImageRepository | None:
-        found = find_repository(self._clients, self._name)
-        if found is not None and found.tags.get(AGENT_TAG) != self._spec.name:
+        repository = find_repository(self._clients, self._name)
+        if repository is not None and repository.tags.get(AGENT_TAG) != self._spec.name:
             raise DeployError(
                 "The account has a repository of the agent's name that Loom did not make",
                 on=self._name,
                 try_="deploy the agent under another name",
             )
-        return found
+        return repository
 
 
 class ProjectPart:
@@ -144,38 +144,38 @@ class ProjectPart:
 
     def look(self) -> PlanStep:
         """Compare the project's role, commands and variables; each build names its own source."""
-        found = self._own()
-        if found is None:
+        project = self._own()
+        if project is None:
             return PlanStep(kind=self.kind, name=self._project.name, action="make")
         changes = tuple(
             SettingChange(setting=setting, before=before, after=after)
             for setting, before, after in (
-                ("role", found.role_arn, self._project.role_arn),
-                ("buildspec", found.buildspec, self._project.buildspec),
-                ("variables", _names(found), _names(self._project)),
+                ("role", project.role_arn, self._project.role_arn),
+                ("buildspec", project.buildspec, self._project.buildspec),
+                ("variables", _names(project), _names(self._project)),
             )
             if before != after
         )
-        action = "change" if changes or found.variables != self._project.variables else "keep"
+        action = "change" if changes or project.variables != self._project.variables else "keep"
         return PlanStep(kind=self.kind, name=self._project.name, action=action, changes=changes)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create or change it."""
         report("preparing the build")
-        found = self._own()
-        before = {} if found is None else {"role": found.role_arn, "buildspec": found.buildspec}
-        if found is not None:
-            before |= {"source": found.source, "variables": dict(found.variables), "tags": dict(found.tags)}
-        action = "make" if found is None else "change"
+        project = self._own()
+        before = {} if project is None else {"role": project.role_arn, "buildspec": project.buildspec}
+        if project is not None:
+            before |= {"source": project.source, "variables": dict(project.variables), "tags": dict(project.tags)}
+        action = "make" if project is None else "change"
         journal.add(Intent(kind=self.kind, name=self._project.name, action=action, before=before))
-        put_project(self._clients, self._project, is_new=found is None)
+        put_project(self._clients, self._project, is_new=project is None)
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete it, or restore what it was."""
-        found = find_project(self._clients, intent.name)
-        if found is None:
+        project = find_project(self._clients, intent.name)
+        if project is None:
             return ""
-        if found.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
+        if project.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
             return f"kept the project {intent.name}, which Loom did not make"
         if intent.action == "make":
             report("deleting the project of builds")
@@ -183,7 +183,7 @@ class ProjectPart:
             return f"deleted the project {intent.name}"
         before = intent.before
         restored = replace(
-            found,
+            project,
             role_arn=before["role"],
             buildspec=before["buildspec"],
             source=before["source"],
@@ -194,14 +194,14 @@ class ProjectPart:
         return f"restored the project {intent.name}"
 
     def _own(self) -> BuildProject | None:
-        found = find_project(self._clients, self._project.name)
-        if found is not None and found.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
+        project = find_project(self._clients, self._project.name)
+        if project is not None and project.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
             raise DeployError(
                 "The account has a project of the agent's name that Loom did not make",
                 on=self._project.name,
                 try_="deploy the agent under another name",
             )
-        return found
+        return project
 
 
 class ImagePart:

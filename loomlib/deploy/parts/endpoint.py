@@ -32,11 +32,14 @@ class EndpointPart:
     def look(self) -> PlanStep:
         """Look for the endpoint."""
         runtime_id = find_runtime(self._clients, self._spec.name)
-        known = describe_endpoint(self._clients, runtime_id, self._name) if runtime_id else None
-        if known is None:
+        endpoint = describe_endpoint(self._clients, runtime_id, self._name) if runtime_id else None
+        if endpoint is None:
             note = f"environment {self._purpose}; it serves the version that is deployed now"
             return PlanStep(kind=self.kind, name=self._name, action="make", note=note)
-        note = f"environment {self._purpose}; it serves version {known.version or known.target_version} until promoted"
+        note = (
+            f"environment {self._purpose}; it serves version {endpoint.version or endpoint.target_version} "
+            "until promoted"
+        )
         return PlanStep(kind=self.kind, name=self._name, action="keep", note=note)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -56,10 +59,10 @@ class EndpointPart:
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the endpoint if Loom made it."""
         runtime_id = find_runtime(self._clients, self._spec.name)
-        known = describe_endpoint(self._clients, runtime_id, intent.name) if runtime_id else None
-        if runtime_id is None or known is None:
+        endpoint = describe_endpoint(self._clients, runtime_id, intent.name) if runtime_id else None
+        if runtime_id is None or endpoint is None:
             return ""
-        if read_tags(self._clients, known.arn).get(AGENT_TAG) != self._spec.name:
+        if read_tags(self._clients, endpoint.arn).get(AGENT_TAG) != self._spec.name:
             return f"kept the endpoint {intent.name}, which Loom did not make"
         report(f"deleting the endpoint {intent.name}")
         delete_endpoint(self._clients, runtime_id, intent.name)

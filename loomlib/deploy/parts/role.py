@@ -66,8 +66,8 @@ class RolePart:
         )
 
     def _changes(self, role: RoleDescription | None) -> Iterator[SettingChange]:
-        known = role or RoleDescription(name=self._name, arn=self.arn)
-        trust, policy, tags = known.trust, known.policy, known.tags
+        current = role or RoleDescription(name=self._name, arn=self.arn)
+        trust, policy, tags = current.trust, current.policy, current.tags
         if trust != self._trust:
             yield SettingChange(setting="trust", before=_services(trust), after=_services(self._trust))
         before, after = set(_statements(policy)), set(_statements(self._policy))

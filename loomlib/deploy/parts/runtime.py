@@ -180,8 +180,8 @@ class RuntimePart:
 
         The journal is a file of one machine, and a later deployment from another one does not know it.
         """
-        found = describe_endpoints(self._clients, runtime_id)
-        names = [endpoint.name for endpoint in found if endpoint.name != DEFAULT_ENDPOINT]
+        endpoints = describe_endpoints(self._clients, runtime_id)
+        names = [endpoint.name for endpoint in endpoints if endpoint.name != DEFAULT_ENDPOINT]
         if names:
             raise DeployError(
                 f"The runtime has endpoints that this deployment did not make: {join(names)}",
@@ -196,7 +196,7 @@ class RuntimePart:
     def _new(self) -> tuple[SettingChange, ...]:
         variables = sorted(self._request.environment)
         code, settings = self._request.code, self._request.settings
-        known: Mapping[str, str | int | None] = {
+        values: Mapping[str, str | int | None] = {
             "code": code.image or f"s3://{code.bucket}/{code.key}",
             "agent.python": code.python,
             "agent.entry_point": code.entry_point,
@@ -214,7 +214,7 @@ class RuntimePart:
             "environment": ", ".join(variables),
         }
         return tuple(
-            SettingChange(setting=setting, before="", after=str(value)) for setting, value in known.items() if value
+            SettingChange(setting=setting, before="", after=str(value)) for setting, value in values.items() if value
         )
 
     def _tag_changes(self, tags: Mapping[str, str], *, is_own: bool) -> tuple[SettingChange, ...]:

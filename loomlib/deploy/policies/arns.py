@@ -56,15 +56,15 @@ def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tup
         return None
     if text.startswith("arn:"):
         arn = _narrowed(text, place)
-        found: tuple[str, ...] = (arn, *_inside(kind, arn)) if arn else ()
+        arns: tuple[str, ...] = (arn, *_inside(kind, arn)) if arn else ()
     else:
-        found = make(text, place)
-    if not found:
+        arns = make(text, place)
+    if not arns:
         return None
-    reason = _WILDCARDS.get(kind, "") if any(set("*?") & set(arn) for arn in found) else ""
+    reason = _WILDCARDS.get(kind, "") if any(set("*?") & set(arn) for arn in arns) else ""
     if not reason and "*" in name:
         reason = "a part of the name is computed at run time"
-    return (StatementTarget(resources=found, reason=reason),)
+    return (StatementTarget(resources=arns, reason=reason),)
 
 
 def _narrowed(arn: str, place: AwsPlace) -> str:
@@ -72,8 +72,8 @@ def _narrowed(arn: str, place: AwsPlace) -> str:
     parts = arn.split(":", 5)
     if len(parts) < 6 or "*" in parts[2]:
         return ""
-    here = {1: place.partition, 3: place.region, 4: place.account}
-    parts = [here.get(index, part) if "*" in part and index < 5 else part for index, part in enumerate(parts)]
+    place_parts = {1: place.partition, 3: place.region, 4: place.account}
+    parts = [place_parts.get(index, part) if "*" in part and index < 5 else part for index, part in enumerate(parts)]
     typed = re.match(r"[a-z-]+[:/]/?(?=.)", parts[5])  # secret:name, role/name; topics have a name alone
     name = parts[5][typed.end() :] if typed else parts[5]
     return "" if name.startswith(("*", "?")) else ":".join(parts)
@@ -87,7 +87,7 @@ def namespace_target(namespace: str) -> StatementTarget:
     )
 
 
-def _models(name: str, place: AwsPlace, known: KnownResources) -> tuple[StatementTarget, ...] | None:
+def _models(name: str, place: AwsPlace, known_resources: KnownResources) -> tuple[StatementTarget, ...] | None:
     if "*" in name:
         return None
     identifier = name.rpartition("/")[2] if name.startswith("arn:") else name
@@ -96,7 +96,7 @@ def _models(name: str, place: AwsPlace, known: KnownResources) -> tuple[Statemen
         arn = name if name.startswith("arn:") else place.arn("bedrock", f"foundation-model/{name}", account="")
         return (StatementTarget(resources=(arn,)),)
     profile = name if name.startswith("arn:") else place.arn("bedrock", f"inference-profile/{name}")
-    behind = known.profile_models.get(name) or known.profile_models.get(identifier)
+    behind = known_resources.profile_models.get(name) or known_resources.profile_models.get(identifier)
     condition = {"StringEquals": {"bedrock:InferenceProfileArn": profile}}
     through = "only through the inference profile"
     if behind:
@@ -109,15 +109,15 @@ def _models(name: str, place: AwsPlace, known: KnownResources) -> tuple[Statemen
         return None
     model = f"foundation-model/{identifier[start.end() :]}"
     if start[0] == "global.":
-        here = place.arn("bedrock", model, account="")
-        anywhere = place.arn("bedrock", model, account="", region="")
+        regional_arn = place.arn("bedrock", model, account="")
+        global_arn = place.arn("bedrock", model, account="", region="")
         models = StatementTarget(
-            resources=(here, anywhere), condition=condition, reason=f"a global profile's model, {through}"
+            resources=(regional_arn, global_arn), condition=condition, reason=f"a global profile's model, {through}"
         )
     else:
-        every = place.arn("bedrock", model, account="", region="*")
+        any_region_arn = place.arn("bedrock", model, account="", region="*")
         why = f"the profile chooses the region, {through}"
-        models = StatementTarget(resources=(every,), condition=condition, reason=why)
+        models = StatementTarget(resources=(any_region_arn,), condition=condition, reason=why)
     return (StatementTarget(resources=(profile,)), models)
 
 

@@ -79,12 +79,12 @@ def model_identifiers(spec: AgentSpec, uses: CodeUses) -> tuple[str, ...]:
         uses: What its code does with AWS.
     """
     variables = _variables(spec, KnownResources())
-    named = [binding.resource for binding in spec.resources.models]
+    identifiers = [binding.resource for binding in spec.resources.models]
     for use in uses.uses:
         for rule in _rules(use):
             if rule.kind == "models":
-                named += [text.resolved(variables) or "" for text in _texts(use, rule)]
-    return tuple(dict.fromkeys(filter(None, named)))
+                identifiers += [text.resolved(variables) or "" for text in _texts(use, rule)]
+    return tuple(dict.fromkeys(filter(None, identifiers)))
 
 
 def trust_document(place: AwsPlace, *, service: str = "bedrock-agentcore.amazonaws.com") -> dict[str, Any]:
@@ -202,13 +202,13 @@ class _Maker:
         if not kind:
             self._add_without_resource(action, "the agent uses what the configuration names", place)
             return True
-        found = targets(kind, name, self._place, self._known)
-        for target in found or ():
+        statement_targets = targets(kind, name, self._place, self._known)
+        for target in statement_targets or ():
             label, reason = LABELS[kind]
             self.statements.add(label, action, target, reason, place)
-        if found:
+        if statement_targets:
             self._used.add((CONFIGURED_KINDS.get(kind, kind), name if kind != "objects" else name.partition("/")[0]))
-        return bool(found)
+        return bool(statement_targets)
 
     def _add_without_resource(self, action: str, reason: str, place: str) -> None:
         target = StatementTarget(resources=("*",), reason="AWS has no resource that the action must name")
@@ -222,32 +222,34 @@ class _Maker:
             return
         if self._spec.secrets and use.service in ("secretsmanager", "ssm"):
             return
-        what = f"No call of this client of {use.service} is visible: something else calls it"
+        problem = f"No call of this client of {use.service} is visible: something else calls it"
         if is_signed:
-            what = f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
+            problem = (
+                f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
+            )
         try_ = f"name it under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
-        self.open.append(OpenPermission(place=use.place, what=what, try_=try_))
+        self.open.append(OpenPermission(place=use.place, what=problem, try_=try_))
 
     def _rule(self, use: CodeUse, rule: ActionRule) -> None:
         if not rule.kind:
             if rule.action in WITHOUT_RESOURCES:
                 self._add_without_resource(rule.action, f"the agent calls {use.operation}", use.place)
             else:
-                what = f"Which resource {use.service}'s {use.operation} is about is not known"
-                self.open.append(OpenPermission(place=use.place, what=what, try_=_OWN_POLICY))
+                problem = f"Which resource {use.service}'s {use.operation} is about is not known"
+                self.open.append(OpenPermission(place=use.place, what=problem, try_=_OWN_POLICY))
             return
         texts = _texts(use, rule)
         if not texts and rule.is_optional:
             return
-        done, empty = False, list[CodeText]()
+        is_allowed, empty_texts = False, list[CodeText]()
         for text in texts or (COMPUTED,):
             if text.resolved(self._variables) == "":
-                empty.append(text)
+                empty_texts.append(text)
             elif self._text(use, rule, text) or self._from_configuration(use, rule, text):
-                done = True
+                is_allowed = True
             else:
                 self.open.append(self._unresolved(use, rule, text))
-        for text in empty if not done else ():
+        for text in empty_texts if not is_allowed else ():
             names = ", ".join(part.name for part in text.parts if isinstance(part, VariableRead))
             self.notes.append(f"{use.place}: {names or 'the name'} is empty, so {rule.action} is not allowed")
 
@@ -281,16 +283,16 @@ class _Maker:
         operation = f"{use.service}'s {use.operation}"
         if unset := text.unset(self._variables):
             names = ", ".join(unset)
-            what = f"{operation} uses {names}, which has no value"
+            problem = f"{operation} uses {names}, which has no value"
             table = f"[resources] {kind} = {{{unset[0]} = …}}" if kind else f"[environment] {unset[0]} = …"
-            return OpenPermission(place=use.place, what=what, try_=f"{table} in loom-agent.toml")
+            return OpenPermission(place=use.place, what=problem, try_=f"{table} in loom-agent.toml")
         resolved = text.resolved(self._variables)
         if resolved is None:
-            what = f"{operation}: {', '.join(rule.parameters)} is computed at run time"
+            problem = f"{operation}: {', '.join(rule.parameters)} is computed at run time"
         else:
-            what = f"{operation}: {resolved!r} does not say which resource it is"
+            problem = f"{operation}: {resolved!r} does not say which resource it is"
         where = f"name it under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
-        return OpenPermission(place=use.place, what=what, try_=where)
+        return OpenPermission(place=use.place, what=problem, try_=where)
 
 
 def _unknown(kind: str, resource: str, where: str) -> OpenPermission:
@@ -301,9 +303,9 @@ def _unknown(kind: str, resource: str, where: str) -> OpenPermission:
     )
 
 
-def _variables(spec: AgentSpec, known: KnownResources) -> dict[str, str]:
+def _variables(spec: AgentSpec, known_resources: KnownResources) -> dict[str, str]:
     bound = {
-        binding.variable: known.ids.get((kind, binding.resource), binding.resource)
+        binding.variable: known_resources.ids.get((kind, binding.resource), binding.resource)
         for kind, binding in spec.bindings()
         if binding.variable
     }
@@ -317,18 +319,18 @@ def _rules(use: CodeUse) -> tuple[ActionRule, ...]:
     key = f"{use.service}:{use.operation}"
     if key in OPERATIONS:
         return OPERATIONS[key]
-    known = service_operations(use.service)
-    signing = known.signing_name if known is not None else use.service
+    operations = service_operations(use.service)
+    signing = operations.signing_name if operations is not None else use.service
     action = f"{IAM_PREFIXES.get(signing, signing)}:{use.operation}"
     if action in WITHOUT_RESOURCES:
         return (ActionRule(action),)
-    named = [name for name in use.arguments if f"{use.service}.{name}" in PARAMETERS]
-    if not named and known is not None:  # given by position or by `**`, or left to a default
-        members = known.parameters.get(use.operation, ())
-        named = [name for name in members if f"{use.service}.{name}" in PARAMETERS]
-    if not named:
+    resource_parameters = [name for name in use.arguments if f"{use.service}.{name}" in PARAMETERS]
+    if not resource_parameters and operations is not None:  # given by position or by `**`, or left to a default
+        members = operations.parameters.get(use.operation, ())
+        resource_parameters = [name for name in members if f"{use.service}.{name}" in PARAMETERS]
+    if not resource_parameters:
         return (ActionRule(action),)
-    return (ActionRule(action, PARAMETERS[f"{use.service}.{named[0]}"], (named[0],)),)
+    return (ActionRule(action, PARAMETERS[f"{use.service}.{resource_parameters[0]}"], (resource_parameters[0],)),)
 
 
 def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
@@ -345,10 +347,10 @@ def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
     if rule.parameters == ("RequestItems",):  # of DynamoDB: its keys are the tables
         keys = [name.split(".")[1] for name in use.arguments if name.startswith("RequestItems.")]
         return tuple(CodeText(parts=(key,)) for key in dict.fromkeys(keys))
-    found = _first(use, rule)
-    if not found and use.operation == "PutEvents" and any(name.startswith("Entries.") for name in use.arguments):
+    texts = _first(use, rule)
+    if not texts and use.operation == "PutEvents" and any(name.startswith("Entries.") for name in use.arguments):
         return (CodeText(parts=("default",)),)  # the bus of events that name none
-    return found
+    return texts
 
 
 def _first(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:

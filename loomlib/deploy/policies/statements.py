@@ -47,11 +47,11 @@ class StatementList:
         for group in self._groups.values():
             key = (group.label, frozenset(group.actions), _text(group.target))
             merged.setdefault(key, []).append(group)
-        found: list[RoleStatement] = []
+        statements: list[RoleStatement] = []
         counts: dict[str, int] = {}
         for (label, actions, _), groups in sorted(merged.items(), key=lambda item: _order(item[0], item[1])):
             counts[label] = counts.get(label, 0) + 1
-            found.append(
+            statements.append(
                 RoleStatement(
                     sid=label if counts[label] == 1 else f"{label}{counts[label]}",
                     actions=tuple(sorted(actions)),
@@ -61,7 +61,7 @@ class StatementList:
                     places=tuple(dict.fromkeys(place for group in groups for place in group.places)),
                 )
             )
-        return tuple(found)
+        return tuple(statements)
 
 
 def _text(target: StatementTarget) -> str:

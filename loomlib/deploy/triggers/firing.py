@@ -73,8 +73,8 @@ def _fire_schedule(clients: Clients, trigger: AgentTrigger) -> TriggerAnswer:
     if schedule is None:
         raise _not_deployed(trigger)
     text = as_text(schedule.target.get("Input")).replace(EXECUTION_ID, uuid.uuid4().hex[:16])
-    given = parse_object(text.encode())
-    members = {name[:1].lower() + name[1:]: as_text(value) for name, value in given.items()}
+    schedule_input = parse_object(text.encode())
+    members = {name[:1].lower() + name[1:]: as_text(value) for name, value in schedule_input.items()}
     answer = invoke_with(clients, members)
     return TriggerAnswer(
         trigger=trigger.name,
@@ -94,12 +94,12 @@ def _fire_objects(clients: Clients, trigger: AgentTrigger, key: str, size: int) 
     result = call_function(clients, function, event)
     if result.is_error:
         raise AwsError(f"The trigger's function failed: {result.error}", on=function.name, try_="read the agent's log")
-    given = as_mapping(result.value)
+    reply = as_mapping(result.value)
     return TriggerAnswer(
         trigger=trigger.name,
-        session_id=as_text(given.get("session")),
-        payload=as_mapping(given.get("payload")),
-        answer=as_text(given.get("answer")),
+        session_id=as_text(reply.get("session")),
+        payload=as_mapping(reply.get("payload")),
+        answer=as_text(reply.get("answer")),
         through=f"function {function.name}",
     )
 

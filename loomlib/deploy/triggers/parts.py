@@ -157,36 +157,36 @@ class SchedulePart:
 
     def look(self) -> PlanStep:
         """Compare the schedule's times and what it sends."""
-        found = self._own()
-        changes = tuple(self._changes(found))
-        action = "make" if found is None else "change" if changes else "keep"
-        note = "" if found is None or found.state == "ENABLED" else "it is switched off, and stays so"
+        schedule = self._own()
+        changes = tuple(self._changes(schedule))
+        action = "make" if schedule is None else "change" if changes else "keep"
+        note = "" if schedule is None or schedule.state == "ENABLED" else "it is switched off, and stays so"
         return PlanStep(kind=self.kind, name=self._trigger.resource_name, action=action, changes=changes, note=note)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create or change the schedule."""
         report(f"{'creating' if step.action == 'make' else 'changing'} the schedule")
-        found = self._own()
+        schedule = self._own()
         before: dict[str, Any] = {}
-        if found is not None:
-            before = {"expression": found.expression, "target": dict(found.target), "state": found.state}
-        action = "make" if found is None else "change"
+        if schedule is not None:
+            before = {"expression": schedule.expression, "target": dict(schedule.target), "state": schedule.state}
+        action = "make" if schedule is None else "change"
         journal.add(Intent(kind=self.kind, name=step.name, action=action, before=before))
-        wanted = ScheduleDescription(
+        desired = ScheduleDescription(
             name=step.name,
             expression=self._trigger.spec.schedule,
             target=self._target(),
             description=self._about,
-            state=found.state if found else "ENABLED",
+            state=schedule.state if schedule else "ENABLED",
         )
-        put_schedule(self._clients, wanted, is_new=found is None)
+        put_schedule(self._clients, desired, is_new=schedule is None)
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the schedule, or restore what it was."""
-        found = find_schedule(self._clients, intent.name)
-        if found is None:
+        schedule = find_schedule(self._clients, intent.name)
+        if schedule is None:
             return ""
-        if found.description != self._about:
+        if schedule.description != self._about:
             return f"kept the schedule {intent.name}, which Loom did not make"
         if intent.action == "make":
             report("deleting the schedule")
@@ -204,23 +204,23 @@ class SchedulePart:
         return f"restored the schedule {intent.name}"
 
     def _own(self) -> ScheduleDescription | None:
-        found = find_schedule(self._clients, self._trigger.resource_name)
-        if found is not None and found.description != self._about:
+        schedule = find_schedule(self._clients, self._trigger.resource_name)
+        if schedule is not None and schedule.description != self._about:
             raise _foreign("schedule", self._trigger.resource_name)
-        return found
+        return schedule
 
     def _target(self) -> dict[str, Any]:
         place = AwsPlace(account=self._clients.account_id(), region=self._clients.region)
         text = json.dumps(schedule_input(self._trigger, self._agent_arn()), ensure_ascii=False)
         return schedule_target(self._trigger, partition=place.partition, role_arn=self._role_arn, input_=text)
 
-    def _changes(self, found: ScheduleDescription | None) -> Iterator[SettingChange]:
-        before = "" if found is None else found.expression
+    def _changes(self, schedule: ScheduleDescription | None) -> Iterator[SettingChange]:
+        before = "" if schedule is None else schedule.expression
         if before != self._trigger.spec.schedule:
             yield SettingChange(setting="schedule", before=before, after=self._trigger.spec.schedule)
-        if found is not None:
-            wanted = self._target()
-            if any(found.target.get(name) != value for name, value in wanted.items()):
+        if schedule is not None:
+            desired_target = self._target()
+            if any(schedule.target.get(name) != value for name, value in desired_target.items()):
                 yield SettingChange(setting="target", before="another", after="as described")
 
 
@@ -273,9 +273,9 @@ class ObjectsPart:
         )
         report("writing the function of the trigger")
         is_new = function_differences(self._clients, function) is None
-        made = put_function(self._clients, function, is_new=is_new)
+        lambda_function = put_function(self._clients, function, is_new=is_new)
         report("writing the rule of the trigger")
-        put_rule(self._clients, step.name, event_pattern(self._trigger), made, agent_tags(self._spec))
+        put_rule(self._clients, step.name, event_pattern(self._trigger), lambda_function, agent_tags(self._spec))
         if not announced:
             announce_objects(self._clients, bucket, on=True)
 
@@ -323,9 +323,9 @@ class ObjectsPart:
             raise _foreign("function", name)
 
 
-def _foreign(what: str, name: str) -> DeployError:
+def _foreign(kind: str, name: str) -> DeployError:
     return DeployError(
-        f"The account has a {what} of the trigger's name that Loom did not make",
+        f"The account has a {kind} of the trigger's name that Loom did not make",
         on=name,
         try_="rename it, or deploy the agent under another name",
     )

@@ -43,8 +43,8 @@ def remove_trigger(clients: Clients, agent: str, name: str) -> bool:
     """
     resource = f"loom-{agent}-{name}"
     if name.startswith(SCHEDULE):
-        found = find_schedule(clients, resource)
-        if found is not None and not found.description.endswith("made by Loom"):
+        schedule = find_schedule(clients, resource)
+        if schedule is not None and not schedule.description.endswith("made by Loom"):
             return False
         delete_schedule(clients, resource)
     else:
@@ -71,14 +71,14 @@ def removed_parts(clients: Clients, spec: AgentSpec) -> tuple[RemovedTriggerPart
         clients: The connection.
         spec: The agent's configuration.
     """
-    wanted = {trigger.name for trigger in agent_triggers(spec)}
+    configured_names = {trigger.name for trigger in agent_triggers(spec)}
     try:
         deployed = deployed_triggers(clients, spec.name)
     except AccessDeniedError:
-        if wanted:
+        if configured_names:
             raise
         return ()  # whoever deploys agents without triggers needs no permission to list them
-    names = [name for name in deployed if name not in wanted]
+    names = [name for name in deployed if name not in configured_names]
     return tuple(RemovedTriggerPart(clients, spec.name, name) for name in names)
 
 
@@ -98,8 +98,8 @@ class RemovedTriggerPart:
         """Look whether it is still there."""
         is_schedule = self._name.startswith(SCHEDULE)
         find = find_schedule if is_schedule else find_rule
-        found = find(self._clients, self._resource)
-        is_there = found is not None and found.description.endswith("made by Loom")
+        resource = find(self._clients, self._resource)
+        is_there = resource is not None and resource.description.endswith("made by Loom")
         change = SettingChange(setting="trigger", before=self._name, after="")
         changes = (change,) if is_there else ()
         return PlanStep(kind=self.kind, name=self._resource, action="change" if is_there else "keep", changes=changes)
@@ -107,12 +107,12 @@ class RemovedTriggerPart:
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Delete it."""
         before: dict[str, Any] = {}
-        if (found := find_schedule(self._clients, self._resource)) is not None:
+        if (schedule := find_schedule(self._clients, self._resource)) is not None:
             before = {
-                "expression": found.expression,
-                "target": dict(found.target),
-                "description": found.description,
-                "state": found.state,
+                "expression": schedule.expression,
+                "target": dict(schedule.target),
+                "description": schedule.description,
+                "state": schedule.state,
             }
         journal.add(Intent(kind=self.kind, name=step.name, action="change", before=before))
         report(f"deleting the trigger {self._name}")

@@ -60,7 +60,7 @@ def agent_triggers(spec: AgentSpec) -> tuple[AgentTrigger, ...]:
     """
     if spec.triggers and spec.authorizer is not None:
         raise LoomError("A trigger signs its requests, and this agent takes bearer tokens", on=spec.name, try_=_BEARER)
-    found: list[AgentTrigger] = []
+    triggers: list[AgentTrigger] = []
     counts = {SCHEDULE: 0, OBJECTS: 0}
     for trigger in spec.triggers:
         kind = SCHEDULE if trigger.schedule else OBJECTS
@@ -72,8 +72,8 @@ def agent_triggers(spec: AgentSpec) -> tuple[AgentTrigger, ...]:
                 on=f"{spec.name}, {name}",
                 try_="a payload with the protocol's JSON-RPC request",
             )
-        found.append(AgentTrigger(agent=spec.name, name=name, spec=trigger))
-    return tuple(found)
+        triggers.append(AgentTrigger(agent=spec.name, name=name, spec=trigger))
+    return tuple(triggers)
 
 
 def find_trigger(spec: AgentSpec, name: str) -> AgentTrigger:

@@ -82,8 +82,8 @@ class TrialRunner:
         if run.state != "complete":
             raise BudgetExceededError(run.reason)
         if self.objective not in run.evaluators:
-            known = ", ".join(run.evaluators)
-            raise EvalError("The objective is not an evaluator of the run", on=self.objective, try_=f"one of {known}")
+            names = ", ".join(run.evaluators)
+            raise EvalError("The objective is not an evaluator of the run", on=self.objective, try_=f"one of {names}")
         return run, Spent.of(run, seconds=time.monotonic() - began)
 
     def known_run(self, id: str) -> EvalRun | None:

@@ -25,8 +25,8 @@ def next_alpha(alpha: float, trials: Sequence[Trial], most: int) -> float:
         trials: The trials so far.
         most: The largest number of trials.
     """
-    left = most - sum(trial.alpha > 0 for trial in trials)
-    return max(0.0, alpha - sum(trial.alpha for trial in trials)) / left if left > 0 else 0.0
+    remaining_tests = most - sum(trial.alpha > 0 for trial in trials)
+    return max(0.0, alpha - sum(trial.alpha for trial in trials)) / remaining_tests if remaining_tests > 0 else 0.0
 
 
 def decide(comparison: Comparison, objective: str, *, alpha: float) -> tuple[str, str]:

@@ -115,9 +115,9 @@ class Autoresearch:
         """
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
-        for what, value in (("most_trials", most_trials), ("patience", patience)):
+        for option, value in (("most_trials", most_trials), ("patience", patience)):
             if value is not None and value < 1:
-                raise ValueError(f"{what} must be at least 1, not {value}")
+                raise ValueError(f"{option} must be at least 1, not {value}")
         self._runner = TrialRunner(
             deployer=deployer,
             evalset=evalset,
@@ -185,8 +185,8 @@ class Autoresearch:
 
     def _go_on(self, state: _State) -> str:
         """Try the remaining proposals and record each trial; return why the research stopped."""
-        tried = {trial.proposal.digest for trial in state.trials}
-        seen = {trial.configuration for trial in state.trials} | {configuration_digest(self._baseline)}
+        tried_proposals = {trial.proposal.digest for trial in state.trials}
+        tried_configurations = {trial.configuration for trial in state.trials} | {configuration_digest(self._baseline)}
         proposals, repeated = self._proposals_for(state), 0
         while not (stop := self._stop(state)):
             proposal = next(proposals, None)
@@ -194,7 +194,7 @@ class Autoresearch:
                 return "there were no more proposals"
             candidate = proposal.applied(state.environment)
             digest = configuration_digest(candidate)
-            if proposal.digest in tried or digest in seen:
+            if proposal.digest in tried_proposals or digest in tried_configurations:
                 repeated += 1
                 if callable(self._proposals) and repeated >= _MAX_REPEATED:
                     return f"the last {repeated} proposals had all been tried before"
@@ -206,8 +206,8 @@ class Autoresearch:
                 return f"the budget ended trial {len(state.trials) + 1}, which does not count: {cut}"
             self._journal.add(trial.plain())
             state.trials.append(trial)
-            tried.add(proposal.digest)
-            seen.add(digest)
+            tried_proposals.add(proposal.digest)
+            tried_configurations.add(digest)
             cost = trial.cost if trial.run_id else 0.0
             state.spent += Spent(seconds=trial.seconds, tokens=trial.tokens, cost=cost)
             if trial.decision == KEPT and run is not None:

@@ -73,11 +73,11 @@ def limits_left(budget: Budget, spent: Spent) -> Budget | None:
         budget: The limits of the research.
         spent: What it has used.
     """
-    left = {
+    remaining_limits = {
         "money": None if budget.money is None else budget.money - (spent.cost or 0.0),
         "tokens": None if budget.tokens is None else budget.tokens - spent.tokens,
         "time_s": None if budget.time_s is None else budget.time_s - spent.seconds,
     }
-    if any(rest is not None and rest <= 0 for rest in left.values()):
+    if any(amount is not None and amount <= 0 for amount in remaining_limits.values()):
         return None
-    return Budget(**left)  # pyright: ignore[reportArgumentType]
+    return Budget(**remaining_limits)  # pyright: ignore[reportArgumentType]

@@ -44,15 +44,15 @@ def capture(
     """
     case = case_of(conversation_of(source), redactor=redactor_of(redact), expected=expected, tags=tuple(tags), id=id)
     key = asked_key(case)
-    known = next((other for other in evalset.cases if asked_key(other) == key), None)
-    if known is None:
+    duplicate = next((other for other in evalset.cases if asked_key(other) == key), None)
+    if duplicate is None:
         if any(other.id == case.id for other in evalset.cases):
             raise ValueError(f"{evalset.name!r} has a case {case.id!r} with another request")
         return evalset.with_cases(case)
     if not replace_known:
-        note = f"not captured again: {known.id} has the same request"
+        note = f"not captured again: {duplicate.id} has the same request"
         return evalset if note in evalset.notes else replace(evalset, notes=(*evalset.notes, note))
-    return evalset.with_cases(replace(case, id=known.id))
+    return evalset.with_cases(replace(case, id=duplicate.id))
 
 
 def redactor_of(redact: Redactor | Sequence[RedactionRule] | None) -> Redactor:

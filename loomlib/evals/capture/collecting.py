@@ -73,10 +73,12 @@ class Collection:
 
     def sentence(self) -> str:
         """Return how many conversations became cases."""
-        seen, taken = (Counter(entry.kind for entry in entries) for entries in (self.looked_at, self.taken))
+        total_counts, taken_counts = (
+            Counter(entry.kind for entry in entries) for entries in (self.looked_at, self.taken)
+        )
         return (
-            f"{len(self.taken)} of {len(self.looked_at)} conversations became cases: {taken['failure']} of "
-            f"{seen['failure']} failures, {taken['success']} of {seen['success']} successes; "
+            f"{len(self.taken)} of {len(self.looked_at)} conversations became cases: {taken_counts['failure']} of "
+            f"{total_counts['failure']} failures, {taken_counts['success']} of {total_counts['success']} successes; "
             f"the set has {len(self.evalset)} cases"
         )
 
@@ -89,8 +91,8 @@ class Collection:
             ("taken" if look.taken else "left", look.kind, look.why, look.case_id)
             for look in self.looked_at[:_MOST_ROWS]
         ]
-        shown = table(("", "kind", "why", "case"), rows, more=len(self.looked_at) - len(rows))
-        return str(fragment("loomlib.evals:collected.html.j2", sentence=self.sentence(), table=shown))
+        table_html = table(("", "kind", "why", "case"), rows, more=len(self.looked_at) - len(rows))
+        return str(fragment("loomlib.evals:collected.html.j2", sentence=self.sentence(), table=table_html))
 
 
 def collect_cases(
@@ -133,7 +135,7 @@ def collect_cases(
         if not 0 <= share <= 1:
             raise ValueError(f"{name} must be between 0 and 1, not {share}")
     redactor = redactor_of(redact)
-    known = {asked_key(case): case.id for case in evalset.cases}
+    ids_by_key = {asked_key(case): case.id for case in evalset.cases}
     ids = {case.id for case in evalset.cases}
     selected: list[Any] = []
     looked_at: list[Collected] = []
@@ -154,30 +156,32 @@ def collect_cases(
         for candidate, why in zip(candidates, reasons, strict=True)
     ]
     if complete is not None:
-        whole = iter(complete([candidate for candidate, is_in in zip(candidates, drawn, strict=True) if is_in]))
-        candidates = [next(whole) if is_in else candidate for candidate, is_in in zip(candidates, drawn, strict=True)]
-    for conversation, reason, is_in in zip(candidates, reasons, drawn, strict=True):
+        whole = iter(complete([candidate for candidate, is_drawn in zip(candidates, drawn, strict=True) if is_drawn]))
+        candidates = [
+            next(whole) if is_drawn else candidate for candidate, is_drawn in zip(candidates, drawn, strict=True)
+        ]
+    for conversation, reason, is_drawn in zip(candidates, reasons, drawn, strict=True):
         kind, share = ("failure", failures) if reason else ("success", successes)
-        why, case_id, taken = reason or "answered", "", False
-        if not is_in:
+        why, case_id, is_taken = reason or "answered", "", False
+        if not is_drawn:
             why += f"; not in the sample of {percent(share)}"
         else:
             case = case_of(conversation, redactor=redactor, expected=not reason, tags=(kind, *tags))
             key = asked_key(case)
-            case_id = known.get(key, case.id)
-            if key in known or case.id in ids:
+            case_id = ids_by_key.get(key, case.id)
+            if key in ids_by_key or case.id in ids:
                 why += f"; {case_id} has the same request"
             else:
-                known[key] = case.id
+                ids_by_key[key] = case.id
                 ids.add(case.id)
                 selected.append(case)
-                taken = True
+                is_taken = True
         looked_at.append(
             Collected(
                 session_id=conversation.session_id,
                 invocation_ids=tuple(t.invocation_id for t in conversation.turns if t.invocation_id is not None),
                 kind=kind,
-                taken=taken,
+                taken=is_taken,
                 why=why,
                 case_id=case_id,
             )

@@ -64,8 +64,8 @@ def capture_into(path: str | PathLike[str], source: object, *, write: bool = Tru
     name = file.name.partition(".")[0] or "captured"
     before = EvalSet.read(file) if file.exists() else EvalSet(name=name, cases=())
     after = capture(before, source, **options)
-    known = {case.id: case for case in before.cases}
-    changed = [case for case in after.cases if known.get(case.id) is not case]
+    cases_by_id = {case.id: case for case in before.cases}
+    changed = [case for case in after.cases if cases_by_id.get(case.id) is not case]
     if changed:
         if write:
             after.write(file)

@@ -99,11 +99,11 @@ class Comparison:
             verdict: "won", "lost" or "same"; None for won and lost.
             evaluator: Only by this evaluator.
         """
-        wanted = {WON, LOST} if verdict is None else {verdict}
-        if not wanted <= {WON, LOST, SAME}:
+        verdicts = {WON, LOST} if verdict is None else {verdict}
+        if not verdicts <= {WON, LOST, SAME}:
             raise ValueError(f"verdict must be {WON!r}, {LOST!r} or {SAME!r}, not {verdict!r}")
         chosen = self.evaluators if evaluator is None else (self[evaluator],)
-        return tuple(flip for comparison in chosen for flip in comparison.flips if flip.verdict in wanted)
+        return tuple(flip for comparison in chosen for flip in comparison.flips if flip.verdict in verdicts)
 
     def sentences(self) -> list[str]:
         """Return the headline, then each evaluator's evidence, then the notes."""

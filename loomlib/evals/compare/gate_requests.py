@@ -59,11 +59,11 @@ def judge_gates(
         ValueError: There is no such evaluator; the message names those there are.
     """
     gates: list[GateVerdict] = []
-    known = [evaluator.evaluator for evaluator in summary.evaluators]
+    names = [evaluator.evaluator for evaluator in summary.evaluators]
     for request in requests:
-        gates += [gate_at_least(summary, request.limit, evaluator=name) for name in named(request.evaluator, known)]
+        gates += [gate_at_least(summary, request.limit, evaluator=name) for name in named(request.evaluator, names)]
     if comparison is not None:
-        chosen = {name for wanted in only for name in named(wanted, known)}
+        chosen = {name for selector in only for name in named(selector, names)}
         gates += [gate for gate in comparison.gates(margin) if not only or gate.evaluator in chosen]
     return tuple(gates)
 

@@ -57,10 +57,10 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
     # When the best case misses, every case does.
     decision = decide_at_least(estimate, limit, [] if summary.best is None else [summary.best] * max(1, estimate.n))
     outcome = decision.outcome
-    shown, least = interval_text(estimate, percent=is_rate), percent(limit) if is_rate else score(limit)
-    text = f"{'pass rate' if is_rate else 'mean'} {shown}, required: at least {least}"
+    interval, minimum = interval_text(estimate, percent=is_rate), percent(limit) if is_rate else score(limit)
+    text = f"{'pass rate' if is_rate else 'mean'} {interval}, required: at least {minimum}"
     if not estimate.is_known:
-        text = f"{_undecided(decision, estimate, summary.cases)}; required: at least {least}"
+        text = f"{_undecided(decision, estimate, summary.cases)}; required: at least {minimum}"
     elif outcome == UNCLEAR:
         text += f"; {decision.advice('case')}"
     elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - summary.failed_share) < limit:

@@ -135,7 +135,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcome]], *, evaluator: str | None 
     chosen = _evaluator(gathered, evaluator)
     results = {name: by_evaluator[chosen] for name, by_evaluator in gathered.items()}
     measure = RATE if all(result.has_bar for result in results.values()) else SCORE
-    ids, known = _shared(list(results.values()))
+    ids, applicable_count = _shared(list(results.values()))
     cases = {name: [result.cases[id] for id in ids] for name, result in results.items()}
     bounded = all(result.bounds is not None for result in results.values())
     different = _different(cases, measure)
@@ -158,21 +158,21 @@ def leaderboard(runs: Mapping[str, Sequence[Outcome]], *, evaluator: str | None 
         measure=measure,
         standings=tuple(sorted(standings, key=lambda standing: (standing.place, -means[standing.name]))),
         n=len(ids),
-        left_out=known - len(ids),
+        left_out=applicable_count - len(ids),
         labels=tuple(dict.fromkeys(label for result in results.values() for label in result.labels)),
     )
 
 
-def _evaluator(gathered: Mapping[str, Mapping[str, EvaluatorResults]], wanted: str | None) -> str:
+def _evaluator(gathered: Mapping[str, Mapping[str, EvaluatorResults]], evaluator: str | None) -> str:
     if not gathered:
         raise ValueError("a leaderboard needs at least one run")
     first, *others = gathered.values()
     shared = [name for name in first if all(name in other for other in others)]
-    if wanted is None and len(shared) == 1:
+    if evaluator is None and len(shared) == 1:
         return shared[0]
-    if wanted not in shared:
+    if evaluator not in shared:
         raise ValueError(f"name an evaluator that all runs share ({', '.join(shared) or 'there is none'})")
-    return wanted
+    return evaluator
 
 
 def _shared(results: Sequence[EvaluatorResults]) -> tuple[list[str], int]:

@@ -22,10 +22,12 @@ def page(title: str, sentences: Sequence[str], *parts: Markup | str) -> str:
         sentences: The answer.
         *parts: HTML of other fragments; plain text is escaped.
     """
-    shown = [part for part in parts if part]
+    nonempty_parts = [part for part in parts if part]
     texts = [printable(sentence) for sentence in sentences]
     return str(
-        fragment("loomlib.evals:page.html.j2", title=printable(title), sentences=texts, parts=shown, style=_style())
+        fragment(
+            "loomlib.evals:page.html.j2", title=printable(title), sentences=texts, parts=nonempty_parts, style=_style()
+        )
     )
 
 

@@ -64,7 +64,7 @@ class Unpaired:
 
     def counted(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the reasons that occur, with the cases."""
-        named = (
+        reasons = (
             ("only in the new run", self.added),
             ("only in the baseline", self.dropped),
             ("edited in between", self.edited),
@@ -72,7 +72,7 @@ class Unpaired:
             ("without a score in the baseline", self.failed_before),
             ("not applicable", self.not_applicable),
         )
-        return [(words, ids) for words, ids in named if ids]
+        return [(words, ids) for words, ids in reasons if ids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

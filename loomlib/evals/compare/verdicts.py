@@ -233,9 +233,9 @@ def paired_test(pairing: Pairing) -> PairedTest:
     if pairing.measure != RATE or pairing.is_repeated:
         return paired_t(differences)
     won, lost = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
-    known = paired_t(differences)  # both tests need the same number of cases
-    if known.p_value is None:
-        return replace(known, method="McNemar mid-p")
+    t_test = paired_t(differences)  # both tests need the same number of cases
+    if t_test.p_value is None:
+        return replace(t_test, method="McNemar mid-p")
     return PairedTest(method="McNemar mid-p", p_value=mcnemar(won, lost), n=len(differences))
 
 

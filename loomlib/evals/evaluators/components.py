@@ -87,10 +87,10 @@ class ToolCalls(BaseEvaluator):
     def _partners(self, expected: Sequence[ExpectedTool], tools: Sequence[ToolUse]) -> dict[int, ExpectedTool]:
         """Match calls to expected calls, by position: exact matches first, then calls of the same tool."""
         matched = assign(len(expected), len(tools), lambda i, j: self._matching.fits(expected[i], tools[j], True))
-        left = [i for i in range(len(expected)) if i not in matched]
+        unmatched = [i for i in range(len(expected)) if i not in matched]
         free = sorted(set(range(len(tools))) - set(matched.values()))
-        named = assign(len(left), len(free), lambda i, j: expected[left[i]].name == tools[free[j]].name)
-        pairs = [*matched.items(), *((left[i], free[j]) for i, j in named.items())]
+        same_tool = assign(len(unmatched), len(free), lambda i, j: expected[unmatched[i]].name == tools[free[j]].name)
+        pairs = [*matched.items(), *((unmatched[i], free[j]) for i, j in same_tool.items())]
         return {j: expected[i] for i, j in pairs}
 
     def _verdicts(self, use: ToolUse, partner: ExpectedTool | None) -> dict[str, bool]:

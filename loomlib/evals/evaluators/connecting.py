@@ -33,12 +33,12 @@ class StoredSpans:
 
     def _read(self, answer: CaseAnswer) -> list[dict[str, Any]] | None:
         ids = [turn.invocation_id for turn in answer.turns]
-        known = [invocation_id for invocation_id in ids if invocation_id is not None]
-        rows = self.store.traces.get_many(known)
-        if not ids or len(known) < len(ids) or any(invocation_id not in rows for invocation_id in known):
+        known_ids = [invocation_id for invocation_id in ids if invocation_id is not None]
+        rows = self.store.traces.get_many(known_ids)
+        if not ids or len(known_ids) < len(ids) or any(invocation_id not in rows for invocation_id in known_ids):
             return None
         # The turns of one session can share records.
-        texts = dict.fromkeys(text for invocation_id in known for text in rows[invocation_id].records)
+        texts = dict.fromkeys(text for invocation_id in known_ids for text in rows[invocation_id].records)
         documents: list[object] = [json.loads(text) for text in texts]
         return [cast("dict[str, Any]", document) for document in documents if isinstance(document, dict)] or None
 

@@ -66,9 +66,11 @@ class EvaluatorFactory:
         Raises:
             ValueError: The evaluator has no such option; the message names the options it has.
         """
-        known = [field.name for field in fields(self.kind) if field.name not in dict(self.fixed)]
-        if unknown := [name for name in options if name not in known]:
-            raise ValueError(f"{self.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+        option_names = [field.name for field in fields(self.kind) if field.name not in dict(self.fixed)]
+        if unknown := [name for name in options if name not in option_names]:
+            raise ValueError(
+                f"{self.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(option_names))}"
+            )
         for name in _TUPLES:
             if name in options:
                 value = options[name]

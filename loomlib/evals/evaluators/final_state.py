@@ -30,16 +30,17 @@ class FinalState(BaseEvaluator):
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
         """Return the share; the verdict for each key is in the details."""
-        wanted = dict(case.final_state or {})
+        expected_state = dict(case.final_state or {})
         if self.key is not None:
-            one = self.value if self.value is not None else wanted.get(self.key, ABSENT)
-            wanted = {} if one is ABSENT else {self.key: one}
-        if not wanted:
+            expected_value = self.value if self.value is not None else expected_state.get(self.key, ABSENT)
+            expected_state = {} if expected_value is ABSENT else {self.key: expected_value}
+        if not expected_state:
             return NotApplicable("the case expects no final state")
         if answer.state is None:
             raise JudgeFailedError("The agent did not report its state", kind="no_state", on=case.id)
         verdicts = {
-            key: key in answer.state and json_equal(expected, answer.state[key]) for key, expected in wanted.items()
+            key: key in answer.state and json_equal(expected, answer.state[key])
+            for key, expected in expected_state.items()
         }
         wrong = ", ".join(printable(key) for key, matches in verdicts.items() if not matches)
         value = sum(verdicts.values()) / len(verdicts)

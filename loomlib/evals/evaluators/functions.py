@@ -65,13 +65,13 @@ class FunctionEvaluator:
     def _takes(self) -> tuple[int, bool]:
         """Return how many parameters to pass, and whether the first takes the whole answer."""
         signature = inspect.signature(self.function, eval_str=False)
-        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        positional_kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = signature.parameters.values()
         if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
             return 2, False
-        taken = [parameter for parameter in parameters if parameter.kind in positional]
-        first = taken[0].annotation if taken else ""
-        return min(len(taken), 2), getattr(first, "__name__", str(first)).strip("'\"").endswith("CaseAnswer")
+        positional = [parameter for parameter in parameters if parameter.kind in positional_kinds]
+        first = positional[0].annotation if positional else ""
+        return min(len(positional), 2), getattr(first, "__name__", str(first)).strip("'\"").endswith("CaseAnswer")
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Any:
         """Return the function's verdict, or an awaitable of it for an async function."""

@@ -52,22 +52,24 @@ class Numeric(AnswerJudgement):
 
     def compare(self, expected: str, answer: str) -> Score | None:
         """Return the share of expected numbers that are matched, each by another number of the answer."""
-        wanted = [self.value] if self.value is not None else numbers_in(expected)
-        if not wanted:
+        expected_numbers = [self.value] if self.value is not None else numbers_in(expected)
+        if not expected_numbers:
             return None
         numbers = numbers_in(answer)
-        if self.pick != "any" and len(wanted) == 1:
+        if self.pick != "any" and len(expected_numbers) == 1:
             numbers = numbers[:1] if self.pick == "first" else numbers[-1:]
         matched = assign(
-            len(wanted),
+            len(expected_numbers),
             len(numbers),
-            lambda i, j: is_near(wanted[i], numbers[j], tolerance=self.tolerance, share=self.relative),
+            lambda i, j: is_near(expected_numbers[i], numbers[j], tolerance=self.tolerance, share=self.relative),
         )
-        if len(matched) == len(wanted):
+        if len(matched) == len(expected_numbers):
             return PASSED
-        missing = ", ".join(f"{exact(number)}" for index, number in enumerate(wanted) if index not in matched)
-        answered = ", ".join(f"{exact(number)}" for number in numbers[:5]) or "none"
-        return self.score(len(matched) / len(wanted), f"missing {missing}; the answer's numbers: {answered}")
+        missing = ", ".join(f"{exact(number)}" for index, number in enumerate(expected_numbers) if index not in matched)
+        answer_numbers = ", ".join(f"{exact(number)}" for number in numbers[:5]) or "none"
+        return self.score(
+            len(matched) / len(expected_numbers), f"missing {missing}; the answer's numbers: {answer_numbers}"
+        )
 
 
 def numbers_in(text: str) -> list[float]:

@@ -49,18 +49,20 @@ class Rouge(AnswerJudgement):
 
     def compare(self, expected: str, answer: str) -> Score:
         """Return the measure, between 0 and 1; the details hold all three measures."""
-        wanted, answered = tokens(expected, stems=self.stems), tokens(answer, stems=self.stems)
+        expected_tokens, answer_tokens = tokens(expected, stems=self.stems), tokens(answer, stems=self.stems)
         if self.kind == "rouge1":
-            shared = (Counter(wanted) & Counter(answered)).total()
+            shared = (Counter(expected_tokens) & Counter(answer_tokens)).total()
         else:
-            wanted, answered = wanted[:_LONGEST], answered[:_LONGEST]
-            shared = longest_common(wanted, answered)
-        precision, recall = shared / max(len(answered), 1), shared / max(len(wanted), 1)
+            expected_tokens, answer_tokens = expected_tokens[:_LONGEST], answer_tokens[:_LONGEST]
+            shared = longest_common(expected_tokens, answer_tokens)
+        precision, recall = shared / max(len(answer_tokens), 1), shared / max(len(expected_tokens), 1)
         mean = 2 * precision * recall / (precision + recall) if shared else 0.0
         measures = {"fmeasure": mean, "precision": precision, "recall": recall}
         value = measures[self.measure]
         rationale = (
-            "" if self.passes(value) is not False else f"the answer contains {shared} of {len(wanted)} expected words"
+            ""
+            if self.passes(value) is not False
+            else f"the answer contains {shared} of {len(expected_tokens)} expected words"
         )
         return self.score(value, rationale, details=measures)
 

@@ -56,14 +56,14 @@ class Structured(AnswerJudgement):
         Raises:
             JudgeFailedError: There are too many fields to compare ("too_large").
         """
-        wanted = _parsed(expected)
-        if wanted is _NOTHING:
+        expected_value = _parsed(expected)
+        if expected_value is _NOTHING:
             return None
         actual = json_in(answer)
         if actual is _NOTHING:
             return self.score(0.0, f"the answer contains no JSON: {shown(answer)}")
         verdicts: dict[str, bool] = {}
-        self._compare(wanted, actual, "", verdicts)
+        self._compare(expected_value, actual, "", verdicts)
         right = sum(verdicts.values())
         listed = sorted(verdicts.items(), key=lambda pair: pair[1])[:_MOST_DETAILS]
         details = {"fields": {printable(path): matches for path, matches in listed}}
@@ -72,8 +72,8 @@ class Structured(AnswerJudgement):
         wrong = ", ".join(shown(path, 40) for path, matches in listed[:10] if not matches)
         return self.score(right / len(verdicts), f"unexpected values: {wrong}", details=details)
 
-    def _compare(self, wanted: Any, actual: Any, root: str, verdicts: dict[str, bool]) -> None:
-        waiting: list[tuple[Any, Any, str]] = [(wanted, actual, root)]
+    def _compare(self, expected: Any, actual: Any, root: str, verdicts: dict[str, bool]) -> None:
+        waiting: list[tuple[Any, Any, str]] = [(expected, actual, root)]
         while waiting:
             one, other, path = waiting.pop()
             spec = self.fields.get(path) or self.fields.get(re.sub(r"\[\d+\]", "[]", path))
@@ -102,12 +102,12 @@ class Structured(AnswerJudgement):
     def _of_list(self, one: list[Any], other: list[Any], path: str) -> list[tuple[Any, Any, str]]:
         if not self.ordered and max(len(one), len(other)) <= 500:
             matched = assign(len(one), len(other), lambda i, j: json_equal(one[i], other[j]))
-            left = [item for index, item in enumerate(other) if index not in set(matched.values())]
+            unmatched = [item for index, item in enumerate(other) if index not in set(matched.values())]
             pairs = [
-                (item, other[matched[index]] if index in matched else left.pop(0) if left else ABSENT)
+                (item, other[matched[index]] if index in matched else unmatched.pop(0) if unmatched else ABSENT)
                 for index, item in enumerate(one)
             ]
-            pairs += [(ABSENT, item) for item in left]
+            pairs += [(ABSENT, item) for item in unmatched]
         else:
             longest = max(len(one), len(other))
             pairs = [

@@ -54,13 +54,13 @@ class Contains(AnswerJudgement):
 
     def compare(self, expected: str, answer: str) -> Score:
         """Return the share; the rationale lists the missing texts."""
-        wanted = self.texts or (expected,)
+        texts = self.texts or (expected,)
         searched = answer if self.case_sensitive else answer.casefold()
-        missing = [text for text in wanted if (text if self.case_sensitive else text.casefold()) not in searched]
+        missing = [text for text in texts if (text if self.case_sensitive else text.casefold()) not in searched]
         if not missing:
             return PASSED
         listed = ", ".join(shown(text) for text in missing)
-        return self.score(1 - len(missing) / len(wanted), f"the answer does not contain {listed}")
+        return self.score(1 - len(missing) / len(texts), f"the answer does not contain {listed}")
 
 
 @dataclass(frozen=True, kw_only=True)

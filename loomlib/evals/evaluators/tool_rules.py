@@ -49,10 +49,10 @@ class ToolUsed(BaseEvaluator):
         """Return the score over all turns together."""
         if self.tool is None:
             return self._of_case(case, answer)
-        wanted = ExpectedTool(name=self.tool, arguments=self.arguments)
+        expected_tool = ExpectedTool(name=self.tool, arguments=self.arguments)
         tools = tools_of_answer(case, answer)
-        count = sum(self._matching.fits(wanted, use) for use in tools)
-        most = sum(self._matching.fits(wanted, use, True) for use in tools)
+        count = sum(self._matching.fits(expected_tool, use) for use in tools)
+        most = sum(self._matching.fits(expected_tool, use, True) for use in tools)
         if most != count and self._is_right(count) != self._is_right(most):
             raise JudgeFailedError("The arguments of a call were not recorded", kind="no_trajectory", on=case.id)
         if self._is_right(count):
@@ -67,12 +67,12 @@ class ToolUsed(BaseEvaluator):
     def _of_case(self, case: EvalCase, answer: CaseAnswer) -> Score | NotApplicable:
         if not case.expected_tools:
             return NotApplicable("the case expects no tool")
-        wanted = dict.fromkeys(tool.name for tool in case.expected_tools)
-        used = {use.name for use in tools_of_answer(case, answer)}
-        missing = [name for name in wanted if name not in used]
+        expected_names = dict.fromkeys(tool.name for tool in case.expected_tools)
+        used_names = {use.name for use in tools_of_answer(case, answer)}
+        missing = [name for name in expected_names if name not in used_names]
         if not missing:
             return PASSED
-        return self.score(1 - len(missing) / len(wanted), f"never called: {', '.join(missing)}")
+        return self.score(1 - len(missing) / len(expected_names), f"never called: {', '.join(missing)}")
 
 
 @dataclass(frozen=True, kw_only=True)

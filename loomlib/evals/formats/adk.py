@@ -68,9 +68,9 @@ def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalC
     scenario_value, scenario_name = fields.take(*both("conversation_scenario"))
     has_turns = bool(fields.values.get("conversation"))
     if has_turns == (scenario_value is not None) and not problems.count > before:
-        what = "it has both a conversation and a conversation_scenario" if has_turns else (
+        problem = "it has both a conversation and a conversation_scenario" if has_turns else (
             "it has neither a conversation nor a conversation_scenario")  # fmt: skip
-        problems.add(path, what, "give it one of the two")
+        problems.add(path, problem, "give it one of the two")
     turns: list[Turn] = []
     invocations: list[dict[str, Any]] = []
     for invocation, at in fields.items("conversation"):

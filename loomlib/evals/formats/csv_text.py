@@ -78,8 +78,8 @@ def _rows(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int | None
         for values in reader:
             if any(values):
                 if len(values) > len(header):
-                    what = f"this row has {len(values)} cells, the header {len(header)}"
-                    problems.add((), what, "put cells that hold a comma in double quotes", line=line)
+                    problem = f"this row has {len(values)} cells, the header {len(header)}"
+                    problems.add((), problem, "put cells that hold a comma in double quotes", line=line)
                 else:
                     yield line, {name: _read(value) for name, value in zip(header, values, strict=False) if value}
             line = reader.line_num + 1

@@ -76,9 +76,9 @@ def form_of_document(document: object, problems: Problems) -> str:
         return _form_of_list(cast("Sequence[object]", document), problems)
     if isinstance(document, Mapping):
         values = cast("Mapping[str, Any]", document)
-        for key, what, fix in _NOT_SETS:
+        for key, problem, fix in _NOT_SETS:
             if key in values:
-                problems.add((), what, fix)
+                problems.add((), problem, fix)
                 return ""
         for key, form in _KEYS:
             if key in values:

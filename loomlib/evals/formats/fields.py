@@ -173,8 +173,8 @@ def report_duplicates(ids: Sequence[str | None], path: Path, name: str, problems
         name: The field of the id.
         problems: Collects the problems.
     """
-    seen: dict[str, int] = {}
+    first_positions: dict[str, int] = {}
     for n, id in enumerate(ids):
-        if id is not None and seen.setdefault(id, n) != n:
-            what = f"the id {shown(id)} is also that of number {seen[id] + 1}"
-            problems.add((*path, n, name), what, "give every case its own id")
+        if id is not None and first_positions.setdefault(id, n) != n:
+            problem = f"the id {shown(id)} is also that of number {first_positions[id] + 1}"
+            problems.add((*path, n, name), problem, "give every case its own id")

@@ -58,8 +58,8 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         fix = next((m for start, m in _FIXES.items() if error.msg.startswith(start)), "fix the JSON here")
-        what = f"this is not valid JSON: {error.msg} (column {error.colno})"
-        problems.add((), what, fix, line=line - 1 + error.lineno)
+        problem = f"this is not valid JSON: {error.msg} (column {error.colno})"
+        problems.add((), problem, fix, line=line - 1 + error.lineno)
     except RecursionError:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
     except _RefusedError:
@@ -95,9 +95,11 @@ def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
         text: The JSON text.
         paths: The paths.
     """
-    wanted = list(paths)
-    lines = scan_text(text, {path[:n] for path in wanted for n in range(len(path) + 1)}).lines
-    return {path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in wanted}
+    requested_paths = list(paths)
+    lines = scan_text(text, {path[:n] for path in requested_paths for n in range(len(path) + 1)}).lines
+    return {
+        path: next(lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines) for path in requested_paths
+    }
 
 
 def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
@@ -115,7 +117,7 @@ def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> S
     return scan
 
 
-def _scan(text: str, wanted: frozenset[Path] | set[Path], scan: Scan) -> None:
+def _scan(text: str, requested_paths: frozenset[Path] | set[Path], scan: Scan) -> None:
     line, last = 1, 0
     path: list[str | int] = []
     keys: list[set[str] | None] = []  # one for each open bracket: the keys of an object, None for an array
@@ -127,11 +129,11 @@ def _scan(text: str, wanted: frozenset[Path] | set[Path], scan: Scan) -> None:
             key = json.loads(word)
             if not isinstance(key, str):
                 return
-            path[-1], is_key, seen = key, False, keys[-1]
-            if seen is not None:
-                if key in seen:
+            path[-1], is_key, object_keys = key, False, keys[-1]
+            if object_keys is not None:
+                if key in object_keys:
                     scan.twice.append((tuple(path), line))
-                seen.add(key)
+                object_keys.add(key)
         elif word in "}]":
             keys.pop()
             path.pop()
@@ -141,11 +143,11 @@ def _scan(text: str, wanted: frozenset[Path] | set[Path], scan: Scan) -> None:
                 path[-1] = int(path[-1]) + 1
             is_key = keys[-1] is not None
         elif word != ":":
-            here = tuple(path)
-            if here in wanted:
-                scan.lines.setdefault(here, line)
+            current_path = tuple(path)
+            if current_path in requested_paths:
+                scan.lines.setdefault(current_path, line)
             if word in _CONSTANTS:
-                scan.constants.append((here, line, word))
+                scan.constants.append((current_path, line, word))
             elif word in "{[":
                 keys.append(set() if word == "{" else None)
                 path.append(0)

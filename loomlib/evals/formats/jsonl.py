@@ -50,8 +50,8 @@ def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet |
         if case is None:
             continue
         if case.id in ids:
-            what = f"the id {shown(case.id)} is that of line {ids[case.id]}"
-            problems.add(("id",), what, "give every case its own id", line=line)
+            problem = f"the id {shown(case.id)} is that of line {ids[case.id]}"
+            problems.add(("id",), problem, "give every case its own id", line=line)
         else:
             ids[case.id] = line or 0
             cases.append(case)

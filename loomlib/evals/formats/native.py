@@ -124,8 +124,8 @@ def read_case(value: object, path: Path, problems: Problems) -> EvalCase | None:
         fields.wrong("id", "it is empty", "give the case an id")
     has_turns, has_scenario = bool(fields.values.get("turns")), fields.has("scenario")
     if has_turns == has_scenario:
-        what = "it has both turns and a scenario" if has_turns else "it has neither turns nor a scenario"
-        problems.add(path, what, "give it one of the two")
+        problem = "it has both turns and a scenario" if has_turns else "it has neither turns nor a scenario"
+        problems.add(path, problem, "give it one of the two")
     values = fields.all_by(_CASE)
     fields.nothing_else()
     return None if problems.count > before else EvalCase(id=id or "", **values)

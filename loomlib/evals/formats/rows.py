@@ -72,13 +72,13 @@ def rows_of(case: EvalCase) -> Iterator[dict[str, Any]]:
 def canonical(columns: Iterable[str]) -> dict[str, str]:
     """Return the column of each name in a table, without unknown names."""
     names = list(columns)
-    meant = {name: name for name in names if name in COLUMNS}
+    columns_by_name = {name: name for name in names if name in COLUMNS}
     for column, others in _OTHER_NAMES.items():
-        if column not in meant:
+        if column not in columns_by_name:
             standard = next((name for name in others if name in names), None)
             if standard is not None:
-                meant[standard] = column
-    return meant
+                columns_by_name[standard] = column
+    return columns_by_name
 
 
 def case_documents(
@@ -108,8 +108,8 @@ def case_documents(
                 yield current_line, current
             count += 1
             if turn not in (None, 1):
-                what = f"turn {turn} of {shown(id)} does not follow a turn {turn - 1}"
-                problems.add(("rows", n, "turn"), what, "keep the turns of a case together, in order", line=line)
+                problem = f"turn {turn} of {shown(id)} does not follow a turn {turn - 1}"
+                problems.add(("rows", n, "turn"), problem, "keep the turns of a case together, in order", line=line)
             current, current_line = _new_case(cells, count), line
         elif current is not None:
             _add_turn(current, cells, turn or 0, n, line, problems)
@@ -134,12 +134,12 @@ def _add_turn(
 ) -> None:
     turns: list[dict[str, Any]] = case.setdefault("turns", [])
     if turn != len(turns) + 1:
-        what = f"turn {turn} of {shown(case['id'])} follows turn {len(turns)}"
-        problems.add(("rows", n, "turn"), what, "number the turns of a case 1, 2, 3, …", line=line)
+        problem = f"turn {turn} of {shown(case['id'])} follows turn {len(turns)}"
+        problems.add(("rows", n, "turn"), problem, "number the turns of a case 1, 2, 3, …", line=line)
     extra = [name for name in cells if name not in TURN_COLUMNS and name != "id"]
     if extra:
-        what = "this belongs to the whole case"
-        problems.add(("rows", n, extra[0]), what, "put it in the row of the case's first turn", line=line)
+        problem = "this belongs to the whole case"
+        problems.add(("rows", n, extra[0]), problem, "put it in the row of the case's first turn", line=line)
     new = {name: value for name, value in cells.items() if name in TURN_COLUMNS}
     if "turn_rubrics" in new:
         new["rubrics"] = new.pop("turn_rubrics")
@@ -147,11 +147,11 @@ def _add_turn(
 
 
 def _cells(row: Mapping[str, Any], n: int, line: int | None, problems: Problems) -> dict[str, Any] | None:
-    meant = canonical(row)
+    columns_by_name = canonical(row)
     cells: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for name, value in row.items():
-        column = meant.get(name)
+        column = columns_by_name.get(name)
         if value is None:
             continue
         if column is None:

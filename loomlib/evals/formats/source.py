@@ -76,5 +76,5 @@ class Source:
 
 
 def _tell(error: UnicodeDecodeError, raw: bytes, problems: Problems, line: int) -> None:
-    what = f"this is not UTF-8 text: {shown(raw[error.start : error.start + 8])}"
-    problems.add((), what, "save the file as UTF-8", line=line)
+    problem = f"this is not UTF-8 text: {shown(raw[error.start : error.start + 8])}"
+    problems.add((), problem, "save the file as UTF-8", line=line)

@@ -50,10 +50,10 @@ class AgentCoreJudge:
     def __post_init__(self) -> None:
         if not EVALUATOR_ID.fullmatch(self.evaluator_id):
             raise ValueError(f"{self.evaluator_id!r} is not an AgentCore evaluator id, such as Builtin.Helpfulness")
-        known = BUILTIN_LEVELS.get(self.evaluator_id)
-        if (known is None and self.kind not in _LEVELS) or (known is not None and self.kind not in ("", known)):
-            raise ValueError(f"kind must be {known or ' or '.join(_LEVELS)} for {self.evaluator_id}, not {self.kind!r}")
-        object.__setattr__(self, "kind", known or self.kind)
+        level = BUILTIN_LEVELS.get(self.evaluator_id)
+        if (level is None and self.kind not in _LEVELS) or (level is not None and self.kind not in ("", level)):
+            raise ValueError(f"kind must be {level or ' or '.join(_LEVELS)} for {self.evaluator_id}, not {self.kind!r}")
+        object.__setattr__(self, "kind", level or self.kind)
 
     @property
     def name(self) -> str:
@@ -146,7 +146,7 @@ class AgentCoreJudge:
         value = result.value or 0.0
         least = 1.0 if self.threshold is None and self._is_trajectory else self.threshold
         passed = None if least is None else value <= least if self.evaluator_id in _LOWER_IS_BETTER else value >= least
-        known = result.input_tokens is not None and result.output_tokens is not None
+        has_token_counts = result.input_tokens is not None and result.output_tokens is not None
         simulated = result.explanation.startswith(_SIMULATED) or _SIMULATED.lower() in result.label
         details: dict[str, Any] = {
             "label": result.label,
@@ -167,15 +167,15 @@ class AgentCoreJudge:
             else result.dimension or f"{'call' if self.kind == 'TOOL_CALL' else 'turn'} {number}",
             details=details,
             labels=(SIMULATED_JUDGE,) if simulated else (),
-            tokens=(result.input_tokens or 0) + (result.output_tokens or 0) if known else None,
-            cost=0.0 if simulated or (self._is_trajectory and not known) else None,
+            tokens=(result.input_tokens or 0) + (result.output_tokens or 0) if has_token_counts else None,
+            cost=0.0 if simulated or (self._is_trajectory and not has_token_counts) else None,
         )
 
 
 def _trace_in(spans: Sequence[Mapping[str, Any]], trace_id: str, turn: int, turns: int) -> str:
     """Return the trace id of a turn: the given one, or by order when the agent started traces of its own."""
-    known = list(dict.fromkeys(str(span["traceId"]) for span in sorted(spans, key=_start) if span.get("traceId")))
-    return known[turn] if trace_id not in known and len(known) == turns else trace_id
+    trace_ids = list(dict.fromkeys(str(span["traceId"]) for span in sorted(spans, key=_start) if span.get("traceId")))
+    return trace_ids[turn] if trace_id not in trace_ids and len(trace_ids) == turns else trace_id
 
 
 def _start(span: Mapping[str, Any]) -> int:

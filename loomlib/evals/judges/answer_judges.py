@@ -112,11 +112,12 @@ class AssertionJudge(ModelJudge):
         """Return one input for each assertion."""
         if not case.assertions:
             return NotApplicable("the case has no assertion")
-        answered = of_case(case, answer)
+        case_input = of_case(case, answer)
         trajectory = None if answer.tools is None else trajectory_text(case, answer)
-        shown = JudgeInput(output=answered.output, prompt=answered.prompt, trajectory=trajectory)
+        base_input = JudgeInput(output=case_input.output, prompt=case_input.prompt, trajectory=trajectory)
         return [
-            (f"assertion {number}", shown.with_rubric(assertion)) for number, assertion in enumerate(case.assertions, 1)
+            (f"assertion {number}", base_input.with_rubric(assertion))
+            for number, assertion in enumerate(case.assertions, 1)
         ]
 
 

@@ -95,24 +95,24 @@ def calibrate(
     from loomlib.statistics import estimate_alpha, estimate_difference, estimate_kappa, estimate_share
 
     shared = [key for key in judged if key in human]
-    mine = [float(judged[key]) for key in shared]
-    theirs = [float(human[key]) for key in shared]
-    if any(value != value for value in (*mine, *theirs)):
+    judge_values = [float(judged[key]) for key in shared]
+    human_values = [float(human[key]) for key in shared]
+    if any(value != value for value in (*judge_values, *human_values)):
         raise ValueError("a label must be a number or a bool; leave out cases without one")
-    passes = [value >= threshold for value in mine]
-    wanted = [value >= threshold for value in theirs]
-    confusion = Counter(zip(wanted, passes, strict=True))
+    judge_passes = [value >= threshold for value in judge_values]
+    human_passes = [value >= threshold for value in human_values]
+    confusion = Counter(zip(human_passes, judge_passes, strict=True))
     n = len(shared)
     return Calibration(
         n=n,
         confusion={(a, b): confusion[a, b] for a in (True, False) for b in (True, False)},
         agreement=estimate_share(confusion[True, True] + confusion[False, False], n),
-        sensitivity=estimate_share(confusion[True, True], sum(wanted)),
-        specificity=estimate_share(confusion[False, False], n - sum(wanted)),
-        kappa=estimate_kappa(wanted, passes, seed=seed),
-        alpha=estimate_alpha([mine, theirs], "interval", seed=seed),
-        bias=estimate_difference([a - b for a, b in zip(mine, theirs, strict=True)]),
+        sensitivity=estimate_share(confusion[True, True], sum(human_passes)),
+        specificity=estimate_share(confusion[False, False], n - sum(human_passes)),
+        kappa=estimate_kappa(human_passes, judge_passes, seed=seed),
+        alpha=estimate_alpha([judge_values, human_values], "interval", seed=seed),
+        bias=estimate_difference([a - b for a, b in zip(judge_values, human_values, strict=True)]),
         unjudged=len(human) - n,
         unlabelled=len(judged) - n,
-        disagreements=tuple(key for key, a, b in zip(shared, passes, wanted, strict=True) if a != b),
+        disagreements=tuple(key for key, a, b in zip(shared, judge_passes, human_passes, strict=True) if a != b),
     )

@@ -52,22 +52,22 @@ def _custom(**options: Any) -> Evaluator:
 
 def _strands(evaluator: str, **options: Any) -> Evaluator:
     """Make one of strands_evals' evaluators with the options of an experiment file (`model_id` is a model's id)."""
-    named = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
-    if (model_id := options.pop("model_id", None)) and "model" not in named:
-        named["model"] = model_id
+    arguments = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
+    if (model_id := options.pop("model_id", None)) and "model" not in arguments:
+        arguments["model"] = model_id
     column = str(options.pop("name", None) or "")
     set_options = {name: value for name, value in options.items() if value is not None}
-    return StrandsJudge(evaluator=evaluator, column=column, options=set_options, **named)
+    return StrandsJudge(evaluator=evaluator, column=column, options=set_options, **arguments)
 
 
 def _panel(**options: Any) -> Evaluator:
     """Make a panel of correctness judges, one for each of `models` (model ids, separated by commas), by majority."""
     models: Any = options.pop("models", None)
-    named = [model.strip() for model in models.split(",")] if isinstance(models, str) else list(models or ())
-    if len(named) < 2:
+    model_ids = [model.strip() for model in models.split(",")] if isinstance(models, str) else list(models or ())
+    if len(model_ids) < 2:
         raise ValueError("a panel needs at least two models: judge:panel(models='one, other, third')")
-    one = CorrectnessJudge()
-    judges = tuple(replace(one, model=model, name=f"{one.name} by {model}") for model in named)
+    template = CorrectnessJudge()
+    judges = tuple(replace(template, model=model, name=f"{template.name} by {model}") for model in model_ids)
     options.setdefault("name", "judge:panel")
     return JudgePanel(judges=judges, **options)
 

@@ -37,7 +37,7 @@ class JudgeInput:
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
         """The parts that are present, by name; the output comes last, after the rule."""
-        known = (
+        all_parts = (
             ("rubric", self.rubric),
             ("prompt", self.prompt),
             ("golden answer", self.golden),
@@ -45,7 +45,7 @@ class JudgeInput:
             ("trajectory", self.trajectory),
             ("output", self.output),
         )
-        return tuple((name, text) for name, text in known if text is not None)
+        return tuple((name, text) for name, text in all_parts if text is not None)
 
     def with_rubric(self, rubric: str | None) -> JudgeInput:
         """Return a copy with another rubric."""

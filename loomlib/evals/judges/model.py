@@ -49,8 +49,8 @@ class JudgeReply:
     @property
     def tokens(self) -> int | None:
         """Input and output tokens together, None when one is unknown."""
-        known = self.input_tokens is not None and self.output_tokens is not None
-        return (self.input_tokens or 0) + (self.output_tokens or 0) if known else None
+        is_known = self.input_tokens is not None and self.output_tokens is not None
+        return (self.input_tokens or 0) + (self.output_tokens or 0) if is_known else None
 
 
 @runtime_checkable

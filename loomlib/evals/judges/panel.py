@@ -95,12 +95,12 @@ class JudgePanel:
         names = _names(self.judges)
         if all(isinstance(reply, NotApplicable) for reply in replies):
             return cast("NotApplicable", replies[0])
-        named = list(zip(names, replies, strict=True))
-        failed = {name: reply for name, reply in named if isinstance(reply, JudgeFailedError)}
+        named_replies = list(zip(names, replies, strict=True))
+        failed = {name: reply for name, reply in named_replies if isinstance(reply, JudgeFailedError)}
         if len(failed) == len(replies) and len({(error.kind, error.what) for error in failed.values()}) == 1:
             raise next(iter(failed.values()))  # all judges failed alike: their own error is the clearest
         votes: dict[str, dict[str, Score]] = {}
-        for name, reply in named:
+        for name, reply in named_replies:
             for score in reply if isinstance(reply, list) else ():
                 votes.setdefault(score.part, {})[name] = score
         needed = len(self.judges) // 2 + 1 if self.quorum is None else self.quorum

@@ -125,9 +125,9 @@ class Question:
 
 def _check(name: str, rule: Mapping[str, Any], value: object) -> None:
     if rule["type"] == "array":
-        wanted: list[str] = list(rule["items"]["enum"])
-        if not isinstance(value, list) or sorted(map(str, cast("list[object]", value))) != sorted(wanted):
-            raise _malformed(f"{name} must order {', '.join(wanted)}")
+        choices: list[str] = list(rule["items"]["enum"])
+        if not isinstance(value, list) or sorted(map(str, cast("list[object]", value))) != sorted(choices):
+            raise _malformed(f"{name} must order {', '.join(choices)}")
         return
     if not isinstance(value, str):
         raise _malformed(f"{name} must be a string")

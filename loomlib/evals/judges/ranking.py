@@ -99,12 +99,12 @@ class RankingJudge:
             cost=None if forward.cost is None or reverse.cost is None else forward.cost + reverse.cost,
         )
 
-    def _question(self, case: EvalCase, answers: Sequence[str], shown: Sequence[int]) -> Question:
+    def _question(self, case: EvalCase, answers: Sequence[str], order: Sequence[int]) -> Question:
         rubric = self.rubric or "\n".join(item.text for item in case.rubrics)
         parts = [("rubric", rubric), ("prompt", case.prompt), ("golden answer", case.expected_answer or "")]
         present = [(name, text) for name, text in parts if text]
-        present += [(f"answer {number}", answers[index]) for number, index in enumerate(shown, 1)]
-        names = [str(number) for number in range(1, len(shown) + 1)]
+        present += [(f"answer {number}", answers[index]) for number, index in enumerate(order, 1)]
+        names = [str(number) for number in range(1, len(order) + 1)]
         return Question(
             instructions=self.instructions,
             parts=tuple(present),
@@ -119,9 +119,9 @@ class RankingJudge:
         )
 
 
-def _ranks(ranking: Sequence[str], shown: Sequence[int]) -> dict[int, int]:
+def _ranks(ranking: Sequence[str], order: Sequence[int]) -> dict[int, int]:
     """Return the rank of each answer; the judge names answers by the positions in which they were shown."""
-    return {shown[int(name) - 1]: rank for rank, name in enumerate(ranking, 1)}
+    return {order[int(name) - 1]: rank for rank, name in enumerate(ranking, 1)}
 
 
 def _tau(one: dict[int, int], other: dict[int, int]) -> float | None:

@@ -78,8 +78,8 @@ def trace_of(case: EvalCase, answer: CaseAnswer, turn: int) -> str:
         answer: Its answer.
         turn: The turn's index, from 0.
     """
-    known = answer.turns[turn].trace_id
-    return known if len(known) == 32 else _id(f"{session_of(case, answer)} {turn}", 32)
+    trace_id = answer.turns[turn].trace_id
+    return trace_id if len(trace_id) == 32 else _id(f"{session_of(case, answer)} {turn}", 32)
 
 
 def span_of(trace_id: str, call: int) -> str:

@@ -139,15 +139,15 @@ class StrandsJudge:
             )
         library = await asyncio.to_thread(load_strands_evals)
         model = StrandsModel(self.model)
-        named = f"{self.evaluator}Evaluator"
-        kind = getattr(library.evaluators, named, None) or getattr(library.evaluators.chaos, named)
+        class_name = f"{self.evaluator}Evaluator"
+        evaluator_class = getattr(library.evaluators, class_name, None) or getattr(library.evaluators.chaos, class_name)
         options: dict[str, Any] = {
             **self.options,
             "model": model,
             **({"rubric": rubric} if self.evaluator in _BY_RUBRIC else {}),
         }
         try:
-            outputs: Sequence[Any] = await kind(**options).evaluate_async(
+            outputs: Sequence[Any] = await evaluator_class(**options).evaluate_async(
                 evaluation_data(library, self.evaluator, case, answer)
             )
         except Exception as error:

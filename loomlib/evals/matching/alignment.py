@@ -75,14 +75,18 @@ class Alignment:
         if self.differs_at is None:
             return "The path is as expected."
         counts = [f"{self.count(kind)} {kind}" for kind in ROW_KINDS[1:] if self.count(kind)]
-        wanted = next((r for r in self.rows if r.expected_step == self.differs_at), None)
-        got = next((r for r in self.rows if r.actual_step == self.differs_at), None)
+        expected_row = next((r for r in self.rows if r.expected_step == self.differs_at), None)
+        actual_row = next((r for r in self.rows if r.actual_step == self.differs_at), None)
         expected = (
-            call_text(wanted.expected.name, wanted.expected.arguments, limit=80)
-            if wanted and wanted.expected
+            call_text(expected_row.expected.name, expected_row.expected.arguments, limit=80)
+            if expected_row and expected_row.expected
             else "the end"
         )
-        actual = call_text(got.actual.name, got.actual.arguments, limit=80) if got and got.actual else "the end"
+        actual = (
+            call_text(actual_row.actual.name, actual_row.actual.arguments, limit=80)
+            if actual_row and actual_row.actual
+            else "the end"
+        )
         return f"The paths differ from step {self.differs_at}: expected {expected}, got {actual} ({', '.join(counts)})."
 
     def __str__(self) -> str:
@@ -135,20 +139,24 @@ def _middle(
     costs = [[j * _EDIT for j in range(m + 1)]]
     for i in range(1, n + 1):
         above, row = costs[-1], [i * _EDIT]
-        wanted = expected[start + i - 1]
+        expected_tool = expected[start + i - 1]
         for j in range(1, m + 1):
             row.append(
-                min(above[j - 1] + _cost(wanted, actual[start + j - 1], matching), above[j] + _EDIT, row[-1] + _EDIT)
+                min(
+                    above[j - 1] + _cost(expected_tool, actual[start + j - 1], matching),
+                    above[j] + _EDIT,
+                    row[-1] + _EDIT,
+                )
             )
         costs.append(row)
     pairs: list[Pair] = []
     i, j = n, m
     while i or j:
-        here = costs[i][j]
-        if i and j and here == costs[i - 1][j - 1] + _cost(expected[start + i - 1], actual[start + j - 1], matching):
+        cost = costs[i][j]
+        if i and j and cost == costs[i - 1][j - 1] + _cost(expected[start + i - 1], actual[start + j - 1], matching):
             i, j = i - 1, j - 1
             pairs.append((start + i, start + j))
-        elif i and here == costs[i - 1][j] + _EDIT:
+        elif i and cost == costs[i - 1][j] + _EDIT:
             i -= 1
             pairs.append((start + i, None))
         else:
@@ -177,15 +185,15 @@ def _both(steps: Sequence[Pair], expected: Sequence[ExpectedTool], actual: Seque
 def _row(
     i: int | None, j: int | None, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], matching: ToolMatching
 ) -> AlignmentRow:
-    wanted, actual_step = None if i is None else expected[i], None if j is None else actual[j]
-    if wanted is None or actual_step is None:
-        kind = "missing" if actual_step is None else "extra"
+    expected_tool, tool_use = None if i is None else expected[i], None if j is None else actual[j]
+    if expected_tool is None or tool_use is None:
+        kind = "missing" if tool_use is None else "extra"
     else:
-        kind = "kept" if matching.fits(wanted, actual_step) else "changed"
+        kind = "kept" if matching.fits(expected_tool, tool_use) else "changed"
     return AlignmentRow(
         kind=kind,
-        expected=wanted,
-        actual=actual_step,
+        expected=expected_tool,
+        actual=tool_use,
         expected_step=None if i is None else i + 1,
         actual_step=None if j is None else j + 1,
     )
@@ -199,8 +207,8 @@ def _moved(rows: Sequence[AlignmentRow], matching: ToolMatching) -> list[Alignme
         return list(rows)
 
     def fits(i: int, j: int) -> bool:
-        wanted, actual_step = missing[i].expected, extra[j].actual
-        return wanted is not None and actual_step is not None and matching.fits(wanted, actual_step)
+        expected_tool, tool_use = missing[i].expected, extra[j].actual
+        return expected_tool is not None and tool_use is not None and matching.fits(expected_tool, tool_use)
 
     moves = {id(extra[j]): missing[i] for i, j in assign(len(missing), len(extra), fits).items()}
     moved_rows = {id(row) for row in moves.values()}

@@ -16,12 +16,12 @@ def assign(wanted: int, offered: int, fits: Callable[[int, int], bool]) -> dict[
         offered: The number of calls.
         fits: Whether expectation i fits call j.
     """
-    known: dict[int, list[int]] = {}
+    edges: dict[int, list[int]] = {}
 
     def candidates(i: int) -> list[int]:
-        if i not in known:
-            known[i] = [j for j in range(offered) if fits(i, j)]
-        return known[i]
+        if i not in edges:
+            edges[i] = [j for j in range(offered) if fits(i, j)]
+        return edges[i]
 
     owner: dict[int, int] = {}
     for i in range(wanted):
@@ -54,9 +54,9 @@ def _reassign(free: int, start: int, previous: dict[int, int], owner: dict[int, 
     j = free
     while True:
         i = previous[j]
-        before = next((held for held, who in owner.items() if who == i), None)
+        earlier_call = next((call for call, expectation in owner.items() if expectation == i), None)
         owner[j] = i
-        if i == start or before is None:
+        if i == start or earlier_call is None:
             return
-        j = before
+        j = earlier_call
         del owner[j]

@@ -43,21 +43,21 @@ def json_equal(a: object, b: object) -> bool:
             if one is not other:
                 return False
         elif isinstance(one, (dict, Mapping)):
-            mine, theirs = cast("Mapping[Any, Any]", one), cast("Mapping[Any, Any]", other)
-            if not isinstance(other, (dict, Mapping)) or len(mine) != len(theirs):
+            one_mapping, other_mapping = cast("Mapping[Any, Any]", one), cast("Mapping[Any, Any]", other)
+            if not isinstance(other, (dict, Mapping)) or len(one_mapping) != len(other_mapping):
                 return False
-            for key, value in mine.items():
-                there = theirs.get(key, ABSENT)
+            for key, value in one_mapping.items():
+                other_value = other_mapping.get(key, ABSENT)
                 if isinstance(value, str):
-                    if value != there:
+                    if value != other_value:
                         return False
                 else:
-                    pairs.append((value, there))
+                    pairs.append((value, other_value))
         elif isinstance(one, (list, tuple)):
-            here, over_there = cast("list[Any]", one), cast("list[Any]", other)
-            if not isinstance(other, (list, tuple)) or len(here) != len(over_there):
+            one_items, other_items = cast("list[Any]", one), cast("list[Any]", other)
+            if not isinstance(other, (list, tuple)) or len(one_items) != len(other_items):
                 return False
-            pairs.extend(zip(here, over_there, strict=True))
+            pairs.extend(zip(one_items, other_items, strict=True))
         elif one != other and (one == one or other == other):  # NaN is NaN here
             return False
     return True
@@ -92,8 +92,11 @@ def arguments_match(expected: Mapping[str, Any] | None, matchers: Mapping[str, s
                 return False
         if any(field not in expected and field not in matchers for field in actual):
             return False
-    wanted = expected or {}
-    return all(matcher(spec)(wanted.get(field, ABSENT), actual.get(field, ABSENT)) for field, spec in matchers.items())
+    expected_arguments = expected or {}
+    return all(
+        matcher(spec)(expected_arguments.get(field, ABSENT), actual.get(field, ABSENT))
+        for field, spec in matchers.items()
+    )
 
 
 def _exact(argument: str | None) -> Matcher:
@@ -114,28 +117,28 @@ def _present(argument: str | None) -> Matcher:
 
 def _contains(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        wanted = _wanted("contains", argument, expected)
+        needle = _wanted("contains", argument, expected)
         if actual is ABSENT:
             return False
         if isinstance(actual, (list, tuple)):
-            return any(json_equal(wanted, item) for item in cast("list[Any]", actual))
-        return text_of(wanted) in text_of(actual)
+            return any(json_equal(needle, item) for item in cast("list[Any]", actual))
+        return text_of(needle) in text_of(actual)
 
     return fits
 
 
 def _regex(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        wanted = _wanted("regex", argument, expected)
-        return actual is not ABSENT and re.search(str(wanted), text_of(actual)) is not None
+        pattern = _wanted("regex", argument, expected)
+        return actual is not ABSENT and re.search(str(pattern), text_of(actual)) is not None
 
     return fits
 
 
 def _normalized(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        wanted = _wanted("normalized", argument, expected)
-        return actual is not ABSENT and normalized(text_of(wanted)) == normalized(text_of(actual))
+        expected_value = _wanted("normalized", argument, expected)
+        return actual is not ABSENT and normalized(text_of(expected_value)) == normalized(text_of(actual))
 
     return fits
 
@@ -221,7 +224,7 @@ def is_near(expected: float, actual: float, *, tolerance: float = 0.0, share: fl
 
 # Punctuation that does not change the meaning of a word. Numbers keep theirs: 1.5, 10:30, -5, .5.
 _MARKS: Final = re.escape(
-    "".join(each for each in string.punctuation if each not in "$%+<=>^|~`#&@*/\\")
+    "".join(mark for mark in string.punctuation if mark not in "$%+<=>^|~`#&@*/\\")
     + "“”„‘’–—…¿¡«»。、，！？；：「」（）"
 )
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W\d])['’](?=[^\W\d])")

@@ -74,14 +74,14 @@ class ClusterAsker:
         """
         if self._error is not None:
             raise self._error
-        asked = _Asked(case, repeat, attempts, asyncio.get_running_loop().create_future())
-        self._waiting.append(asked)
+        request = _Asked(case, repeat, attempts, asyncio.get_running_loop().create_future())
+        self._waiting.append(request)
         if len(self._waiting) >= self._connection.batch:
             self._give_out()
         elif len(self._waiting) == 1:
             # After the other cases that were admitted in this step of the loop: those of a task that has just ended.
             asyncio.get_running_loop().call_soon(lambda: asyncio.get_running_loop().call_soon(self._give_out))
-        return await asked.answer
+        return await request.answer
 
     async def finish(self) -> None:
         """Cancel the remaining tasks, and wait until the workers have ended their sessions."""
@@ -92,7 +92,7 @@ class ClusterAsker:
         await self._connection.call_everywhere(end_sessions, self._job)
 
     def _give_out(self) -> None:
-        batch = [asked for asked in self._waiting if not asked.answer.done()]
+        batch = [request for request in self._waiting if not request.answer.done()]
         self._waiting = []
         if batch:
             task = asyncio.ensure_future(self._ask(batch))
@@ -104,27 +104,28 @@ class ClusterAsker:
             answers = await self._answers(batch)
         except Exception as error:  # noqa: BLE001 - raised where each case is awaited
             self._error = error
-            for asked in batch:
-                if not asked.answer.done():
-                    asked.answer.set_exception(error)
+            for request in batch:
+                if not request.answer.done():
+                    request.answer.set_exception(error)
             return
-        for asked, answer in zip(batch, answers, strict=True):
-            if not asked.answer.done():
-                asked.answer.set_result(answer)
+        for request, answer in zip(batch, answers, strict=True):
+            if not request.answer.done():
+                request.answer.set_result(answer)
 
     async def _answers(self, batch: list[_Asked]) -> list[CaseAnswer]:
-        units = [(case_to_text(asked.case), asked.repeat, asked.attempts) for asked in batch]
+        units = [(case_to_text(request.case), request.repeat, request.attempts) for request in batch]
         try:
             result = await self._connection.call(ask_cases, self._job, json.dumps(units), name=f"ask-{self._run_id}")
         except WorkersLostError as error:
             if len(batch) > 1:  # one of them may end its worker: the others are asked apart from it
-                return [answer for asked in batch for answer in await self._answers([asked])]
+                return [answer for request in batch for answer in await self._answers([request])]
             failure = CaseFailure(stage="answer", kind="exception", message=str(error))
             return [CaseAnswer(turns=(), failure=failure, repeat=batch[0].repeat)]
         if isinstance(result, Refusal):
             raise EvalError(result.what, on=f"worker {result.worker}: {result.on}", try_=result.try_)
         return [
-            _answer(row, asked.repeat, result["worker"]) for asked, row in zip(batch, result["answers"], strict=True)
+            _answer(row, request.repeat, result["worker"])
+            for request, row in zip(batch, result["answers"], strict=True)
         ]
 
 

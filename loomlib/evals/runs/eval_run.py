@@ -194,8 +194,8 @@ class EvalRun:
         """Return the judgements of one case, one per repeat: `run["sum of two"][0].answer.text`."""
         position = next((at for at, case in enumerate(self.evalset.cases) if case.id == case_id), None)
         if position is None:
-            known = ", ".join(case.id for case in self.evalset.cases[:3])
-            raise EvalError("The run has no such case", on=str(case_id)[:80], try_=f"a case of its set: {known}, …")
+            first_ids = ", ".join(case.id for case in self.evalset.cases[:3])
+            raise EvalError("The run has no such case", on=str(case_id)[:80], try_=f"a case of its set: {first_ids}, …")
         return tuple(self.judgements_at([(position, repeat) for repeat in range(self.repeats)]))
 
     def _page(self, store: Store, after: tuple[int, int], limit: int) -> list[Judgement]:

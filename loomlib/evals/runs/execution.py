@@ -78,31 +78,31 @@ class RunExecution:
     async def _reuse_stored(self) -> deque[Unit]:
         """Score answers of this run and reusable answers of others; return the units that have no answer."""
         count, repeats = len(self._set.cases), self._options.repeats
-        answered: set[Unit] = set()
+        answered_units: set[Unit] = set()
         results = self._store.eval_answers.results(self._run_id)
         for at in range(0, len(results), _BATCH):
             batch = results[at : at + _BATCH]
-            answered.update((result.repeat, result.place) for result in batch)
+            answered_units.update((result.repeat, result.place) for result in batch)
             await self._judge_stored(batch)
         units = [(repeat, position) for repeat in range(repeats) for position in range(count)]
-        if answered:
-            units = [unit for unit in units if unit not in answered]
+        if answered_units:
+            units = [unit for unit in units if unit not in answered_units]
         if not self._key:
             return deque(units)
         pending: deque[Unit] = deque()
         for at in range(0, len(units), _BATCH):
             batch_units = units[at : at + _BATCH]
             keys = [self._answer_key(unit) or "" for unit in batch_units]
-            known = self._store.eval_answers.by_key(keys)
+            stored_answers = self._store.eval_answers.by_key(keys)
             reused = [
-                StoredResult(self._run_id, *unit, known[key].id, True)
+                StoredResult(self._run_id, *unit, stored_answers[key].id, True)
                 for unit, key in zip(batch_units, keys, strict=True)
-                if key in known
+                if key in stored_answers
             ]
-            pending.extend(unit for unit, key in zip(batch_units, keys, strict=True) if key not in known)
+            pending.extend(unit for unit, key in zip(batch_units, keys, strict=True) if key not in stored_answers)
             self._store.eval_answers.use(reused)
             self._counter.add(reused=len(reused))
-            await self._judge_stored(reused, {row.id: row for row in known.values()})
+            await self._judge_stored(reused, {row.id: row for row in stored_answers.values()})
         return pending
 
     async def _judge_stored(self, results: Sequence[StoredResult], rows: dict[int, StoredAnswer] | None = None) -> None:
@@ -255,15 +255,15 @@ class RunExecution:
     def _judge(self, cases: Sequence[PendingCase]) -> None:
         """Run the quick evaluators and store their scores in one write; start the others."""
         scores: list[StoredScore] = []
-        done: list[PendingCase] = []
+        judged_cases: list[PendingCase] = []
         for case in cases:
             scores.extend(self._judges.judge_quick(case))
             if case.pending:
                 self._background.start(self._judge_slow(case))
             else:
-                done.append(case)
+                judged_cases.append(case)
         self._store.eval_answers.score(scores, self._failures(cases))
-        self._counter.add(judged=len(done), judge_failures=sum(len(case.failures) for case in done))
+        self._counter.add(judged=len(judged_cases), judge_failures=sum(len(case.failures) for case in judged_cases))
 
     async def _judge_slow(self, case: PendingCase) -> None:
         scores = await self._judges.judge_slow(case)

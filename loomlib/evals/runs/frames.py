@@ -110,8 +110,8 @@ def _value(verdict: tuple[Score, ...] | NotApplicable | CaseFailure | None) -> f
     return verdict[0].value if isinstance(verdict, tuple) and verdict else None
 
 
-def _sum(known: list[int | None]) -> int | None:
-    return None if not known or None in known else sum(value for value in known if value is not None)
+def _sum(values: list[int | None]) -> int | None:
+    return None if not values or None in values else sum(value for value in values if value is not None)
 
 
 def _frame(

@@ -38,8 +38,8 @@ class RunSnapshot(ProgressSnapshot):
 
     def counts(self) -> Sequence[str]:
         """Return the answers and scores, and the failures where there are any."""
-        answered = f"{number(self.answered, 0)}/{number(self.owed, 0)} answered"
-        parts = ["evaluation", f"{answered}, {number(self.reused, 0)} reused" if self.reused else answered]
+        answered_text = f"{number(self.answered, 0)}/{number(self.owed, 0)} answered"
+        parts = ["evaluation", f"{answered_text}, {number(self.reused, 0)} reused" if self.reused else answered_text]
         parts.append(f"{number(self.judged, 0)} scored")
         if self.answer_failures:
             parts.append(f"{number(self.answer_failures, 0)} failed to run")

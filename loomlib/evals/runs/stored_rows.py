@@ -17,8 +17,8 @@ from ..values.fast_json import ascii_encoder
 from ..values.tool_use import ToolUse
 
 _TURN: Final = [field for field in fields(TurnAnswer) if field.name not in ("text", "tools")]
-_TURN_NAMES: Final = tuple(each.name for each in _TURN)
-_TURN_DEFAULTS: Final = tuple(each.default for each in _TURN)
+_TURN_NAMES: Final = tuple(field.name for field in _TURN)
+_TURN_DEFAULTS: Final = tuple(field.default for field in _TURN)
 _of_turn: Final = attrgetter(*_TURN_NAMES)
 _TOOL: Final = tuple((field.name, field.default) for field in fields(ToolUse) if field.name != "name")
 
@@ -215,5 +215,5 @@ def _tool_to_dict(tool: ToolUse) -> dict[str, Any]:
 
 
 def _total(answer: CaseAnswer, name: str) -> int | None:
-    known = [getattr(turn, name) for turn in answer.turns]
-    return None if not known or None in known else sum(known)
+    values = [getattr(turn, name) for turn in answer.turns]
+    return None if not values or None in values else sum(values)

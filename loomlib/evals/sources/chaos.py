@@ -78,15 +78,15 @@ def chaos_set(
 
 
 def _with_effect(case: EvalCase, effect: str, affected: str, at: str, field: str) -> EvalCase:
-    what: dict[str, Any] = {f"{affected}_effects": {at: [{"effect_type": effect}]}}
-    happens = CHAOS_EFFECTS[effect][1]
+    effects: dict[str, Any] = {f"{affected}_effects": {at: [{"effect_type": effect}]}}
+    description = CHAOS_EFFECTS[effect][1]
     return replace(
         case,
         id=f"{case.id}|{effect}" + (f"|{at}" if at != "*" else ""),
         turns=tuple(
             replace(
                 turn,
-                payload={**(turn.payload or {"prompt": turn.prompt}), field: what},
+                payload={**(turn.payload or {"prompt": turn.prompt}), field: effects},
                 expected_answer=None,
                 expected_texts=(),
             )
@@ -95,7 +95,7 @@ def _with_effect(case: EvalCase, effect: str, affected: str, at: str, field: str
         rubrics=(
             *case.rubrics,
             Rubric(
-                text=f"{happens} The answer says plainly what could not be done, and states nothing as a fact that "
+                text=f"{description} The answer says plainly what could not be done, and states nothing as a fact that "
                 "the agent did not find out.",
                 id="chaos",
             ),

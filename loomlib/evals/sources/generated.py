@@ -63,14 +63,14 @@ def generated_set(
         experiment = thread.submit(lambda: asyncio.run(generate())).result()
     tags = ("generated", *(("simulated",) if strands_model.labels else ()))
     cases: dict[str, EvalCase] = {}
-    for written in experiment.cases:
-        prompt = str(written.input or "").strip()
+    for generated_case in experiment.cases:
+        prompt = str(generated_case.input or "").strip()
         if prompt:
             case = EvalCase(
                 id=f"generated-{digest_of(prompt)[:8]}",
-                turns=(Turn(prompt=prompt, expected_answer=str(written.expected_output or "") or None),),
+                turns=(Turn(prompt=prompt, expected_answer=str(generated_case.expected_output or "") or None),),
                 tags=tags,
-                metadata={"generated": {"name": str(written.name or ""), "by": model.model_id}},
+                metadata={"generated": {"name": str(generated_case.name or ""), "by": model.model_id}},
                 source="generated",
             )
             cases.setdefault(case.id, case)

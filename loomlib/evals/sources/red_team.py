@@ -40,11 +40,11 @@ def red_team_set(
     Examples:
         >>> run = loom.evaluate(agent, red_team_set(forbidden_tools=["refund"]), ["rubric"])
     """
-    known = dict.fromkeys(attack.category for attack in ATTACKS)
-    wanted = list(known) if categories is None else list(categories)
-    if unknown := [item for item in wanted if item not in known]:
-        raise ValueError(f"The categories are {', '.join(known)}, not {', '.join(unknown)}")
-    return _set([item for item in ATTACKS if item.category in wanted], name, max_turns, forbidden_tools)
+    known_categories = dict.fromkeys(attack.category for attack in ATTACKS)
+    selected_categories = list(known_categories) if categories is None else list(categories)
+    if unknown := [item for item in selected_categories if item not in known_categories]:
+        raise ValueError(f"The categories are {', '.join(known_categories)}, not {', '.join(unknown)}")
+    return _set([item for item in ATTACKS if item.category in selected_categories], name, max_turns, forbidden_tools)
 
 
 def generated_red_team_set(
@@ -84,7 +84,7 @@ def generated_red_team_set(
         )
 
     with ThreadPoolExecutor(max_workers=1) as thread:
-        made = cast("list[Any]", thread.submit(generate).result())
+        cases = cast("list[Any]", thread.submit(generate).result())
     attacks = [
         Attack(
             category=str(case.config.attack_goal.risk_category),
@@ -94,7 +94,7 @@ def generated_red_team_set(
             breach=str(case.config.attack_goal.success_criteria or case.config.attack_goal.actor_goal),
             persona=json.dumps(case.config.traits, default=str) if case.config.traits else None,
         )
-        for case in made
+        for case in cases
     ]
     return _set(attacks, name, max_turns, forbidden_tools, ("simulated",) if strands_model.labels else ())
 

@@ -117,8 +117,8 @@ class CallableTarget:
     def _arguments(self, turn: Turn, session_id: str, state: Mapping[str, Any] | None) -> dict[str, Any]:
         if not self._optional:
             return {}
-        known = {"session_id": session_id, "state": state, "turn": turn}
-        return {name: known[name] for name in self._optional}
+        values = {"session_id": session_id, "state": state, "turn": turn}
+        return {name: values[name] for name in self._optional}
 
 
 def target_of_function(function: str, **options: Any) -> CallableTarget:

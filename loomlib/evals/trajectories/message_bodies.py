@@ -47,15 +47,15 @@ def tools_of_body(body: object) -> tuple[ToolUse, ...] | None:
     """Return the calls in order, each with its result; None when there are no messages."""
     calls: list[_Call] = []
     results: list[_Result] = []
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     has_messages = False
     for node in _walk(body):
         if node is None:
             has_messages = True
         elif isinstance(node, _Result):
             results.append(node)
-        elif not node.id or node.id not in seen:
-            seen.add(node.id)
+        elif not node.id or node.id not in seen_ids:
+            seen_ids.add(node.id)
             calls.append(node)
     if not calls and not has_messages:
         return None
@@ -82,9 +82,9 @@ def _answer(calls: Sequence[_Call], results: Sequence[_Result]) -> None:
 def _walk(body: object) -> Iterator[_Call | _Result | None]:
     """Yield calls and results in the order of the text, None for a message. Does not recurse; ends on any input."""
     waiting: list[tuple[bool, object]] = [(False, body)]
-    left = _MAX_NODES
-    while waiting and left:
-        left -= 1
+    remaining_nodes = _MAX_NODES
+    while waiting and remaining_nodes:
+        remaining_nodes -= 1
         is_listed, value = waiting.pop()
         if isinstance(value, (list, tuple)):
             waiting.extend((is_listed, item) for item in reversed(cast("Sequence[object]", value)))
@@ -107,8 +107,8 @@ def _call(node: BodyNode, is_listed: bool) -> _Call | None:
     if inner is None and node.get("type") in ("tool_use", "function_call", "tool_call"):
         inner = node
     if inner is None and (function := _node(node.get("function"))) is not None:
-        named: dict[str, Any] = {**function, "id": node.get("id")}
-        inner = named
+        call_node: dict[str, Any] = {**function, "id": node.get("id")}
+        inner = call_node
     if inner is None and is_listed:
         inner = node
     name = "" if inner is None else _text(inner, "name", "tool_name", "toolName")

@@ -50,14 +50,14 @@ def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> 
 def _of_trajectory(path: Trajectory, durations: Mapping[str, float] | None = None) -> tuple[ToolUse, ...] | None:
     if "no_spans" in path.problems and not path.tool_names:
         return None
-    known = durations or {}
+    durations_by_id = durations or {}
     return tuple(
         ToolUse(
             name=use.name,
             arguments=mapping_in(use.arguments),
             result=use.result,
             status=use.status,
-            duration_ms=known.get(use.call_id),
+            duration_ms=durations_by_id.get(use.call_id),
             span_id=use.span_id,
         )
         for use in path.tool_calls

@@ -121,21 +121,25 @@ class CaseAnswer:
     @property
     def tokens(self) -> int | None:
         """Model tokens of all turns; None when those of a turn are unknown."""
-        known = [turn.tokens for turn in self.turns]
-        return None if not known or None in known else sum(value for value in known if value is not None)
+        counts = [turn.tokens for turn in self.turns]
+        return None if not counts or None in counts else sum(value for value in counts if value is not None)
 
     @property
     def duration_ms(self) -> float | None:
         """Duration of all turns in ms; None when that of a turn is unknown."""
         if len(self.turns) == 1:
             return self.turns[0].duration_ms
-        known = [turn.duration_ms for turn in self.turns]
-        return None if not known or None in known else sum(value for value in known if value is not None)
+        durations_ms = [turn.duration_ms for turn in self.turns]
+        return (
+            None
+            if not durations_ms or None in durations_ms
+            else sum(value for value in durations_ms if value is not None)
+        )
 
     @property
     def cost(self) -> float | None:
         """US dollars of all turns; None when the cost of a turn is unknown."""
         if len(self.turns) == 1:
             return self.turns[0].cost
-        known = [turn.cost for turn in self.turns]
-        return None if not known or None in known else sum(value for value in known if value is not None)
+        costs = [turn.cost for turn in self.turns]
+        return None if not costs or None in costs else sum(value for value in costs if value is not None)

@@ -75,8 +75,8 @@ def states_of_outcomes(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], str
             continue
         state = _of_outcome(outcome)
         at = (outcome.case_id, outcome.repeat)
-        known = states.get(at)
-        if known is None or _RANKS[state] < _RANKS[known]:
+        current_state = states.get(at)
+        if current_state is None or _RANKS[state] < _RANKS[current_state]:
             states[at] = state
     return states
 

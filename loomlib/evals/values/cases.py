@@ -129,8 +129,8 @@ class EvalCase:
         """The tool calls expected of the conversation, else of all turns in order; None expects nothing."""
         if self.session_tools is not None:
             return self.session_tools
-        known = [turn.expected_tools for turn in self.turns if turn.expected_tools is not None]
-        return tuple(tool for tools in known for tool in tools) if known else None
+        turn_tools = [turn.expected_tools for turn in self.turns if turn.expected_tools is not None]
+        return tuple(tool for tools in turn_tools for tool in tools) if turn_tools else None
 
     @property
     def has_session_tools_only(self) -> bool:

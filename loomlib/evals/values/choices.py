@@ -33,9 +33,9 @@ def default_evaluators(evalset: EvalSet) -> list[str]:
     if evalset.evaluators:
         return []
     cases = [case for case in evalset.cases if not case.evaluators]
-    wanted = (
+    candidates = (
         ("contains", any(turn.expected_answer is not None for case in cases for turn in case.turns)),
         ("trajectory", any(case.expected_tools is not None for case in cases)),
         ("forbidden_tools", any(case.forbidden_tools for case in cases)),
     )
-    return [name for name, is_wanted in wanted if is_wanted]
+    return [name for name, applies in candidates if applies]

@@ -77,8 +77,8 @@ class EvalSet:
             keep: Keep the cases for which this function returns true; None keeps all.
             tags: Keep the cases that have all of these tags.
         """
-        wanted = set(tags)
-        cases = tuple(case for case in self.cases if wanted <= set(case.tags) and (keep is None or keep(case)))
+        required_tags = set(tags)
+        cases = tuple(case for case in self.cases if required_tags <= set(case.tags) and (keep is None or keep(case)))
         return replace(self, cases=cases)
 
     def with_cases(self, *cases: EvalCase) -> EvalSet:

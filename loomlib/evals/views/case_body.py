@@ -112,7 +112,7 @@ def alignment_rows(verdict: Score) -> list[Mapping[str, Any]]:
 def facts(answer: CaseAnswer) -> str:
     """Describe an answer's duration, tokens, cost and trace; unknown values are left out."""
     first = answer.turns[0].ttft_ms if answer.turns else None
-    known = [
+    parts = [
         None if answer.duration_ms is None else f"took {milliseconds(answer.duration_ms)}",
         None if first is None else f"first byte after {milliseconds(first)}",
         None if answer.tokens is None else plural(answer.tokens, "token"),
@@ -123,7 +123,7 @@ def facts(answer: CaseAnswer) -> str:
         next((f"trace {turn.trace_id}" for turn in reversed(answer.turns) if turn.trace_id), None),
         *answer.labels,
     ]
-    return " · ".join(filter(None, known)) or "duration, tokens and cost are unknown"
+    return " · ".join(filter(None, parts)) or "duration, tokens and cost are unknown"
 
 
 def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:

@@ -71,9 +71,13 @@ class FlipEvidence:
         sides: list[dict[str, Judgement]] = []
         for run in self._runs:
             positions = {case.id: position for position, case in enumerate(run.evalset.cases)}
-            wanted = [positions[id] for id in dict.fromkeys(flip.case_id for flip in flips) if id in positions]
+            changed_positions = [
+                positions[id] for id in dict.fromkeys(flip.case_id for flip in flips) if id in positions
+            ]
             judgements: dict[str, Judgement] = {}
-            for judgement in run.judgements_at([(position, n) for position in wanted for n in range(run.repeats)]):
+            for judgement in run.judgements_at(
+                [(position, n) for position in changed_positions for n in range(run.repeats)]
+            ):
                 judgements.setdefault(judgement.case_id, judgement)
             sides.append(judgements)
         cases = {case.id: case for case in self._runs[0].evalset.cases}

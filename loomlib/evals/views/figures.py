@@ -98,20 +98,20 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
     names: dict[str, None] = {}
     for place, (label, run) in enumerate(runs.items()):
-        known = [(evaluator.evaluator, _measure(evaluator), _text(evaluator)) for evaluator in run.summary().evaluators]
-        known = [row for row in known if row[1].value is not None]
-        names |= dict.fromkeys(name for name, *_ in known)
+        rows = [(evaluator.evaluator, _measure(evaluator), _text(evaluator)) for evaluator in run.summary().evaluators]
+        rows = [row for row in rows if row[1].value is not None]
+        names |= dict.fromkeys(name for name, *_ in rows)
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": label,
-                "x": [estimate.value for _, estimate, _ in known],
-                "y": [shown(name) for name, *_ in known],
-                "error_x": _bars([estimate for _, estimate, _ in known]),
+                "x": [estimate.value for _, estimate, _ in rows],
+                "y": [shown(name) for name, *_ in rows],
+                "error_x": _bars([estimate for _, estimate, _ in rows]),
                 # The baseline's mark is open and larger, so that equal ones do not hide each other.
                 "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
-                "customdata": [[text] for *_, text in known],
+                "customdata": [[text] for *_, text in rows],
                 "hovertemplate": f"%{{y}}: %{{customdata[0]}}<extra>{label}</extra>",
             }
         )
@@ -171,32 +171,32 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
 
 
 def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
-    known = [evaluator for evaluator in comparison.evaluators if evaluator.difference.value is not None]
+    evaluators = [evaluator for evaluator in comparison.evaluators if evaluator.difference.value is not None]
     traces = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": "difference, 95 % interval",
-            "x": [evaluator.difference.value for evaluator in known],
-            "y": [shown(evaluator.evaluator) for evaluator in known],
-            "error_x": _bars([evaluator.difference for evaluator in known]),
-            "text": [evaluator.verdict for evaluator in known],
-            "customdata": [[evaluator.change] for evaluator in known],
+            "x": [evaluator.difference.value for evaluator in evaluators],
+            "y": [shown(evaluator.evaluator) for evaluator in evaluators],
+            "error_x": _bars([evaluator.difference for evaluator in evaluators]),
+            "text": [evaluator.verdict for evaluator in evaluators],
+            "customdata": [[evaluator.change] for evaluator in evaluators],
             "hovertemplate": "%{y}: %{customdata[0]}, %{text}<extra></extra>",
             "marker": _marker(0),
         }
     ]
     chart = styled(
-        traces if known else [],
+        traces if evaluators else [],
         title="Difference from the baseline, by evaluator",
         subtitle=subtitle,
         empty="Too few cases in common.",
         xaxis={"tickformat": "+.0%", "zeroline": True, "zerolinewidth": 2},
         yaxis={"autorange": "reversed"},
-        height=150 + 46 * max(2, len(known)),
+        height=150 + 46 * max(2, len(evaluators)),
         legend_y=-0.35,
     )
-    if known and comparison.margin:
+    if evaluators and comparison.margin:
         chart["layout"]["shapes"] = [
             {
                 "type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1,

@@ -169,18 +169,18 @@ def _pages(
     before: int,
     count: int,
 ) -> list[Markup | str]:
-    shown = rest[: PAGE_ROWS * MOST_PAGES]
+    visible_rows = rest[: PAGE_ROWS * MOST_PAGES]
     pages: list[Markup | str] = []
-    for start in range(0, len(shown), PAGE_ROWS):
+    for start in range(0, len(visible_rows), PAGE_ROWS):
         rows = [
             (line(id, 60), states[id, repeat], str(repeat + 1), line(case.prompt), ", ".join(case.tags))
             for (id, repeat), case in zip(
-                shown[start : start + PAGE_ROWS], cases[start : start + PAGE_ROWS], strict=True
+                visible_rows[start : start + PAGE_ROWS], cases[start : start + PAGE_ROWS], strict=True
             )
         ]
         label = f"{_range(before + start, before + start + len(rows))} of {number(count, 0)}"
         pages.append(folded(label, table(LINE_COLUMNS, rows)))
-    if more := len(rest) - len(shown):
+    if more := len(rest) - len(visible_rows):
         pages.append(quiet(f"… {number(more, 0)} more; all of them are in .rows() and .scores()"))
     return pages
 

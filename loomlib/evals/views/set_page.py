@@ -61,13 +61,13 @@ def set_sentences(evalset: EvalSet) -> list[str]:
         (sum(case.scenario is not None for case in cases), "have a simulated user"),
         (sum(bool(case.forbidden_tools) for case in cases), "forbid tools"),
     ]
-    described = ", ".join(f"{number(count, 0)} {what}" for count, what in kinds if count)
+    described = ", ".join(f"{number(count, 0)} {phrase}" for count, phrase in kinds if count)
     sentences = [f"{plural(len(cases), 'case')}{': ' + described if described else ''}."]
     tags = Counter(tag for case in cases for tag in case.tags)
     if tags:
-        named = ", ".join(f"{tag} {number(count, 0)}" for tag, count in tags.most_common(_SHOWN_TAGS))
+        tag_counts = ", ".join(f"{tag} {number(count, 0)}" for tag, count in tags.most_common(_SHOWN_TAGS))
         more = f" and {len(tags) - _SHOWN_TAGS} more" if len(tags) > _SHOWN_TAGS else ""
-        sentences.append(f"Tags: {named}{more}.")
+        sentences.append(f"Tags: {tag_counts}{more}.")
     evaluators = dict.fromkeys(choice.name for choice in evalset.evaluators)
     if evaluators:
         sentences.append(f"Its evaluators: {', '.join(evaluators)}.")

@@ -97,8 +97,8 @@ def _action_groups(agent: ImportedAgent) -> list[Note]:
 
 def _action_group(group: ActionGroup) -> Note:
     if group.executor == "none" and group.schema == "openapi" and group.tools:
-        called = "The code calls the API's own server, or a gateway at LOOM_GATEWAY_URL: supply it and its credentials."
-        return "needs you", f"{group.name}: nothing executes it in Bedrock Agents. {called}"
+        advice = "The code calls the API's own server, or a gateway at LOOM_GATEWAY_URL: supply it and its credentials."
+        return "needs you", f"{group.name}: nothing executes it in Bedrock Agents. {advice}"
     if group.problem:
         return "needs you", f"{group.name}: {group.problem}."
     if group.built_in is not None:
@@ -168,17 +168,17 @@ def _pre_post_processing(agent: ImportedAgent) -> list[Note]:
     notes: list[Note] = []
     names: tuple[StepName, ...] = ("pre_processing", "post_processing")
     for name in names:
-        step, shown = agent.prompt(name), name.replace("_", "-")
+        step, label = agent.prompt(name), name.replace("_", "-")
         if step is None or not step.is_enabled:
             continue
         if step.parser_lambda:
             notes.append(
-                ("approximated", f"The Lambda function that parses the {shown} is called with the same event.")
+                ("approximated", f"The Lambda function that parses the {label} is called with the same event.")
             )
         elif step.is_overridden:
-            notes.append(("approximated", f"The {shown} is a call of the model of its own, with the same template."))
+            notes.append(("approximated", f"The {label} is a call of the model of its own, with the same template."))
         else:
-            notes.append(("approximated", f"Bedrock does not publish its own {shown} prompt; a similar one is used."))
+            notes.append(("approximated", f"Bedrock does not publish its own {label} prompt; a similar one is used."))
     return notes
 
 

@@ -73,8 +73,8 @@ def take_inventory(
 def _entry(clients: Clients, reader: AgentReader, agent: BedrockAgent, region: str | None) -> InventoryEntry:
     routes: tuple[AgentRoute, ...] = ()
     try:
-        found = list_routes(clients, agent.id, region=region)
-        routes = tuple(route for route in found if route.id != TEST_ALIAS)
+        all_routes = list_routes(clients, agent.id, region=region)
+        routes = tuple(route for route in all_routes if route.id != TEST_ALIAS)
         return InventoryEntry(agent=agent, routes=routes, snapshot=reader.snapshot(agent.id, newest_route(routes)))
     except LoomError as error:
         return InventoryEntry(agent=agent, routes=routes, problem=error.what)

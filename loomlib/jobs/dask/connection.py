@@ -182,12 +182,12 @@ def check_versions(versions: Mapping[str, Any], address: str) -> None:
         versions: What Dask's `Client.get_versions` returned.
         address: The scheduler's address.
     """
-    mine = _versions(versions["client"])
+    own = _versions(versions["client"])
     for place, one in [("the scheduler", versions["scheduler"]), *versions["workers"].items()]:
         if not one:
             continue
-        theirs = _versions(one)
-        differing = [f"{name} {theirs[name]} instead of {mine[name]}" for name in mine if theirs[name] != mine[name]]
+        remote = _versions(one)
+        differing = [f"{name} {remote[name]} instead of {own[name]}" for name in own if remote[name] != own[name]]
         if differing:
             raise ClusterError(
                 f"The cluster has other versions than this process: {', '.join(differing)}",

@@ -118,11 +118,11 @@ def _cell(difference: Estimate | None) -> str:
 
 def findings(result: ComparisonResult) -> list[StudyFinding]:
     """Return which agents failed, with the first message."""
-    found: list[StudyFinding] = []
+    study_findings: list[StudyFinding] = []
     for label in result.design.agents:
         failed = [call for call in result.of(label) if call.is_failed]
         if failed:
-            found.append(
+            study_findings.append(
                 StudyFinding(
                     kind="failures",
                     title=f"{plural(len(failed), 'call')} of {label} failed",
@@ -130,7 +130,7 @@ def findings(result: ComparisonResult) -> list[StudyFinding]:
                     advice="Failed calls have no duration; an agent that fails quickly is not fast.",
                 )
             )
-    return found
+    return study_findings
 
 
 def figures(result: ComparisonResult) -> dict[str, go.Figure]:

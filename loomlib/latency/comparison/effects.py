@@ -54,10 +54,10 @@ def difference_confidence(result: ComparisonResult) -> float:
 def effects(result: ComparisonResult) -> list[AgentEffect]:
     """Return the estimates of each agent, in the design's order."""
     first, *others = result.design.agents
-    found = [_estimates(result, first)]
+    agent_effects = [_estimates(result, first)]
     for label in others:
-        found.append(_against(result, first, _estimates(result, label)))
-    return found
+        agent_effects.append(_against(result, first, _estimates(result, label)))
+    return agent_effects
 
 
 def _estimates(result: ComparisonResult, label: str) -> AgentEffect:
@@ -87,5 +87,5 @@ def _durations(result: ComparisonResult, label: str) -> list[float]:
 
 
 def _failures(result: ComparisonResult, label: str, confidence: float) -> Estimate:
-    made = [call for call in result.of(label) if not call.is_pending]
-    return estimate_share(sum(call.is_failed for call in made), len(made), confidence=confidence)
+    ended_calls = [call for call in result.of(label) if not call.is_pending]
+    return estimate_share(sum(call.is_failed for call in ended_calls), len(ended_calls), confidence=confidence)

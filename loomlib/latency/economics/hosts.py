@@ -98,14 +98,14 @@ def _lambda(
     price, memory = prices.functions, assumptions.lambda_memory_gb
     share = 1 / traffic.calls_per_session if assumptions.lambda_cold_share is None else assumptions.lambda_cold_share
     provisioned = assumptions.lambda_provisioned
-    second = price.provisioned_duration_per_gb_second if provisioned else price.per_gb_second
-    held = price.provisioned_per_gb_second if provisioned else Decimal(0)
+    duration_price = price.provisioned_duration_per_gb_second if provisioned else price.per_gb_second
+    provisioned_price = price.provisioned_per_gb_second if provisioned else Decimal(0)
     usd = None
-    if price.per_million_requests is not None and second is not None and held is not None:
+    if price.per_million_requests is not None and duration_price is not None and provisioned_price is not None:
         cold = 0.0 if provisioned else share
         duration = cold * starts.cold.duration_s + (1 - cold) * starts.warm.duration_s
-        each = float(price.per_million_requests) / 1e6 + duration * memory * float(second)
-        usd = traffic.calls_per_month * each + provisioned * memory * _MONTH_S * float(held)
+        call_usd = float(price.per_million_requests) / 1e6 + duration * memory * float(duration_price)
+        usd = traffic.calls_per_month * call_usd + provisioned * memory * _MONTH_S * float(provisioned_price)
     basis = f"{exact(memory)} GB for the whole of each call, waits for the model included; " + (
         f"provisioned concurrency of {number(provisioned)} all month"
         if provisioned

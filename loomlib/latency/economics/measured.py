@@ -189,8 +189,8 @@ def measured_starts(
 
 def _later_calls(session: StartedSession, uses: Sequence[RuntimeUse]) -> list[PricedCall]:
     # Uses are the calls' only when there is one for each of them: a call that failed has a use and no duration.
-    known = uses if len(uses) == len(session.later_ms) else [None] * len(session.later_ms)
-    return [_call(duration, use) for duration, use in zip(session.later_ms, known, strict=True)]
+    call_uses = uses if len(uses) == len(session.later_ms) else [None] * len(session.later_ms)
+    return [_call(duration, use) for duration, use in zip(session.later_ms, call_uses, strict=True)]
 
 
 def _starts(

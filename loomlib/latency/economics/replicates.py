@@ -208,14 +208,14 @@ def _replicate(
 
 def _mean(values: Sequence[float | None], rows: NDArray[np.int64]) -> FloatArray | None:
     """Return the means of the known values of each replicate; a replicate without any has that of all."""
-    known = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    if np.isnan(known).all():
+    observations = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    if np.isnan(observations).all():
         return None
-    drawn = known[rows]
-    there = ~np.isnan(drawn)
-    count = there.sum(axis=1)
-    sums = np.where(there, drawn, 0.0).sum(axis=1)
-    return np.where(count > 0, sums / np.maximum(count, 1), np.nanmean(known))
+    drawn = observations[rows]
+    mask = ~np.isnan(drawn)
+    count = mask.sum(axis=1)
+    sums = np.where(mask, drawn, 0.0).sum(axis=1)
+    return np.where(count > 0, sums / np.maximum(count, 1), np.nanmean(observations))
 
 
 def _memory(calls: Sequence[PricedCall], rows: NDArray[np.int64]) -> FloatArray | None:

@@ -156,13 +156,13 @@ class StartEconomics:
     @property
     def frontier(self) -> tuple[PolicyOutcome, ...]:
         """The policies that no cheaper one equals in p90 (within 1 %), from the cheapest to the fastest."""
-        known = [outcome for outcome in self.outcomes if outcome.usd.is_known and outcome.p90.is_known]
-        known.sort(key=lambda outcome: (outcome.usd.value or 0.0, outcome.p90.value or 0.0))
-        kept: list[PolicyOutcome] = []
-        for outcome in known:
-            if not kept or (outcome.p90.value or 0.0) < NEAR * (kept[-1].p90.value or 0.0):
-                kept.append(outcome)
-        return tuple(kept)
+        known_outcomes = [outcome for outcome in self.outcomes if outcome.usd.is_known and outcome.p90.is_known]
+        known_outcomes.sort(key=lambda outcome: (outcome.usd.value or 0.0, outcome.p90.value or 0.0))
+        frontier: list[PolicyOutcome] = []
+        for outcome in known_outcomes:
+            if not frontier or (outcome.p90.value or 0.0) < NEAR * (frontier[-1].p90.value or 0.0):
+                frontier.append(outcome)
+        return tuple(frontier)
 
     @property
     def is_simulated(self) -> bool:
@@ -237,9 +237,9 @@ class StartEconomics:
 
 def cheapest_of(outcomes: Sequence[PolicyOutcome]) -> PolicyOutcome | None:
     """Return the cheapest of some policies, of equal ones the fastest; None when no cost is known."""
-    known = [outcome for outcome in outcomes if outcome.usd.value is not None]
+    priced_outcomes = [outcome for outcome in outcomes if outcome.usd.value is not None]
     return min(
-        known,
+        priced_outcomes,
         key=lambda outcome: (
             outcome.usd.value or 0.0,
             float("inf") if outcome.p90.value is None else outcome.p90.value,

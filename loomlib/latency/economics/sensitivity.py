@@ -47,7 +47,7 @@ class _Case:
     def answer(self) -> tuple[str, float] | None:
         """Return the name and the cost of the cheapest policy that meets the limit."""
         think = ThinkReplicates(self.traffic.think, resamples=0)
-        found: list[tuple[float, str]] = []
+        candidates: list[tuple[float, str]] = []
         for platform, starts in self.starts().items():
             for policy in self.policies:
                 shares = policy_shares(policy, self.traffic, starts, think)
@@ -59,8 +59,8 @@ class _Case:
                 cold, warm = starts.cold.latency_ms, starts.warm.latency_ms
                 p90 = mixture_percentile(cold, warm, float(shares.cold[0]), 0.9)
                 if not self.limit_ms or p90 <= self.limit_ms:
-                    found.append((float(cost.total[0]), policy_on(policy, platform)))
-        return (min(found)[1], min(found)[0]) if found else None
+                    candidates.append((float(cost.total[0]), policy_on(policy, platform)))
+        return (min(candidates)[1], min(candidates)[0]) if candidates else None
 
     def fargate_usd(self) -> float | None:
         newest = self.starts()[max(one.platform for one in self.measured)]

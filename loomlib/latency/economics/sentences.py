@@ -40,9 +40,9 @@ def figure_text(estimate: Estimate, kind: formats.NumberKind) -> str:
 
 def _answer(economics: StartEconomics) -> str:
     within = _within(economics)
-    known = economics.cheapest
-    if known is not None:
-        return f"The cheapest policy{within} is {known.name}: {_cost(economics, known)}."
+    cheapest = economics.cheapest
+    if cheapest is not None:
+        return f"The cheapest policy{within} is {cheapest.name}: {_cost(economics, cheapest)}."
     perhaps = economics.perhaps
     if perhaps is not None and perhaps.p90.is_known:
         return (
@@ -121,8 +121,8 @@ def _limit_costs(economics: StartEconomics) -> str:
 
 
 def _hosts(economics: StartEconomics) -> str:
-    known = [f"{figure_text(host.usd, 'USD')} on {host.host}" for host in economics.hosts if host.usd.is_known]
-    return f"Elsewhere the same traffic costs {join(known)}, without the tokens of the model." if known else ""
+    costs = [f"{figure_text(host.usd, 'USD')} on {host.host}" for host in economics.hosts if host.usd.is_known]
+    return f"Elsewhere the same traffic costs {join(costs)}, without the tokens of the model." if costs else ""
 
 
 def _warnings(economics: StartEconomics) -> list[str]:

@@ -79,26 +79,28 @@ def policy_shares(
     """
     gaps = traffic.calls_per_session - 1
     rate = traffic.sessions_per_second
-    first = erlang_b(policy.pool, rate * starts.cold.duration_s)
-    later = think.longer_than(policy.kept_s)
+    first_cold = erlang_b(policy.pool, rate * starts.cold.duration_s)
+    later_cold = think.longer_than(policy.kept_s)
     # After its last answer a session waits until its idle timeout, unless the client ends it.
     last = 1 - traffic.ended_share
-    idle = gaps * think.mean_up_to(policy.idle_timeout_s) + last * policy.idle_timeout_s
-    kept = gaps * think.mean_up_to(policy.kept_s) + last * policy.kept_s - idle
-    pings = np.full_like(later, last * policy.pings)
+    idle_s = gaps * think.mean_up_to(policy.idle_timeout_s) + last * policy.idle_timeout_s
+    kept_s = gaps * think.mean_up_to(policy.kept_s) + last * policy.kept_s - idle_s
+    pings = np.full_like(later_cold, last * policy.pings)
     for number in range(1, policy.pings + 1):
         pings += gaps * think.longer_than(number * policy.ping_every_s)
-    taken = rate * (1 - first)
-    ready = policy.pool - taken * starts.cold.duration_s
+    pool_sessions_per_s = rate * (1 - first_cold)
+    ready = policy.pool - pool_sessions_per_s * starts.cold.duration_s
     return PolicyShares(
-        first_cold=first,
-        later_cold=later,
-        cold=(first + gaps * later) / traffic.calls_per_session,
-        idle_s=idle,
-        kept_s=kept,
+        first_cold=first_cold,
+        later_cold=later_cold,
+        cold=(first_cold + gaps * later_cold) / traffic.calls_per_session,
+        idle_s=idle_s,
+        kept_s=kept_s,
         pings=pings,
         ready=ready,
         # A session of the pool that nobody takes ends with its lifetime, and another is started.
-        pool_starts_per_s=taken + ready / LONGEST_LIFE_S if policy.pool else np.zeros_like(taken),
-        pool_pings_per_s=ready / policy.pool_ping_s if policy.pool else np.zeros_like(taken),
+        pool_starts_per_s=pool_sessions_per_s + ready / LONGEST_LIFE_S
+        if policy.pool
+        else np.zeros_like(pool_sessions_per_s),
+        pool_pings_per_s=ready / policy.pool_ping_s if policy.pool else np.zeros_like(pool_sessions_per_s),
     )

@@ -74,22 +74,22 @@ def simulate_starts(
     whole = int(traffic.calls_per_session)
     counts = whole + (random.random(sessions) < traffic.calls_per_session - whole)
     gaps = traffic.think.draw(int((counts - 1).sum()), random)
-    left = int((random.random(sessions) >= traffic.ended_share).sum())  # sessions that end by themselves
+    timed_out_sessions = int((random.random(sessions) >= traffic.ended_share).sum())  # sessions that end by themselves
     first_cold = _first_cold(begins.tolist(), cold_s.tolist(), policy.pool)
     within = np.minimum(gaps, policy.idle_timeout_s)
     alive = np.minimum(gaps, policy.kept_s)
     pings = 0
     if policy.pings:
         # A ping at the moment of the next call, or after it, is not made.
-        made = np.ceil(gaps / policy.ping_every_s) - 1
-        pings = int(np.clip(made, 0, policy.pings).sum()) + left * policy.pings
+        ping_counts = np.ceil(gaps / policy.ping_every_s) - 1
+        pings = int(np.clip(ping_counts, 0, policy.pings).sum()) + timed_out_sessions * policy.pings
     return SimulatedStarts(
         sessions=sessions,
         calls=int(counts.sum()),
         first_cold=first_cold,
         later_cold=int((gaps > policy.kept_s).sum()),
-        idle_s=float(within.sum()) + left * policy.idle_timeout_s,
-        kept_s=float((alive - within).sum()) + left * (policy.kept_s - policy.idle_timeout_s),
+        idle_s=float(within.sum()) + timed_out_sessions * policy.idle_timeout_s,
+        kept_s=float((alive - within).sum()) + timed_out_sessions * (policy.kept_s - policy.idle_timeout_s),
         pings=pings,
     )
 

@@ -92,13 +92,13 @@ def price_table(economics: StartEconomics) -> pd.DataFrame:
     ]
     rows = [
         {
-            "price of": what,
+            "price of": item,
             "price": "unknown" if price is None else f"{_price(price, currency)} per {per}",
             "region": " ".join(filter(None, (service.region, getattr(service, "architecture", "")))) or "–",
             "as of": _day(service.as_of),
             "source": service.source or "–",
         }
-        for what, service, price, per in listed
+        for item, service, price, per in listed
     ]
     return _frame(rows, "price of")
 
@@ -128,12 +128,12 @@ def assumption_table(economics: StartEconomics) -> pd.DataFrame:
         ("Fargate, fewest tasks", number(assumed.fargate_least_tasks), "assumed: two availability zones"),
         ("Fargate, time with room for every call", percent(assumed.fargate_share), "assumed"),
     ]
-    return _frame([{"value of": what, "value": value, "from": source} for what, value, source in rows], "value of")
+    return _frame([{"value of": label, "value": value, "from": source} for label, value, source in rows], "value of")
 
 
 def _measured_rows(economics: StartEconomics, starts: MeasuredStarts) -> list[tuple[str, str, str]]:
     assumed, platform = economics.assumptions, starts.platform
-    known = replicate_starts(starts, assumed, moment=economics.moment, resamples=0)
+    replicates = replicate_starts(starts, assumed, moment=economics.moment, resamples=0)
     measured = f"{starts.source}, {starts.use_basis}" if starts.use_basis else "unknown"
 
     def row(what: str, values: Any, unit: str, given: float | None, otherwise: str) -> tuple[str, str, str]:
@@ -144,12 +144,12 @@ def _measured_rows(economics: StartEconomics, starts: MeasuredStarts) -> list[tu
     idle = "as billed: the highest memory so far" if platform == "V1" else "assumed: as much as during calls"
     return [
         (f"{platform}, calls", calls, starts.source),
-        row("CPU of a warm call", known.warm_vcpu_s, "vCPU-s", assumed.vcpu_s_per_call, measured),
-        row("CPU of a cold call with its start", known.cold_vcpu_s, "vCPU-s", assumed.start_vcpu_s, measured),
-        row("memory during calls", known.memory_gb, "GB", assumed.memory_gb, measured),
+        row("CPU of a warm call", replicates.warm_vcpu_s, "vCPU-s", assumed.vcpu_s_per_call, measured),
+        row("CPU of a cold call with its start", replicates.cold_vcpu_s, "vCPU-s", assumed.start_vcpu_s, measured),
+        row("memory during calls", replicates.memory_gb, "GB", assumed.memory_gb, measured),
         row(
             "memory while a session waits",
-            known.idle_gb,
+            replicates.idle_gb,
             "GB",
             assumed.idle_memory_gb if platform == "V2" else None,
             idle,

@@ -75,12 +75,12 @@ class SessionTraffic:
         for session, start_s, end_s in calls:
             sessions.setdefault(session, []).append((start_s, end_s))
         gaps: list[float] = []
-        for made in sessions.values():
-            made.sort()
-            gaps += [max(0.0, after[0] - before[1]) for before, after in pairwise(made)]
+        for session_calls in sessions.values():
+            session_calls.sort()
+            gaps += [max(0.0, after[0] - before[1]) for before, after in pairwise(session_calls)]
         if not gaps or sum(gaps) <= 0:
             raise ValueError("no session has two calls with time between them: give the think times yourself")
-        all_calls = [call for made in sessions.values() for call in made]
+        all_calls = [call for session_calls in sessions.values() for call in session_calls]
         days = max(1.0, (max(end for _, end in all_calls) - min(start for start, _ in all_calls)) / _DAY_S)
         return cls(
             sessions_per_day=len(sessions) / days,

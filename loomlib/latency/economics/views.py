@@ -118,16 +118,16 @@ def judge(economics: StartEconomics, max_usd_per_month: float, *, allow_overload
     outcome = UNCLEAR if best is None else outcome_at_most(cost, max_usd_per_month)
     if economics.is_disturbed and not allow_overload:
         outcome = UNCLEAR
-    what = (
+    subject = (
         "no policy is shown to meet the latency limit" if best is None else f"{best.name}: {figure_text(cost, 'USD')}"
     )
     return Gate(
         outcome=outcome,
         limit=max_usd_per_month,
         figure=cost,
-        text=f"Gate {outcome}: {what} a month, limit {money(max_usd_per_month)}."
+        text=f"Gate {outcome}: {subject} a month, limit {money(max_usd_per_month)}."
         if best is not None
-        else f"Gate {outcome}: {what}.",
+        else f"Gate {outcome}: {subject}.",
         data={"max_usd_per_month": max_usd_per_month, "usd": cost.summary()},
     )
 

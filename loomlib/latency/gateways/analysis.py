@@ -28,10 +28,10 @@ def sentences(result: GatewayResult) -> list[str]:
     """Return what the gateway adds, how well the search and the model choose, and what failed."""
     texts = [*_call_sentences(result), *_recall_sentences(result), *_choice_sentences(result)]
     failed = failure_counts(result.measured)
-    made = len(result.measured) - pending_count(result.measured)
+    attempts = len(result.measured) - pending_count(result.measured)
     listed = join([f"{count} {name}" for name, count in failed.most_common()])
     count = plural(sum(failed.values()), "failure") if failed else "No failures"
-    return [*texts, f"{count} in {plural(made, 'measurement')}{f': {listed}' if failed else ''}."]
+    return [*texts, f"{count} in {plural(attempts, 'measurement')}{f': {listed}' if failed else ''}."]
 
 
 def table(result: GatewayResult) -> StudyTable:
@@ -41,11 +41,11 @@ def table(result: GatewayResult) -> StudyTable:
 
 def findings(result: GatewayResult) -> list[StudyFinding]:
     """Return what limits the comparison, and the questions whose tool the search did not return."""
-    found: list[StudyFinding] = []
+    study_findings: list[StudyFinding] = []
     for name, units in _conditions(result).items():
         tried = [unit for unit in units if not unit.is_pending]
         if tried and all(unit.is_failed for unit in tried):
-            found.append(
+            study_findings.append(
                 StudyFinding(
                     kind="no answer",
                     title=f"Nothing was measured of: {name}",
@@ -54,21 +54,21 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
                 )
             )
     for one in recall_estimates(result):
-        asked = one.worded.n + one.reworded.n
+        question_count = one.worded.n + one.reworded.n
         missed = [unit for unit in one.units if unit.is_done and unit.rank is None]
         if missed:
-            shown = "; ".join(f"“{unit.question}” ({unit.wanted})" for unit in missed[:_MOST_SHOWN])
-            found.append(
+            examples = "; ".join(f"“{unit.question}” ({unit.wanted})" for unit in missed[:_MOST_SHOWN])
+            study_findings.append(
                 StudyFinding(
                     kind="missed by the search",
                     title=f"The search of {plural(one.tools, 'tool')} did not return the right one for some questions",
-                    evidence=f"{number(len(missed), 0)} of {plural(asked, 'question')}: {shown}",
+                    evidence=f"{number(len(missed), 0)} of {plural(question_count, 'question')}: {examples}",
                     advice="No model can choose a tool that is left out. Describe tools in the words of their users.",
                 )
             )
     through = [unit for unit in result.measured if unit.way == THROUGH and unit.is_done]
     if unknown := sum(unit.gateway_ms is None or unit.target_ms is None for unit in through):
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="no spans",
                 title="Where the time of some calls went is not known",
@@ -78,7 +78,7 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
             )
         )
     if opened := sum(unit.is_reused is False for unit in result.measured if unit.is_call):
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="new connections",
                 title="Some calls opened a connection",
@@ -86,7 +86,7 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
                 advice="Their times include opening the connection and, with TLS, its handshake.",
             )
         )
-    return found
+    return study_findings
 
 
 def figures(result: GatewayResult) -> dict[str, go.Figure]:
@@ -200,9 +200,11 @@ def sections(result: GatewayResult) -> list[Markup]:
     """Return the tables of the differences, of the calls and of the search's recall."""
     return [
         fragment(
-            "loomlib.experiments:table.html.j2", columns=shown.columns, rows=[(row, ("", "")) for row in shown.rows]
+            "loomlib.experiments:table.html.j2",
+            columns=study_table.columns,
+            rows=[(row, ("", "")) for row in study_table.rows],
         )
-        for shown in (difference_table(result), call_table(result), recall_table(result))
+        for study_table in (difference_table(result), call_table(result), recall_table(result))
     ]
 
 
@@ -237,10 +239,10 @@ def _call_sentences(result: GatewayResult) -> list[str]:
 
 
 def _recall_sentences(result: GatewayResult) -> list[str]:
-    known = [one for one in recall_estimates(result) if one.recall[RANKS[0]].is_known]
-    if not known:
+    estimates = [one for one in recall_estimates(result) if one.recall[RANKS[0]].is_known]
+    if not estimates:
         return []
-    last = known[-1]
+    last = estimates[-1]
     listed = join(
         [
             f"{last.recall[most].text('share')} {f'among the first {most}' if most > 1 else 'as the first'}"

@@ -65,13 +65,13 @@ def generate_catalogue(tools: int, *, seed: int = 0) -> tuple[CatalogueTool, ...
     Raises:
         ValueError: There are not so many.
     """
-    actions, things = _data()
-    pairs = [(action, thing) for action in actions for thing in things]
+    actions, entities = _data()
+    pairs = [(action, entity) for action in actions for entity in entities]
     if not 1 <= tools <= len(pairs):
         raise ValueError(f"a catalogue has 1 to {len(pairs)} tools, not {tools}")
     shuffler = random.Random(seed)  # noqa: S311 - an order, not a secret
     shuffler.shuffle(pairs)
-    return tuple(_tool(action, thing, 1000 + place) for place, (action, thing) in enumerate(pairs[:tools]))
+    return tuple(_tool(action, entity, 1000 + place) for place, (action, entity) in enumerate(pairs[:tools]))
 
 
 def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[ToolQuestion, ...]:
@@ -96,8 +96,8 @@ def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[Tool
 
 def largest_catalogue() -> int:
     """Return how many tools can be generated."""
-    actions, things = _data()
-    return len(actions) * len(things)
+    actions, entities = _data()
+    return len(actions) * len(entities)
 
 
 @cache
@@ -106,16 +106,16 @@ def _data() -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     return data["actions"], data["things"]
 
 
-def _tool(action: Mapping[str, Any], thing: Mapping[str, str], number: int) -> CatalogueTool:
-    article = "an" if thing["noun"][0] in "aeiou" else "a"
-    words = {**thing, "a_noun": f"{article} {thing['noun']}", "reference": f"REF-{number}"}
+def _tool(action: Mapping[str, Any], entity: Mapping[str, str], number: int) -> CatalogueTool:
+    article = "an" if entity["noun"][0] in "aeiou" else "a"
+    words = {**entity, "a_noun": f"{article} {entity['noun']}", "reference": f"REF-{number}"}
     properties: dict[str, Any] = {
-        "reference": {"type": "string", "description": f"Reference of the {thing['noun']}, such as REF-{number}"}
+        "reference": {"type": "string", "description": f"Reference of the {entity['noun']}, such as REF-{number}"}
     }
     for name, described in action.get("parameters", {}).items():
         properties[name] = {"type": "string", "description": described}
     return CatalogueTool(
-        name=f"{action['name']}_{thing['name']}",
+        name=f"{action['name']}_{entity['name']}",
         description=action["description"].format(**words),
         schema={"type": "object", "properties": properties, "required": ["reference"]},
         questions=tuple(question.format(**words) for question in action["questions"]),

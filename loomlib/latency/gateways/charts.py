@@ -78,16 +78,16 @@ def token_chart(result: GatewayResult) -> dict[str, Any]:
 def _lines(series: dict[str, list[tuple[int, Estimate]]]) -> list[dict[str, Any]]:
     traces: list[dict[str, Any]] = []
     for place, (name, points) in enumerate(series.items()):
-        known = [(tools, one) for tools, one in points if one.value is not None]
-        if known:
+        known_points = [(tools, estimate) for tools, estimate in points if estimate.value is not None]
+        if known_points:
             traces.append(
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
                     "name": name,
-                    "x": [tools for tools, _ in known],
-                    "y": [one.value for _, one in known],
-                    "error_y": _interval([one for _, one in known]),
+                    "x": [tools for tools, _ in known_points],
+                    "y": [estimate.value for _, estimate in known_points],
+                    "error_y": _interval([estimate for _, estimate in known_points]),
                     "marker": {"color": PALETTE[place], "symbol": SYMBOLS[place], "size": 8},
                     "line": {"color": PALETTE[place]},
                 }

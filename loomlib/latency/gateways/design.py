@@ -67,8 +67,8 @@ class GatewayDesign:
             tools: The size.
             count: How many; as many as are put to the model by default.
         """
-        wanted = self.questions if count is None else count
-        return generate_questions(generate_catalogue(tools, seed=self.seed), wanted)
+        question_count = self.questions if count is None else count
+        return generate_questions(generate_catalogue(tools, seed=self.seed), question_count)
 
     def units(self) -> list[tuple[int, str]]:
         """Return block and scenario of each unit: calls, then searches, then questions, each in randomized blocks.

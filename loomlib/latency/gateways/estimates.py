@@ -125,15 +125,15 @@ def recall_estimates(result: GatewayResult) -> list[RecallEstimates]:
     estimates: list[RecallEstimates] = []
     for tools in result.design.sizes:
         units = tuple(unit for unit in result.measured if unit.tools == tools and unit.way == FIND)
-        done = [unit for unit in units if unit.is_done]
-        times = [unit.duration_ms for unit in done if unit.duration_ms is not None]
+        done_units = [unit for unit in units if unit.is_done]
+        times = [unit.duration_ms for unit in done_units if unit.duration_ms is not None]
         estimates.append(
             RecallEstimates(
                 tools=tools,
                 units=units,
-                recall={most: _recall(done, most) for most in RANKS},
-                worded=_recall([unit for unit in done if not unit.is_reworded], RANKS[-1]),
-                reworded=_recall([unit for unit in done if unit.is_reworded], RANKS[-1]),
+                recall={most: _recall(done_units, most) for most in RANKS},
+                worded=_recall([unit for unit in done_units if not unit.is_reworded], RANKS[-1]),
+                reworded=_recall([unit for unit in done_units if unit.is_reworded], RANKS[-1]),
                 search=estimate_percentile(times, 0.5),
             )
         )
@@ -146,14 +146,14 @@ def _recall(units: Sequence[GatewayUnit], most: int) -> Estimate:
 
 def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
     units = tuple(unit for unit in result.measured if unit.tools == tools and unit.way == way)
-    done = [unit for unit in units if unit.is_done]
-    right = estimate_share(sum(unit.is_right for unit in done), len(done))
-    tokens = estimate_percentile(_known([unit.input_tokens for unit in done]), 0.5)
-    duration = estimate_percentile(_known([unit.duration_ms for unit in done]), 0.5)
+    done_units = [unit for unit in units if unit.is_done]
+    right = estimate_share(sum(unit.is_right for unit in done_units), len(done_units))
+    tokens = estimate_percentile(_known([unit.input_tokens for unit in done_units]), 0.5)
+    duration = estimate_percentile(_known([unit.duration_ms for unit in done_units]), 0.5)
     if way == ALL:
         return ChoiceEstimates(tools=tools, way=way, units=units, right=right, tokens=tokens, duration=duration)
     before = {unit.block: unit for unit in result.measured if unit.tools == tools and unit.way == ALL and unit.is_done}
-    pairs = [(unit, before[unit.block]) for unit in done if unit.block in before]
+    pairs = [(unit, before[unit.block]) for unit in done_units if unit.block in before]
     tokens_of = [(one.input_tokens, two.input_tokens) for one, two in pairs]
     times_of = [(one.duration_ms, two.duration_ms) for one, two in pairs]
     return ChoiceEstimates(
@@ -170,8 +170,8 @@ def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
 
 
 def _difference(pairs: Sequence[tuple[float | None, float | None]]) -> Estimate:
-    known = [(one, two) for one, two in pairs if one is not None and two is not None]
-    return estimate_paired_difference([one for one, _ in known], [two for _, two in known])
+    complete_pairs = [(one, two) for one, two in pairs if one is not None and two is not None]
+    return estimate_paired_difference([one for one, _ in complete_pairs], [two for _, two in complete_pairs])
 
 
 def _durations(result: GatewayResult, way: str) -> dict[int, float]:

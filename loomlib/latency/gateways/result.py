@@ -90,7 +90,7 @@ class GatewayResult(StudyRecord):
         units: list[GatewayUnit] = []
         for row in rows:
             tools, way = scenario_of(row.scenario)
-            found = row.details.get("found")
+            tool_names = row.details.get("found")
             units.append(
                 GatewayUnit(
                     **unit_fields(row),
@@ -100,7 +100,7 @@ class GatewayResult(StudyRecord):
                     question=str(row.details.get("question", "")),
                     wanted=str(row.details.get("wanted", "")),
                     chosen=tuple(row.details.get("chosen", ())),
-                    found=None if found is None else tuple(found),
+                    found=None if tool_names is None else tuple(tool_names),
                     is_reworded=bool(row.details.get("is_reworded")),
                     is_simulated=bool(row.details.get("is_simulated")),
                     **_details(row.details),

@@ -94,13 +94,13 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
             if answer.failure is not None or answer.duration_ms is None:
                 await self._drop(unit.tools, False)
                 return replace(_failed(answer), details=details)
-            found, took_ms = _found(answer.result), answer.duration_ms
+            tool_names, took_ms = _found(answer.result), answer.duration_ms
             values["invocation_id"] = answer.invocation_id
-            details |= {"found": found, "search_ms": took_ms}
+            details |= {"found": tool_names, "search_ms": took_ms}
             if unit.way == FIND:
                 return UnitOutcome(values={**values, "duration_ms": took_ms}, details=details)
-            known = {tool.name: tool for tool in tools}
-            tools = [known[name] for name in found if name in known]
+            by_name = {tool.name: tool for tool in tools}
+            tools = [by_name[name] for name in tool_names if name in by_name]
         try:
             if not self._is_warm:
                 await self._choose(question.text, self._listed[unit.tools][:1])
@@ -131,8 +131,8 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         Raises:
             LoomError: It cannot be opened, or an untimed call fails.
         """
-        if (known := self._callers.get((size, direct))) is not None:
-            return known
+        if (open_caller := self._callers.get((size, direct))) is not None:
+            return open_caller
         caller = self._subject.caller(size, direct=direct)
         try:
             await caller.open()

@@ -26,7 +26,7 @@ def call_table(result: GatewayResult) -> StudyTable:
     ]
     return StudyTable(
         columns=("part", "n", "p50 [95 %] ms", "failed", "how it is known"),
-        rows=[(name, str(one.n), str(one), count, known) for name, one, count, known in rows],
+        rows=[(name, str(one.n), str(one), count, basis) for name, one, count, basis in rows],
     )
 
 

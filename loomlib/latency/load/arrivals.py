@@ -245,15 +245,15 @@ class ClosedLoop:
             seed: Seed of random think times.
         """
         random = np.random.Generator(np.random.PCG64(seed))
-        made = [
+        call_starts = [
             CallStart(at_s=user * self.stagger_s / self.users if self.stagger_s else 0.0, user=user)
             for user in range(self.users)
         ]
         for _ in range(1, self.calls_per_user):
             for user in range(self.users):
                 think_s = float(random.exponential(self.think_s)) if self.is_think_random else self.think_s
-                made.append(CallStart(at_s=None, user=user, think_s=think_s))
-        return tuple(made)
+                call_starts.append(CallStart(at_s=None, user=user, think_s=think_s))
+        return tuple(call_starts)
 
 
 def _renewals(rate_per_s: float, variation: float, seconds: float, seed: int) -> tuple[CallStart, ...]:

@@ -95,8 +95,8 @@ class PayloadSizes:
             turn: Without effect.
             session_id: Without effect.
         """
-        wanted = self.bytes_each[call % len(self.bytes_each)]
-        return LoadBody(content=self._of_size(wanted - len(self._of_size(0))), label=size(wanted))
+        size_bytes = self.bytes_each[call % len(self.bytes_each)]
+        return LoadBody(content=self._of_size(size_bytes - len(self._of_size(0))), label=size(size_bytes))
 
     def _of_size(self, padding: int) -> bytes:
         return make_payload(self.prompt, {self.member: "x" * padding}).body

@@ -69,7 +69,7 @@ class EngineRunner:
         # The time of users counts from the start of the step, when the engine's processes are ready.
         on_start = timer.start if self._is_closed_loop else None
         try:
-            made = self._engine.run(plan.calls, step=f"step-{number:03d}", on_start=on_start, stop=stop)
+            step = self._engine.run(plan.calls, step=f"step-{number:03d}", on_start=on_start, stop=stop)
         finally:
             timer.cancel()
-        return [made.calls[index] for index in plan.measured]
+        return [step.calls[index] for index in plan.measured]

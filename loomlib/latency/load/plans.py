@@ -100,10 +100,10 @@ def load_session_id(run: str, seed: int, session: int) -> str:
 
 
 def _opening(numbers: Sequence[int], bodies: Bodies, run: str, seed: int) -> tuple[OfferedCall, ...]:
-    made: list[OfferedCall] = []
+    calls: list[OfferedCall] = []
     for index, number in enumerate(numbers):
         session_id = load_session_id(run, seed, number)
-        made.append(
+        calls.append(
             OfferedCall(index=index, session_id=session_id, body=bodies.body(index, 0, session_id).content, at_s=0.0)
         )
-    return tuple(made)
+    return tuple(calls)

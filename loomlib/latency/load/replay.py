@@ -73,7 +73,7 @@ class StoredTraffic:
             StudyError: None of them can be replayed.
         """
         left_out: Counter[str] = Counter()
-        kept: list[tuple[float, InvocationRow, str | None, bytes | None]] = []
+        entries: list[tuple[float, InvocationRow, str | None, bytes | None]] = []
         for row in invocations:
             if row.client_invoke_time is None:
                 left_out["never sent"] += 1
@@ -82,25 +82,25 @@ class StoredTraffic:
             elif (content := _content(row)) is None:
                 left_out["the body is not stored"] += 1
             else:
-                kept.append((row.client_invoke_time, row, *content))
-        if not kept:
+                entries.append((row.client_invoke_time, row, *content))
+        if not entries:
             raise StudyError(
                 "No stored invocation can be replayed",
                 on="; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "there is none",
                 try_="invoke the agent with prompts first",
             )
-        kept.sort(key=lambda each: (each[0], each[1].id))
+        entries.sort(key=lambda entry: (entry[0], entry[1].id))
         sessions: dict[str, int] = {}
         turns: Counter[int] = Counter()
         ended: dict[int, float] = {}
         calls: list[TrafficCall] = []
-        for sent_s, row, prompt, body in kept:
+        for sent_s, row, prompt, body in entries:
             session = sessions.setdefault(row.session_id, len(sessions))
             calls.append(
                 TrafficCall(
                     session=session,
                     turn=turns[session],
-                    at_s=max(0.0, sent_s - kept[0][0]),
+                    at_s=max(0.0, sent_s - entries[0][0]),
                     think_s=max(0.0, sent_s - ended.get(session, sent_s)),
                     prompt=prompt,
                     body=body,

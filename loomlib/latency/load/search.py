@@ -261,8 +261,8 @@ class _Search:
     def _looks_held(self, columns: CallColumns, costs: Mapping[int, float] | None) -> bool:
         for objective in self._slo.objectives:
             if isinstance(objective, CostObjective):
-                known = [costs[index] for index in columns.index.tolist() if index in costs] if costs else []
-                if known and sum(known) / len(known) > objective.limit_usd:
+                known_costs = [costs[index] for index in columns.index.tolist() if index in costs] if costs else []
+                if known_costs and sum(known_costs) / len(known_costs) > objective.limit_usd:
                     return False
                 continue
             beyond, allowed = exceeding(objective, columns)
@@ -280,7 +280,7 @@ class _Search:
 
     def _crossing(self) -> LoadCrossing | None:
         """Return the lowest load at which an objective stops to hold, fitted to the steps near the present one."""
-        found: list[LoadCrossing] = []
+        crossings: list[LoadCrossing] = []
         for number, batches in self._batches.items():
             objective = self._slo.objectives[number]
             assert not isinstance(objective, CostObjective)
@@ -290,8 +290,8 @@ class _Search:
                 continue
             crossing = fit_crossing(near, allowed, _INTERVAL)
             if self._is_near_centre(crossing.load):
-                found.append(crossing)
-        return min(found, key=lambda crossing: crossing.load, default=None)
+                crossings.append(crossing)
+        return min(crossings, key=lambda crossing: crossing.load, default=None)
 
     def _is_near_centre(self, load: float) -> bool:
         return self._centre / _NEAR <= load <= self._centre * _NEAR

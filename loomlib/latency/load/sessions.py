@@ -205,7 +205,7 @@ class Conversations:
             starts: When conversations begin, in an open loop; when calls start, in a closed one.
         """
         calls: list[SessionCall] = []
-        made: dict[int, int] = {}
+        call_counts: dict[int, int] = {}
         sessions: dict[int, int] = {}
         opened = 0
         for number, start in enumerate(starts):
@@ -215,8 +215,8 @@ class Conversations:
                     of_turn = CallStart(at_s=at_s, user=number, think_s=think_s)
                     calls.append(self._turn(of_turn, number, turn))
                 continue
-            turn = made.get(start.user, 0) % self.turns
-            made[start.user] = made.get(start.user, 0) + 1
+            turn = call_counts.get(start.user, 0) % self.turns
+            call_counts[start.user] = call_counts.get(start.user, 0) + 1
             if turn == 0:
                 sessions[start.user] = opened
                 opened += 1

@@ -228,10 +228,10 @@ def _error_result(objective: ErrorObjective, columns: CallColumns, confidence: f
 def _cost_result(
     objective: CostObjective, columns: CallColumns, costs_usd: Mapping[int, float], confidence: float
 ) -> ObjectiveResult:
-    known = [costs_usd[index] for index in columns.index.tolist() if index in costs_usd]
-    figure = estimate_mean(known, confidence=confidence, bounds=None)
-    decision = decide_at_most(figure, objective.limit_usd, known)
+    known_costs = [costs_usd[index] for index in columns.index.tolist() if index in costs_usd]
+    figure = estimate_mean(known_costs, confidence=confidence, bounds=None)
+    decision = decide_at_most(figure, objective.limit_usd, known_costs)
     outcome = _OUTCOMES[decision.outcome]
-    if figure.value is None and figure.n >= SMALLEST_N and max(known) <= objective.limit_usd:
+    if figure.value is None and figure.n >= SMALLEST_N and max(known_costs) <= objective.limit_usd:
         outcome = HOLDS  # costs that are all equal have a mean without an interval
     return ObjectiveResult(objective=objective, outcome=outcome, figure=figure, needed_n=decision.needed_n)

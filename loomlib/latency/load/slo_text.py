@@ -76,8 +76,8 @@ class _Condition:
         subject_at = self.at
         percentile = self._take(_PERCENTILE)
         metric_at = self.at
-        found = self._take(_SUBJECT)
-        name = " ".join(found.group().lower().split()) if found else ""
+        subject_match = self._take(_SUBJECT)
+        name = " ".join(subject_match.group().lower().split()) if subject_match else ""
         if name in _METRICS:
             return self._latency(_METRICS[name], percentile, subject_at)
         if name not in (*_ERRORS, "cost"):
@@ -177,7 +177,7 @@ class _Condition:
         while self.at < self.end and self.text[self.at].isspace():
             self.at += 1
 
-    def _error(self, what: str, try_: str) -> InvalidSloError:
+    def _error(self, message: str, try_: str) -> InvalidSloError:
         near = self.text[self.at : self.at + 20].strip()
         place = f"at {near!r}, character {self.at + 1} of {self.text!r}" if near else f"at the end of {self.text!r}"
-        return InvalidSloError(what, on=place, try_=try_, position=self.at)
+        return InvalidSloError(message, on=place, try_=try_, position=self.at)

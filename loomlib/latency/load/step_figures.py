@@ -160,19 +160,19 @@ def step_figures(
     waits = np.array([call.waited_ms for call in chosen if call.sent_s is not None])
     lag = schedule_lag(columns)
     lasted_s = seconds if seconds is not None else float(np.nanmax(columns.done_s, initial=0.0))
-    sent = int(np.isfinite(columns.sent_s).sum())
-    sent_in_time = sent if seconds is None else int((columns.sent_s < seconds).sum())
+    sent_count = int(np.isfinite(columns.sent_s).sum())
+    sent_in_time = sent_count if seconds is None else int((columns.sent_s < seconds).sum())
     offered = columns.n + columns.not_sent + columns.interrupted
 
     def figure(name: str, estimate: Estimate, kind: NumberKind) -> StepFigure:
         return StepFigure(name=name, estimate=estimate, kind=kind, lag=lag)
 
     def percentiles(name: str, values: FloatArray) -> dict[float, StepFigure]:
-        known = values[np.isfinite(values)]
+        finite_values = values[np.isfinite(values)]
         return {
             p: figure(
                 f"p{exact(round(p * 100))} {name}",
-                estimate_batch_percentile(known, p, confidence=confidence),
+                estimate_batch_percentile(finite_values, p, confidence=confidence),
                 "ms",
             )
             for p in PERCENTILES
@@ -196,7 +196,7 @@ def step_figures(
         waiting_p99_ms=percentile(waits, 0.99) if waits.size else None,
         not_sent=columns.not_sent,
         interrupted=columns.interrupted,
-        cpu_ms_per_call=None if cpu_s is None or not sent else cpu_s * 1e3 / sent,
+        cpu_ms_per_call=None if cpu_s is None or not sent_count else cpu_s * 1e3 / sent_count,
         cpu_share=None if cpu_s is None or lasted_s <= 0 else cpu_s / (lasted_s * max(1, processes)),
     )
 

@@ -42,20 +42,20 @@ def table(result: LoadResult) -> StudyTable:
     )  # fmt: skip
     rows: list[tuple[str, ...]] = []
     for step in result.by_load:
-        made = step.figures
-        if made is None:
+        figures = step.figures
+        if figures is None:
             continue
-        lag = f"{milliseconds(made.lag.p50_ms)} / {milliseconds(made.lag.p99_ms)}"
-        failed = sum(made.failures.values())
+        lag = f"{milliseconds(figures.lag.p50_ms)} / {milliseconds(figures.lag.p99_ms)}"
+        failed = sum(figures.failures.values())
         rows.append(
             (
                 number(step.load),
-                number(made.made_per_s),
-                number(made.n),
-                f"{number(failed)} ({made.errors.estimate.text('share')})" if failed else "0",
+                number(figures.made_per_s),
+                number(figures.n),
+                f"{number(failed)} ({figures.errors.estimate.text('share')})" if failed else "0",
                 step.outcome,
-                *(one.estimate.text("ms") for one in (*made.ttft.values(), *made.duration.values())),
-                "–" if made.goodput is None else made.goodput.estimate.text("number"),
+                *(one.estimate.text("ms") for one in (*figures.ttft.values(), *figures.duration.values())),
+                "–" if figures.goodput is None else figures.goodput.estimate.text("number"),
                 lag,
             )
         )
@@ -72,10 +72,12 @@ def kinds(result: LoadResult) -> StudyTable:
     heads = ("TTFT p50 [95 %]", "TTFT p90 [95 %]", "total p50 [95 %]", "total p90 [95 %]")
     rows: list[tuple[str, ...]] = []
     for step in result.by_load:
-        for kind, made in step.kinds.items():
-            shown = (made.ttft[0.5], made.ttft[0.9], made.duration[0.5], made.duration[0.9])
-            failed = number(sum(made.failures.values()))
-            rows.append((number(step.load), kind, number(made.n), failed, *(one.estimate.text("ms") for one in shown)))
+        for kind, figures in step.kinds.items():
+            latencies = (figures.ttft[0.5], figures.ttft[0.9], figures.duration[0.5], figures.duration[0.9])
+            failed = number(sum(figures.failures.values()))
+            rows.append(
+                (number(step.load), kind, number(figures.n), failed, *(one.estimate.text("ms") for one in latencies))
+            )
     return StudyTable(columns=(unit, "kind of call", "n", "failed", *heads), rows=rows)
 
 
@@ -119,10 +121,10 @@ def figures(result: LoadResult) -> dict[str, go.Figure]:
 
 def findings(result: LoadResult) -> list[StudyFinding]:
     """Return the limit, and steps in which the client was late."""
-    found: list[StudyFinding] = []
+    study_findings: list[StudyFinding] = []
     limit = load_limit(result)
     if limit.text:
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind=f"limit-{limit.kind}",
                 title="Why the agent holds no more load",
@@ -137,7 +139,7 @@ def findings(result: LoadResult) -> list[StudyFinding]:
     ]
     if doubtful:
         loads = ", ".join(number(step.load) for step in doubtful)
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="late-client",
                 title="The client sent calls late",
@@ -146,7 +148,7 @@ def findings(result: LoadResult) -> list[StudyFinding]:
                 advice="Times count from the intended start, so they contain the delay; repeat on a quiet machine.",
             )
         )
-    return found
+    return study_findings
 
 
 _ADVICE: Final = {
@@ -167,30 +169,30 @@ def gate(result: LoadResult, min_load: float) -> Gate:
     """
     if min_load <= 0:
         raise ValueError("min_load is above 0")
-    found = result.found
+    highest = result.found
     unit = "users" if result.design.is_closed_loop else "calls a second"
     n = sum(step.figures.n for step in result.by_load if step.figures is not None)
-    low = None if found is None else found.low
-    high = None if found is None else found.high
-    if found is None:
+    low = None if highest is None else highest.low
+    high = None if highest is None else highest.high
+    if highest is None:
         outcome, figure = UNCLEAR, None
         text = "Gate unclear: no step was made."
-    elif found.load is None:
+    elif highest.load is None:
         lowest = result.low_step
         is_missed = lowest is not None and (lowest.load or 0.0) <= min_load and lowest.outcome == DOES_NOT_HOLD
         outcome, figure = (MISSED if is_missed else UNCLEAR), None
-        text = f"Gate {outcome}: the agent {load_text(result, found)}, at least {exact(min_load)} {unit} are wanted."
+        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} {unit} are wanted."
     else:
         outcome = UNCLEAR
-        if low is not None and low >= min_load and _is_certain(result, found, low, HOLDS):
+        if low is not None and low >= min_load and _is_certain(result, highest, low, HOLDS):
             outcome = PASSED
-        elif high is not None and high < min_load and _is_certain(result, found, high, DOES_NOT_HOLD):
+        elif high is not None and high < min_load and _is_certain(result, highest, high, DOES_NOT_HOLD):
             outcome = MISSED
-        text = f"Gate {outcome}: the agent {load_text(result, found)}, at least {exact(min_load)} are wanted."
+        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} are wanted."
         figure = Estimate(
-            value=found.load,
-            low=min(low if low is not None else found.load, found.load),
-            high=max(high if high is not None else found.load, found.load),
+            value=highest.load,
+            low=min(low if low is not None else highest.load, highest.load),
+            high=max(high if high is not None else highest.load, highest.load),
             n=n,
             confidence=CONFIDENCE,
             method=_METHOD,
@@ -201,9 +203,9 @@ def gate(result: LoadResult, min_load: float) -> Gate:
     return Gate(outcome=outcome, limit=min_load, figure=figure, text=text, data=data)
 
 
-def _is_certain(result: LoadResult, found: FoundLoad, load: float, outcome: str) -> bool:
+def _is_certain(result: LoadResult, highest: FoundLoad, load: float, outcome: str) -> bool:
     """Whether an end is one of an interval, or of a step that had enough calls."""
-    if not found.is_between_steps:
+    if not highest.is_between_steps:
         return True
     return any(step.outcome == outcome for step in result.by_load if step.load == load)
 
@@ -229,9 +231,9 @@ def method(result: LoadResult) -> StudyMethod:
     sessions = scenario_sentence(design.session_scenario())
     if (traffic := design.traffic) is not None:
         sessions = f"They are {plural(traffic.calls, 'invocation')} of {plural(traffic.sessions, 'session')}"
-    sent = "this prompt" if design.requests is None and traffic is None else "these requests"
+    requests_text = "this prompt" if design.requests is None and traffic is None else "these requests"
     limits = [
-        f"The load was offered with {sent} only, from this machine; others have another limit.",
+        f"The load was offered with {requests_text} only, from this machine; others have another limit.",
         "Memory of sessions that wait between calls is not in the cost of calls.",
     ]
     if design.keeps_sessions:
@@ -271,18 +273,18 @@ def _calls_of(design: LoadDesign) -> str:
 
 def details(result: LoadResult) -> dict[str, Any]:
     """Return what the study adds to the JSON summary of every study."""
-    found, limit, cost = result.found, load_limit(result), result.cost
+    highest, limit, cost = result.found, load_limit(result), result.cost
     return {
         "format": FORMAT,
         "slo": result.design.slo,
         "highest": None
-        if found is None
+        if highest is None
         else {
-            "load": found.load,
-            "low": found.low,
-            "high": found.high,
-            "is_within_tolerance": found.is_within_tolerance,
-            "reason": found.reason,
+            "load": highest.load,
+            "low": highest.low,
+            "high": highest.high,
+            "is_within_tolerance": highest.is_within_tolerance,
+            "reason": highest.reason,
         },
         "limit": {
             "kind": limit.kind,
@@ -317,8 +319,8 @@ def details(result: LoadResult) -> dict[str, Any]:
 
 def sections(result: LoadResult) -> list[Markup]:
     """Return the table of the kinds of calls, where calls differ."""
-    shown = kinds(result)
-    if not shown.rows:
+    kinds_table = kinds(result)
+    if not kinds_table.rows:
         return []
-    rows = [(row, ("", "")) for row in shown.rows]
-    return [fragment("loomlib.experiments:table.html.j2", columns=shown.columns, rows=rows)]
+    rows = [(row, ("", "")) for row in kinds_table.rows]
+    return [fragment("loomlib.experiments:table.html.j2", columns=kinds_table.columns, rows=rows)]

@@ -62,8 +62,8 @@ def parts_chart(result: LoadResult) -> dict[str, Any]:
     unit = "users" if result.design.is_closed_loop else "a second"
     names = [f"{number(step.load)} {unit}" for step in steps]
     traces: list[dict[str, Any]] = []
-    shown = [part for part in PARTS if any(result.parts[step.position].part_ms.get(part) for step in steps)]
-    for place, part in enumerate(shown):
+    parts = [part for part in PARTS if any(result.parts[step.position].part_ms.get(part) for step in steps)]
+    for place, part in enumerate(parts):
         traces.append(
             {
                 "type": "bar",
@@ -126,14 +126,14 @@ def _lines(
                 {"text": f"limit of {one.name}: {exact(one.limit_ms)} ms", "xref": "paper", "x": 0, "xanchor": "left",
                  "y": one.limit_ms, "yanchor": "bottom", "showarrow": False}
             )  # fmt: skip
-    found = result.found
-    if found is not None and found.load is not None:
+    highest = result.found
+    if highest is not None and highest.load is not None:
         line = {"color": PALETTE[1], "dash": "dash", "width": 1}
         shapes.append(
-            {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": found.load, "x1": found.load, "line": line}
+            {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": highest.load, "x1": highest.load, "line": line}
         )
         notes.append(
-            {"text": f"holds {number(found.load)}", "yref": "paper", "y": 1, "yanchor": "bottom", "x": found.load,
+            {"text": f"holds {number(highest.load)}", "yref": "paper", "y": 1, "yanchor": "bottom", "x": highest.load,
              "showarrow": False}
         )  # fmt: skip
     return shapes, notes

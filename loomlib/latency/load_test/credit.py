@@ -49,15 +49,15 @@ class StepCredit:
             raise
 
     def _hold(self, calls: int, fewest: int) -> int:
-        known = self._known()
-        before = int(known.get("calls", 0))
+        record = self._known()
+        before = int(record.get("calls", 0))
         if calls <= before:
             return calls
-        held = self._store.credits.hold(calls - before, fewest=max(1, fewest - before))
-        if held is None:
+        hold = self._store.credits.hold(calls - before, fewest=max(1, fewest - before))
+        if hold is None:
             return calls
-        self._keep(before + held.calls, int(known.get("picos", 0)) + held.picos)
-        return before + held.calls
+        self._keep(before + hold.calls, int(record.get("picos", 0)) + hold.picos)
+        return before + hold.calls
 
     def settle(self, sent: int) -> None:
         """Release the credit of the calls that were not sent; the calls that were sent keep theirs.
@@ -65,8 +65,8 @@ class StepCredit:
         Args:
             sent: How many calls of the step were sent.
         """
-        known = self._known()
-        calls, picos = int(known.get("calls", 0)), int(known.get("picos", 0))
+        record = self._known()
+        calls, picos = int(record.get("calls", 0)), int(record.get("picos", 0))
         if sent < calls:
             rest = picos * (calls - sent) // calls
             self._store.credits.release(rest)

@@ -48,8 +48,8 @@ def gate_at(result: LoadResult, load: float) -> Gate:
         text = f"{late}. {text}"
     verb = {PASSED: "holds", MISSED: "does not hold", UNCLEAR: "is not decided"}[outcome]
     advice = _advice(step) if outcome == UNCLEAR and late is None else ""
-    said = f"Gate {outcome}: at {at} {verb}: {text} ({plural(step.figures.n, 'call')}){advice}."
-    return _gate(outcome, load, said, step)
+    sentence = f"Gate {outcome}: at {at} {verb}: {text} ({plural(step.figures.n, 'call')}){advice}."
+    return _gate(outcome, load, sentence, step)
 
 
 def _gate(outcome: str, load: float, text: str, step: LoadedStep | None) -> Gate:
@@ -72,9 +72,9 @@ def _figure_text(one: StepObjective) -> str:
 def _client(step: LoadedStep, outcome: str) -> str | None:
     """Return how the client failed to offer the load, or was late by so much that it may be why a limit is exceeded."""
     assert step.figures is not None
-    made, lag = step.figures.made_share, step.figures.lag.p99_ms
-    if made is not None and made < _OFFERED_SHARE:
-        return f"this client sent only {percent(made)} of the calls in time, so the load was not offered"
+    made_share, lag_ms = step.figures.made_share, step.figures.lag.p99_ms
+    if made_share is not None and made_share < _OFFERED_SHARE:
+        return f"this client sent only {percent(made_share)} of the calls in time, so the load was not offered"
     beyond = [
         one.figure.value - one.limit
         for one in step.objectives
@@ -84,8 +84,8 @@ def _client(step: LoadedStep, outcome: str) -> str | None:
         and one.figure.value > one.limit  # else failed calls, which count as beyond the limit, are the reason
     ]
     errors_hold = all(one.outcome != DOES_NOT_HOLD for one in step.objectives if one.kind != "ms")
-    if outcome == MISSED and errors_hold and beyond and lag is not None and lag > max(beyond):
-        return f"this client sent calls up to {milliseconds(lag)} late (p99), more than the limit is exceeded by"
+    if outcome == MISSED and errors_hold and beyond and lag_ms is not None and lag_ms > max(beyond):
+        return f"this client sent calls up to {milliseconds(lag_ms)} late (p99), more than the limit is exceeded by"
     return None
 
 
@@ -93,10 +93,10 @@ def _advice(step: LoadedStep) -> str:
     """Return how long the step must last for a decision, if its figures stay where they are."""
     assert step.figures is not None
     needed = [one.needed_n for one in step.objectives if one.outcome == NOT_ENOUGH_CALLS]
-    known = [n for n in needed if n is not None]
-    if len(known) < len(needed) or not known or not step.figures.n:
+    sample_sizes = [n for n in needed if n is not None]
+    if len(sample_sizes) < len(needed) or not sample_sizes or not step.figures.n:
         return "; more calls are needed: offer the load for longer"
-    most = max(known)
+    most = max(sample_sizes)
     return (
         f"; about {number(most)} calls are needed: offer the load for {seconds(step.seconds * most / step.figures.n)}"
     )

@@ -83,8 +83,8 @@ def load_limit(result: LoadResult) -> LoadLimit:
     if refused := {status: count for status, count in knee.statuses.items() if status in ("402", "429")}:
         share = sum(refused.values()) / max(1, knee.figures.n)
         if share > _LARGE_FAILURE_SHARE:
-            named = join([f"HTTP {status}" for status in refused])
-            text = f"{at} AgentCore refused {percent(share)} of the calls ({named}): a quota"
+            statuses = join([f"HTTP {status}" for status in refused])
+            text = f"{at} AgentCore refused {percent(share)} of the calls ({statuses}): a quota"
             return LoadLimit(kind=REFUSED, load=knee.load, share=share, text=text)
     errors = knee.figures.errors.estimate.value
     if errors is not None and errors > _LARGE_FAILURE_SHARE and knee.figures.failures:
@@ -112,16 +112,16 @@ def _users(load: float | None) -> str:
 def _client(low: LoadedStep, knee: LoadedStep) -> str | None:
     assert low.figures is not None
     assert knee.figures is not None
-    made, cpu, lag = knee.figures.made_share, knee.figures.cpu_share, knee.figures.lag.p50_ms
+    made_share, cpu_share, lag_ms = knee.figures.made_share, knee.figures.cpu_share, knee.figures.lag.p50_ms
     before, beyond = (step.figures.ttft[0.5].estimate.value for step in (low, knee) if step.figures is not None)
-    if lag is not None and before is not None and beyond is not None:
+    if lag_ms is not None and before is not None and beyond is not None:
         grew = beyond - before
-        if lag > 1 and lag > _CLIENT_LAG_SHARE * max(grew, 0.0):
-            return f"it sent calls {milliseconds(lag)} late"
-    if cpu is not None and cpu > _CLIENT_CPU_SHARE:
-        return f"its processors were busy {percent(cpu)} of the time"
-    if made is not None and made < _CLIENT_MADE_SHARE:
-        return f"it sent {percent(made)} of the calls in time"
+        if lag_ms > 1 and lag_ms > _CLIENT_LAG_SHARE * max(grew, 0.0):
+            return f"it sent calls {milliseconds(lag_ms)} late"
+    if cpu_share is not None and cpu_share > _CLIENT_CPU_SHARE:
+        return f"its processors were busy {percent(cpu_share)} of the time"
+    if made_share is not None and made_share < _CLIENT_MADE_SHARE:
+        return f"it sent {percent(made_share)} of the calls in time"
     return None
 
 

@@ -71,12 +71,12 @@ def step_parts(traces: Sequence[LoadTrace]) -> dict[str, Any]:
 
     from ..inside import look_inside
 
-    known = [trace for trace in traces if trace.has_spans]
-    inside = look_inside([trace.breakdown for trace in known])
+    traces_with_spans = [trace for trace in traces if trace.has_spans]
+    inside = look_inside([trace.breakdown for trace in traces_with_spans])
     spans: defaultdict[str, float] = defaultdict(float)
-    for trace in known:
+    for trace in traces_with_spans:
         for name, ms in trace.span_ms.items():
-            spans[name] += ms / len(known)
+            spans[name] += ms / len(traces_with_spans)
     amounts = [trace.cost.total for trace in traces]
     values = [amount.value for amount in amounts if amount.value is not None]
     unknown = [line.why for trace in traces for line in trace.cost.lines if line.amount.value is None]

@@ -85,20 +85,22 @@ class LoadSteps(Procedure[LoadedStep]):
 
     async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
         """Make the step; one that was interrupted is continued with the calls that were not sent."""
-        wanted = self._study.wanted(unit.position)
-        assert isinstance(wanted, WantedStep)
-        plan = self._study.plan(unit.position, wanted)
+        wanted_step = self._study.wanted(unit.position)
+        assert isinstance(wanted_step, WantedStep)
+        plan = self._study.plan(unit.position, wanted_step)
         credit = StepCredit(self._study.agent.store, self._run.ledger, unit.position)
         # Users call as fast as they are answered: such a step goes on until the credit is used up.
-        fewest = round(wanted.load) if self._design.is_closed_loop else len(plan.calls)
+        fewest = round(wanted_step.load) if self._design.is_closed_loop else len(plan.calls)
         is_opened = all(call.session_id in self._opened for call in plan.before)
         opening = 0 if is_opened else len(plan.before)
-        held = await asyncio.to_thread(credit.hold, len(plan.calls), fewest, opening=opening)
+        credited_calls = await asyncio.to_thread(credit.hold, len(plan.calls), fewest, opening=opening)
         if opening:
             self._opened |= dict.fromkeys(call.session_id for call in plan.before)
             self._run.report(f"opening {plural(opening, 'session')}")
             await self._stoppable(partial(self._study.open_sessions, plan, unit))
-        return await self._step(unit, wanted, plan, credit, most=None if held >= len(plan.calls) else held)
+        return await self._step(
+            unit, wanted_step, plan, credit, most=None if credited_calls >= len(plan.calls) else credited_calls
+        )
 
     async def close(self) -> None:
         """End the sessions."""
@@ -110,12 +112,12 @@ class LoadSteps(Procedure[LoadedStep]):
         self._opened = {}
 
     async def _step(
-        self, unit: LoadedStep, wanted: WantedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
+        self, unit: LoadedStep, wanted_step: WantedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
     ) -> UnitOutcome:
         """Make the step; with `most`, until so many calls were sent, for which credit is held."""
         study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False
         # Each user has at most one call that is not answered yet.
-        last = None if most is None else most - credit.sent_before - round(wanted.load)
+        last = None if most is None else most - credit.sent_before - round(wanted_step.load)
         steps: list[LoadStep] = []
 
         def make(stop: threading.Event) -> LoadStep:
@@ -126,12 +128,12 @@ class LoadSteps(Procedure[LoadedStep]):
                     is_used_up = True
                     stop.set()
 
-            steps.append(study.make(plan, wanted, unit.position, count, stop))
+            steps.append(study.make(plan, wanted_step, unit.position, count, stop))
             return steps[0]
 
-        reporting = asyncio.create_task(self._report(wanted, began_s, lambda: answered))
+        reporting = asyncio.create_task(self._report(wanted_step, began_s, lambda: answered))
         try:
-            made = await self._stoppable(make)
+            load_step = await self._stoppable(make)
         finally:
             reporting.cancel()
             for step in steps:  # none when the engine failed
@@ -142,18 +144,18 @@ class LoadSteps(Procedure[LoadedStep]):
                 on=f"{study.agent.name}, study {self._run.ledger.study_id}",
                 try_="ask the administrator, who can run: loom tenants credit NAME AMOUNT; then resume the study",
             )
-        calls = [made.calls[index] for index in plan.measured]
+        calls = [load_step.calls[index] for index in plan.measured]
         elapsed_s = time.monotonic() - began_s
         ended = [call for call in calls if call.sent_s is not None]
         if all(call.failure == "transport" for call in ended) and not await study.agent.is_alive():
             raise study.unreachable(study.agent.name)
         details = await asyncio.to_thread(
             step_details,
-            made,
+            load_step,
             calls,
             self._design.limits,
-            load=wanted.load,
-            seconds=wanted.seconds,
+            load=wanted_step.load,
+            seconds=wanted_step.seconds,
             elapsed_s=elapsed_s,
             users=self._design.is_closed_loop,
             labels=plan.labels,
@@ -173,10 +175,14 @@ class LoadSteps(Procedure[LoadedStep]):
             await asyncio.wait([work])
             raise
 
-    async def _report(self, wanted: WantedStep, began_s: float, answered: Callable[[], int]) -> None:
+    async def _report(self, wanted_step: WantedStep, began_s: float, answer_count: Callable[[], int]) -> None:
         unit = "users" if self._design.is_closed_loop else "calls a second"
         while True:
-            gone_s = time.monotonic() - began_s
-            left = "" if wanted.left_s is None else f" · at most {seconds(max(1.0, wanted.left_s - gone_s))} left"
-            self._run.report(f"{number(wanted.load)} {unit}: {plural(answered(), 'answer')}{left}")
+            elapsed_s = time.monotonic() - began_s
+            time_left = (
+                ""
+                if wanted_step.left_s is None
+                else f" · at most {seconds(max(1.0, wanted_step.left_s - elapsed_s))} left"
+            )
+            self._run.report(f"{number(wanted_step.load)} {unit}: {plural(answer_count(), 'answer')}{time_left}")
             await asyncio.sleep(_REPORT_S)

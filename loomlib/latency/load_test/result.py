@@ -70,13 +70,13 @@ class LoadResult(StudyRecord):
         environment = study.environment
         design = LoadDesign.read(study.design)
         steps = tuple(LoadedStep.read(row) for row in rows)
-        found = _bounded(environment.get("highest"), design, steps)
+        highest = _bounded(environment.get("highest"), design, steps)
         return {
             "agent_name": study.agent_name or study.agent_arn,
             "qualifier": str(environment.get("qualifier", "DEFAULT")),
             "design": design,
             "steps": steps,
-            "found": found,
+            "found": highest,
             "parts": {int(place): StepParts.read(one) for place, one in environment.get("traces", {}).items()},
             "traces_error": str(environment.get("traces_error", "")),
         }
@@ -94,8 +94,8 @@ class LoadResult(StudyRecord):
     @cached_property
     def by_load(self) -> tuple[LoadedStep, ...]:
         """The steps that were made, by their load."""
-        done = [step for step in self.steps if step.is_done and step.load is not None]
-        return tuple(sorted(done, key=lambda step: (step.load or 0.0, step.position)))
+        done_steps = [step for step in self.steps if step.is_done and step.load is not None]
+        return tuple(sorted(done_steps, key=lambda step: (step.load or 0.0, step.position)))
 
     @property
     def low_step(self) -> LoadedStep | None:
@@ -185,20 +185,26 @@ def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequen
     """Return what the search found; when its steps bound no estimate, the loads of the steps between which it is."""
     if stored is None:
         return _of_steps(design, steps)
-    found = FoundLoad(**stored)
+    highest = FoundLoad(**stored)
     between = _of_steps(design, steps)
-    if found.load is None or found.low is not None or found.high is not None or between is None:
-        return found
-    return replace(between, reason=found.reason)
+    if highest.load is None or highest.low is not None or highest.high is not None or between is None:
+        return highest
+    return replace(between, reason=highest.reason)
 
 
 def _of_steps(design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
     """Return the highest load of a sweep below which all hold; None before a step was made."""
-    made = sorted((step for step in steps if step.is_done and step.load is not None), key=lambda step: step.load or 0.0)
-    if not made:
+    done_steps = sorted(
+        (step for step in steps if step.is_done and step.load is not None), key=lambda step: step.load or 0.0
+    )
+    if not done_steps:
         return None
-    failed = next((step.load for step in made if not step.looks_held), None)
-    held = [step.load for step in made if step.looks_held and (failed is None or (step.load or 0.0) < failed)]
-    load = held[-1] if held else None
+    failed_load = next((step.load for step in done_steps if not step.looks_held), None)
+    held_loads = [
+        step.load
+        for step in done_steps
+        if step.looks_held and (failed_load is None or (step.load or 0.0) < failed_load)
+    ]
+    load = held_loads[-1] if held_loads else None
     reason = "these loads were offered" if not design.is_search else "the test is not finished"
-    return FoundLoad(load=load, low=load, high=failed, is_within_tolerance=False, reason=reason)
+    return FoundLoad(load=load, low=load, high=failed_load, is_within_tolerance=False, reason=reason)

@@ -57,14 +57,14 @@ def cost_text(result: LoadResult) -> str:
 
 
 def _answer(result: LoadResult) -> str:
-    found, slo = result.found, result.design.slo
-    if found is None:
+    highest, slo = result.found, result.design.slo
+    if highest is None:
         return f"The load that the agent holds with {slo} is not known: no step was made."
     limit = load_limit(result)
     where = ""
-    if found.load is not None and found.high is None:
+    if highest.load is not None and highest.high is None:
         where = ", the highest load that was offered" if limit.kind == NONE else ""
-    parts = [f"{_subject(result, limit)} {load_text(result, found)} with {slo}{where}"]
+    parts = [f"{_subject(result, limit)} {load_text(result, highest)} with {slo}{where}"]
     if limit.text:
         parts.append(limit.text)
     parts.append(cost_text(result))
@@ -90,12 +90,12 @@ def _unfinished(result: LoadResult) -> str:
 
 
 def _precision(result: LoadResult) -> str:
-    found = result.found
-    if found is None or not result.design.is_search or found.is_within_tolerance or result.state != "complete":
+    highest = result.found
+    if highest is None or not result.design.is_search or highest.is_within_tolerance or result.state != "complete":
         return ""
-    if found.reason == HIGHEST_HOLDS:
+    if highest.reason == HIGHEST_HOLDS:
         return f"The agent may hold more: no load above {exact(result.design.highest)} was allowed."
-    return f"The search ended early: {found.reason}; more than {seconds(result.design.seconds)} would narrow it."
+    return f"The search ended early: {highest.reason}; more than {seconds(result.design.seconds)} would narrow it."
 
 
 def _client(result: LoadResult) -> str:
@@ -130,15 +130,15 @@ def _failures(result: LoadResult) -> str:
 
 
 def _traced(result: LoadResult) -> str:
-    looked = [result.parts[step.position] for step in result.traced_steps if step.position in result.parts]
+    parts = [result.parts[step.position] for step in result.traced_steps if step.position in result.parts]
     if result.traces_error:
         return f"No traces: {result.traces_error}."
-    if not looked:
+    if not parts:
         return ""
-    known, calls = sum(one.n for one in looked), sum(one.calls for one in looked)
-    if not known:
+    traced_calls, calls = sum(one.n for one in parts), sum(one.calls for one in parts)
+    if not traced_calls:
         return "No traces: the calls' spans were not exported."
-    return f"Where the time went is known from the traces of {number(known)} of {plural(calls, 'call')}."
+    return f"Where the time went is known from the traces of {number(traced_calls)} of {plural(calls, 'call')}."
 
 
 def _cost_limit(result: LoadResult) -> str:

@@ -134,10 +134,10 @@ def step_details(
 
     from_s = evidence_from_s(seconds, slo)
     evidence = [call.index for call in calls if call.intended_s >= from_s]
-    sent = [call for call in calls if call.state != NOT_SENT] if users else calls
+    sent_calls = [call for call in calls if call.state != NOT_SENT] if users else calls
     figures_of = partial(
         step_figures,
-        sent,
+        sent_calls,
         seconds=seconds if is_scheduled and not users else None,
         slo=slo,
         cpu_s=made.cpu_s,

@@ -194,11 +194,11 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
     def enough(self, unit: LoadedStep) -> str | None:
         """Return why the search has ended; None to go on."""
-        wanted = self.wanted(unit.position)
-        if not isinstance(wanted, HighestLoad):
+        highest = self.wanted(unit.position)
+        if not isinstance(highest, HighestLoad):
             return None
-        StudyLedger(self.store, self.study_id).save("running", highest=_stored(wanted))
-        return wanted.reason
+        StudyLedger(self.store, self.study_id).save("running", highest=_stored(highest))
+        return highest.reason
 
     def wanted(self, position: int) -> WantedStep | HighestLoad | None:
         """Return the step at a position, or what the search found.
@@ -275,10 +275,10 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             StudyError: No session could be opened.
         """
         name = f"open-{unit.position:03d}-{time.time_ns()}"
-        made = self._engine().run(plan.before, step=name, stop=stop)
+        step = self._engine().run(plan.before, step=name, stop=stop)
         if stop.is_set():
             return
-        failed = [call for call in made.calls if not call.is_complete]
+        failed = [call for call in step.calls if not call.is_complete]
         if len(failed) == len(plan.before):
             raise StudyError(
                 f"No session could be opened: {failed[0].failure}: {failed[0].error_message}",
@@ -286,7 +286,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
                 try_="agent.invoke(…) until it answers",
             )
         self.agent.keep(
-            [_timed(made, call) for call in made.calls if call.done_s is not None],
+            [_timed(step, call) for call in step.calls if call.done_s is not None],
             self.design.prompt,
             (f"study:{self.study_id}", "opening"),
         )
@@ -300,8 +300,8 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         Raises:
             StudyError: The journals are gone.
         """
-        plan, made = self._stored_step(unit)
-        return [made.calls[index] for index in plan.measured]
+        plan, step = self._stored_step(unit)
+        return [step.calls[index] for index in plan.measured]
 
     async def finish(self, run: StudyRun) -> None:
         """Store calls of three steps with other invocations, and read their traces, which on AWS arrive late."""
@@ -310,38 +310,38 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             return
         run.report("reading traces")
         ledger = run.ledger
-        kept: dict[str, Any] = dict(ledger.stored.environment.get("kept", {}))
+        kept_ids: dict[str, Any] = dict(ledger.stored.environment.get("kept", {}))
         try:
             for unit in result.traced_steps:
-                if str(unit.position) not in kept:
-                    kept[str(unit.position)] = await asyncio.to_thread(self._keep_calls, unit)
-                    ledger.save(ledger.stored.state, kept=kept)
-            ids = [id for unit in result.traced_steps for id in kept[str(unit.position)]]
+                if str(unit.position) not in kept_ids:
+                    kept_ids[str(unit.position)] = await asyncio.to_thread(self._keep_calls, unit)
+                    ledger.save(ledger.stored.state, kept=kept_ids)
+            ids = [id for unit in result.traced_steps for id in kept_ids[str(unit.position)]]
             traces = {trace.invocation_id: trace for trace in await asyncio.to_thread(self.agent.traces, ids)}
         except LoomError as error:
             # The measured times stand without them, and running the study again reads them.
             ledger.save(ledger.stored.state, traces_error=error.what)
             return
         parts = {
-            str(unit.position): step_parts([traces[id] for id in kept[str(unit.position)]])
+            str(unit.position): step_parts([traces[id] for id in kept_ids[str(unit.position)]])
             for unit in result.traced_steps
         }
         ledger.save(ledger.stored.state, traces=parts, traces_error="")
 
     def _keep_calls(self, unit: LoadedStep) -> list[int]:
         """Store calls of a step that are spread evenly over its steady part."""
-        plan, made = self._stored_step(unit)
+        plan, step = self._stored_step(unit)
         from_s = evidence_from_s(unit.seconds, self.design.limits)
-        calls = [made.calls[index] for index in plan.measured]
+        calls = [step.calls[index] for index in plan.measured]
         steady = [call for call in calls if call.is_complete and call.intended_s >= from_s]
         every = max(1, len(steady) // TRACED_CALLS)
         labels = (f"study:{self.study_id}", "timed", f"position:{unit.position}")
-        chosen = [_timed(made, call) for call in steady[::every][:TRACED_CALLS]]
+        chosen = [_timed(step, call) for call in steady[::every][:TRACED_CALLS]]
         if (recorded := self.design.traffic) is None:
             return self.agent.keep(chosen, self.design.prompt, labels)
         traffic = self._stored_traffic(recorded).calls
         ids = [self.agent.keep([one], traffic[one.call.index].prompt or "", labels) for one in chosen]
-        return [id for kept in ids for id in kept]
+        return [id for call_ids in ids for id in call_ids]
 
     def _stored_traffic(self, recorded: RecordedTraffic) -> StoredTraffic:
         """Read the invocations that the test repeats, once."""
@@ -358,11 +358,11 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
                 on=str(self._folder),
                 try_="restore the folder, or run a new load test",
             )
-        wanted = WantedStep(load=unit.load, seconds=unit.seconds)
-        plan = self.plan(unit.position, wanted)
+        wanted_step = WantedStep(load=unit.load, seconds=unit.seconds)
+        plan = self.plan(unit.position, wanted_step)
         stop = threading.Event()
         stop.set()  # it is read: what was never sent stays so
-        return plan, self.make(plan, wanted, unit.position, None, stop)
+        return plan, self.make(plan, wanted_step, unit.position, None, stop)
 
     @property
     def _folder(self) -> Path:
@@ -378,18 +378,18 @@ def _step_name(position: int) -> str:
     return f"step-{position:03d}"
 
 
-def _timed(made: LoadStep, call: LoadCall) -> SampledCall:
+def _timed(step: LoadStep, call: LoadCall) -> SampledCall:
     sent_s, done_s = call.sent_s or 0.0, call.done_s or 0.0
     return SampledCall(
-        call=call, sent_unix_s=made.unix_s(sent_s), done_unix_s=made.unix_s(done_s), trace_id=made.trace_id(call)
+        call=call, sent_unix_s=step.unix_s(sent_s), done_unix_s=step.unix_s(done_s), trace_id=step.trace_id(call)
     )
 
 
-def _stored(found: HighestLoad) -> dict[str, Any]:
+def _stored(highest: HighestLoad) -> dict[str, Any]:
     return {
-        "load": found.load,
-        "low": found.low,
-        "high": found.high,
-        "is_within_tolerance": found.is_within_tolerance,
-        "reason": found.reason,
+        "load": highest.load,
+        "low": highest.low,
+        "high": highest.high,
+        "is_within_tolerance": highest.is_within_tolerance,
+        "reason": highest.reason,
     }

@@ -155,12 +155,14 @@ def scenario_sentence(scenario: SessionScenario) -> str:
     """
     match scenario:
         case WarmSessions():
-            kept = (
+            keep_alive = (
                 ""
                 if scenario.keep_alive_s is None
                 else f"; untimed calls every {seconds(scenario.keep_alive_s)} keep each of them alive"
             )
-            return f"They use {plural(scenario.sessions, 'session')} in turn, opened before by an untimed call{kept}"
+            return (
+                f"They use {plural(scenario.sessions, 'session')} in turn, opened before by an untimed call{keep_alive}"
+            )
         case PreWarmedPool():
             return (
                 f"Each is in a session that no other call uses: {plural(scenario.size, 'session')} opened before each "

@@ -67,8 +67,12 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
     results: list[PrewarmArm] = []
     for every in design.ping_every_s:
         calls = tuple(call for call in result.calls if call.ping_every_s == every)
-        done = {call.block: call.duration_ms for call in calls if call.is_done and call.duration_ms is not None}
-        pairs = [(before, now) for block, now in done.items() if (before := _duration(baseline.get(block))) is not None]
+        durations_ms = {call.block: call.duration_ms for call in calls if call.is_done and call.duration_ms is not None}
+        pairs = [
+            (before, now)
+            for block, now in durations_ms.items()
+            if (before := _duration(baseline.get(block))) is not None
+        ]
         session_s = (
             design.gap_s if every and every < design.idle_timeout_s else min(design.gap_s, design.idle_timeout_s)
         )
@@ -78,9 +82,9 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
             PrewarmArm(
                 ping_every_s=every,
                 calls=calls,
-                p50=estimate_percentile(list(done.values()), 0.5),
+                p50=estimate_percentile(list(durations_ms.values()), 0.5),
                 saved=saved if every != design.ping_every_s[0] else None,
-                pings=sum(len(call.pings_ms) for call in calls) / max(1, len(done)),
+                pings=sum(len(call.pings_ms) for call in calls) / max(1, len(durations_ms)),
                 session_s=session_s,
                 usd_per_1000=price,
             )
@@ -121,10 +125,10 @@ def sentences(result: PrewarmResult) -> list[str]:
             "60 s or more, 900 s by default."
         )
     failed = failure_counts(result.calls)
-    made = len(result.calls) - pending_count(result.calls)
+    attempts = len(result.calls) - pending_count(result.calls)
     listed = ", ".join(f"{count} {name}" for name, count in failed.most_common())
     count = plural(sum(failed.values()), "failure") if failed else "No failures"
-    return [*texts, f"{count} in {plural(made, 'gap')}{f': {listed}' if failed else ''}."]
+    return [*texts, f"{count} in {plural(attempts, 'gap')}{f': {listed}' if failed else ''}."]
 
 
 def table(result: PrewarmResult) -> StudyTable:

@@ -31,10 +31,10 @@ def sentences(result: ProtocolResult) -> list[str]:
     if missing := result.design.missing:
         texts.append(f"Not measured, because no agent was given: {join(missing)}.")
     failed = failure_counts(result.calls)
-    made = len(result.calls) - pending_count(result.calls)
+    attempts = len(result.calls) - pending_count(result.calls)
     listed = join([f"{count} {name}" for name, count in failed.most_common()])
     count = plural(sum(failed.values()), "failure") if failed else "No failures"
-    return [*texts, f"{count} in {plural(made, 'call')}{f': {listed}' if failed else ''}."]
+    return [*texts, f"{count} in {plural(attempts, 'call')}{f': {listed}' if failed else ''}."]
 
 
 def table(result: ProtocolResult) -> StudyTable:
@@ -69,11 +69,11 @@ def table(result: ProtocolResult) -> StudyTable:
 
 def findings(result: ProtocolResult) -> list[StudyFinding]:
     """Return what limits the comparison."""
-    found: list[StudyFinding] = []
+    study_findings: list[StudyFinding] = []
     for way in result.design.ways:
         calls = [call for call in result.calls if call.way == way and not call.is_pending]
         if calls and all(call.is_failed for call in calls):
-            found.append(
+            study_findings.append(
                 StudyFinding(
                     kind="no answer",
                     title=f"{way} was never answered",
@@ -83,7 +83,7 @@ def findings(result: ProtocolResult) -> list[StudyFinding]:
             )
     sizes = {one.way: one.text_bytes.value for one in way_estimates(result) if one.text_bytes.value is not None}
     if sizes and max(sizes.values()) > min(sizes.values()):
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="different answers",
                 title="The ways did not get the same answer",
@@ -92,7 +92,7 @@ def findings(result: ProtocolResult) -> list[StudyFinding]:
             )
         )
     if opened := sum(call.is_reused is False for call in result.calls):
-        found.append(
+        study_findings.append(
             StudyFinding(
                 kind="new connections",
                 title="Some calls opened a connection",
@@ -100,7 +100,7 @@ def findings(result: ProtocolResult) -> list[StudyFinding]:
                 advice="Their times and bytes include opening the connection and, with TLS, its handshake.",
             )
         )
-    return found
+    return study_findings
 
 
 def figures(result: ProtocolResult) -> dict[str, go.Figure]:
@@ -232,14 +232,14 @@ def _time_sentences(estimates: list[WayEstimates]) -> list[str]:
 
 
 def _size_sentences(estimates: list[WayEstimates]) -> list[str]:
-    known = [
+    totals = [
         (one.sent.value + one.received.value, one)
         for one in estimates
         if one.sent.value is not None and one.received.value is not None
     ]
-    if not known:
+    if not totals:
         return []
-    known.sort(key=lambda pair: pair[0])
+    totals.sort(key=lambda pair: pair[0])
 
     def described(total: float, one: WayEstimates) -> str:
         events = plural(round(one.events.value or 0), "event")
@@ -248,9 +248,9 @@ def _size_sentences(estimates: list[WayEstimates]) -> list[str]:
             f"(framing {percent(one.framing.value)} of what is received)"
         )
 
-    if len(known) == 1:
-        return [f"On the wire: {described(*known[0])}."]
-    return [f"Fewest bytes on the wire: {described(*known[0])}.", f"Most: {described(*known[-1])}."]
+    if len(totals) == 1:
+        return [f"On the wire: {described(*totals[0])}."]
+    return [f"Fewest bytes on the wire: {described(*totals[0])}.", f"Most: {described(*totals[-1])}."]
 
 
 def _mark(way: str) -> tuple[str, str]:

@@ -57,16 +57,16 @@ def way_estimates(result: ProtocolResult) -> list[WayEstimates]:
     estimates: list[WayEstimates] = []
     for way in result.design.ways:
         calls = tuple(call for call in result.calls if call.way == way)
-        done = [call for call in calls if call.is_done]
+        done_calls = [call for call in calls if call.is_done]
 
-        def median(value: MeasuredValue, done: list[WayCall] = done) -> Estimate:
-            values = [each for call in done if (each := value(call)) is not None]
+        def median(value: MeasuredValue, done_calls: list[WayCall] = done_calls) -> Estimate:
+            values = [reading for call in done_calls if (reading := value(call)) is not None]
             return estimate_percentile(values, 0.5)
 
-        def extra(value: MeasuredValue, done: list[WayCall] = done, way: str = way) -> Estimate | None:
+        def extra(value: MeasuredValue, done_calls: list[WayCall] = done_calls, way: str = way) -> Estimate | None:
             if way == HTTP_JSON:
                 return None
-            both = [(value(call), value(reference[call.block])) for call in done if call.block in reference]
+            both = [(value(call), value(reference[call.block])) for call in done_calls if call.block in reference]
             pairs = [(first, second) for first, second in both if first is not None and second is not None]
             firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
             return estimate_paired_difference(firsts, seconds)

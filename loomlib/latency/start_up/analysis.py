@@ -95,10 +95,10 @@ def _largest(start: PlatformStarts) -> str:
 
 def _failures(result: StartUpResult) -> str:
     failed = failure_counts(result.sessions)
-    made = len(result.sessions) - pending_count(result.sessions)
+    attempts = len(result.sessions) - pending_count(result.sessions)
     listed = ", ".join(f"{count} {name}" for name, count in failed.most_common())
     count = plural(sum(failed.values()), "failure") if failed else "No failures"
-    return f"{count} in {plural(made, 'session')}{f': {listed}' if failed else ''}."
+    return f"{count} in {plural(attempts, 'session')}{f': {listed}' if failed else ''}."
 
 
 def table(result: StartUpResult) -> StudyTable:
@@ -113,7 +113,7 @@ def table(result: StartUpResult) -> StudyTable:
     names = [name for name in ORDER if any(start.find(name) for start in starts)]
     rows = [
         (
-            next(found.label for start in starts if (found := start.find(name)) is not None),
+            next(part.label for start in starts if (part := start.find(name)) is not None),
             *(cell for start in starts for cell in _cells(start.find(name))),
             *(_difference(result, starts, name, pair) for pair in pairs),
         )
@@ -142,8 +142,8 @@ def _cells(quantity: Quantity | None) -> tuple[str, str, str, str]:
 def findings(result: StartUpResult) -> list[StudyFinding]:
     """Return the notable findings."""
     notable: list[StudyFinding] = []
-    done = [session for session in result.sessions if session.is_done]
-    of_v2 = [session for session in done if session.platform == "V2"]
+    done_sessions = [session for session in result.sessions if session.is_done]
+    of_v2 = [session for session in done_sessions if session.platform == "V2"]
     booted = [session for session in of_v2 if session.start is not None and session.start.kind == "boot"]
     if booted:
         notable.append(
@@ -154,13 +154,14 @@ def findings(result: StartUpResult) -> list[StudyFinding]:
                 advice="The agent's log says why: look for “Loom: this session was booted and not restored”.",
             )
         )
-    unknown = [session for session in done if session.start is None and session.platform != PROCESS]
+    unknown = [session for session in done_sessions if session.start is None and session.platform != PROCESS]
     if unknown and result.scope == "local":
         notable.append(
             StudyFinding(
                 kind="starts",
                 title=f"The parts of {plural(len(unknown), 'start')} are not known",
-                evidence=f"{plural(len(done), 'session')} answered, {number(len(done) - len(unknown), 0)} recorded",
+                evidence=f"{plural(len(done_sessions), 'session')} answered, "
+                f"{number(len(done_sessions) - len(unknown), 0)} recorded",
                 advice="Run the study again: it starts no session and reads the records again.",
             )
         )

@@ -141,12 +141,12 @@ class _Process:
     def start(cls, folder: Path, script: str, variables: Mapping[str, str], timeout_s: float) -> _Process:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.set_inheritable(True)
-            kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+            environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
             began_ns = time.perf_counter_ns()
             popen = subprocess.Popen(
                 [sys.executable, str(_LAUNCHER), str(listener.fileno()), script],
                 cwd=folder,
-                env={**kept, "PYTHONUNBUFFERED": "1", **variables},
+                env={**environment, "PYTHONUNBUFFERED": "1", **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -36,10 +36,10 @@ def figures(result: StartUpResult) -> dict[str, go.Figure]:
     starts = [start for start in (*platform_starts(result), *process_starts(result)) if start.parts]
     traces: list[dict[str, Any]] = []
     for name, label in PARTS.items():
-        known = [
+        bars = [
             (start.label, part) for start in starts if (part := start.find(name)) is not None and part.share is not None
         ]
-        if not known:
+        if not bars:
             continue
         colour, pattern = _STYLES[name]
         traces.append(
@@ -47,14 +47,14 @@ def figures(result: StartUpResult) -> dict[str, go.Figure]:
                 "type": "bar",
                 "orientation": "h",
                 "name": label,
-                "x": [part.share for _, part in known],
-                "y": [platform for platform, _ in known],
+                "x": [part.share for _, part in bars],
+                "y": [platform for platform, _ in bars],
                 "text": [
-                    milliseconds(part.mean_ms) if (part.share or 0) >= _LEAST_LABELLED else "" for _, part in known
+                    milliseconds(part.mean_ms) if (part.share or 0) >= _LEAST_LABELLED else "" for _, part in bars
                 ],
                 "textposition": "inside",
                 "insidetextanchor": "middle",
-                "customdata": [[milliseconds(part.mean_ms), percent(part.share)] for _, part in known],
+                "customdata": [[milliseconds(part.mean_ms), percent(part.share)] for _, part in bars],
                 "hovertemplate": f"%{{y}}: {label} %{{customdata[1]}}, mean %{{customdata[0]}}<extra></extra>",
                 "marker": {
                     "color": colour,

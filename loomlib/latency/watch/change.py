@@ -171,8 +171,8 @@ def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
                 break
         else:
             groups.append([change])
-    made = [_group(group) for group in groups]
-    return sorted(made, key=lambda group: group.since, reverse=True)
+    change_groups = [_group(group) for group in groups]
+    return sorted(change_groups, key=lambda group: group.since, reverse=True)
 
 
 def _group(changes: Sequence[Change]) -> ChangeGroup:

@@ -37,16 +37,16 @@ def watched_figures(nights: Sequence[Night], scenarios: Sequence[str], metrics: 
 
 
 def _of_evaluations(nights: Sequence[Night], metrics: Sequence[str]) -> list[WatchedFigure]:
-    known = {key for night in nights for key in night.means}
+    mean_keys = {key for night in nights for key in night.means}
     figures: list[WatchedFigure] = []
     for kind, eval_set, evaluator in dict.fromkeys(
         group for night in nights for group in night.conditions if group[0] in (ANSWERS, ANSWERS_COST)
     ):
         group = (kind, eval_set, evaluator)
-        wanted = metrics or (PASS_RATE if (group, PASS_RATE) in known else SCORE, FAILURES, COST)
+        selected_metrics = metrics or (PASS_RATE if (group, PASS_RATE) in mean_keys else SCORE, FAILURES, COST)
         figures += [
             EvalFigure(eval_set=eval_set, evaluator=evaluator, metric=metric)
             for metric in EVAL_METRICS
-            if metric in wanted and (group, metric) in known
+            if metric in selected_metrics and (group, metric) in mean_keys
         ]
     return figures

@@ -102,14 +102,14 @@ def find_changes(series: Sequence[NightSeries], *, alpha: float = ALPHA) -> list
     ]
 
 
-def _located(number: int, series: NightSeries, found: Sequence[tuple[int, float, int]]) -> list[FoundChange]:
+def _located(number: int, series: NightSeries, detections: Sequence[tuple[int, float, int]]) -> list[FoundChange]:
     """Place each change again by all nights up to the next one, which the moment of its finding did not know yet."""
-    if not found:
+    if not detections:
         return []
     changes: list[FoundChange] = []
-    ends = [*(place for place, _, _ in found[1:]), len(series.nights)]
+    ends = [*(place for place, _, _ in detections[1:]), len(series.nights)]
     begin = 0
-    for (_, direction, night), end in zip(found, ends, strict=True):
+    for (_, direction, night), end in zip(detections, ends, strict=True):
         evidence = series.evidence(begin, end, direction)
         first, last = evidence.nights()
         place = begin + evidence.night

@@ -112,8 +112,8 @@ def version_marks(history: FigureHistory) -> list[tuple[datetime, str]]:
         history: The figure.
     """
     marks: list[tuple[datetime, str]] = []
-    known = [(at, version) for at, version in zip(history.at, history.versions, strict=True) if version]
-    for (_, before), (at, after) in pairwise(known):
+    known_versions = [(at, version) for at, version in zip(history.at, history.versions, strict=True) if version]
+    for (_, before), (at, after) in pairwise(known_versions):
         if before != after:
             marks.append((at, f"version {shown(after)}"))
     return marks

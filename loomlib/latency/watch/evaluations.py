@@ -104,9 +104,9 @@ def _night(store: Store, run: EvalRunRow, version: str, *, answers: int, allow_o
 
 
 def _means(group: Group, summary: Mapping[str, Any]) -> dict[tuple[Group, str], Mean]:
-    found: dict[tuple[Group, str], Mean] = {}
+    means: dict[tuple[Group, str], Mean] = {}
     for metric, name in (("pass_rate", "pass_rate"), ("score", "mean")):
         estimate = summary[name]
         if estimate.get("value") is not None:
-            found[group, metric] = Mean(value=float(estimate["value"]), n=int(summary["scored"]))
-    return found
+            means[group, metric] = Mean(value=float(estimate["value"]), n=int(summary["scored"]))
+    return means

@@ -123,8 +123,10 @@ class ScenarioFigure:
             return f"cost of {number(1000)} {self.scenario} calls"
         if self.is_difference:
             return f"share of failed {self.scenario} calls"
-        what, p = _PERCENTILES[self.metric]
-        return f"p{number(100 * p, 0)} {'of' if what == 'duration' else 'to the first byte of'} {self.scenario} calls"
+        quantity, p = _PERCENTILES[self.metric]
+        return (
+            f"p{number(100 * p, 0)} {'of' if quantity == 'duration' else 'to the first byte of'} {self.scenario} calls"
+        )
 
     @property
     def missing(self) -> str:
@@ -139,11 +141,11 @@ class ScenarioFigure:
         if self.is_difference:
             ended = [call for call in calls if call.is_done or call.is_failed]
             return sum(call.is_failed for call in ended) / len(ended) if ended else None
-        what, p = _PERCENTILES[self.metric]
-        done = [call for call in calls if call.is_done]
-        times = [call.duration_ms if what == "duration" else call.ttft_ms for call in done]
-        known = [time for time in times if time is not None and time > 0]
-        return percentile(known, p) if len(known) >= needed_for(p) else None
+        quantity, p = _PERCENTILES[self.metric]
+        done_calls = [call for call in calls if call.is_done]
+        times = [call.duration_ms if quantity == "duration" else call.ttft_ms for call in done_calls]
+        positive_times = [time for time in times if time is not None and time > 0]
+        return percentile(positive_times, p) if len(positive_times) >= needed_for(p) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +211,8 @@ class EvalFigure:
         """Return the figure of a night's evaluations: a share, a score, or the dollars of 1,000 answers."""
         if self.metric == COST:
             return _per_thousand(night, self.group)
-        known = night.means.get((self.group, self.metric))
-        return None if known is None else known.value
+        mean = night.means.get((self.group, self.metric))
+        return None if mean is None else mean.value
 
 
 def level(figure: WatchedFigure, value: float) -> float:
@@ -225,5 +227,5 @@ def level(figure: WatchedFigure, value: float) -> float:
 
 
 def _per_thousand(night: Night, group: Group) -> float | None:
-    known = night.means.get((group, COST))
-    return None if known is None or known.value <= 0 else 1000 * known.value
+    mean = night.means.get((group, COST))
+    return None if mean is None or mean.value <= 0 else 1000 * mean.value

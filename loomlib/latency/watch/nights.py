@@ -99,7 +99,7 @@ def read_nights(
     changes = store.releases.changes(scope, arn, qualifier)
     disturbed: list[datetime] = []
     unfinished = 0
-    found: list[Night] = []
+    nights: list[Night] = []
     for study in sorted(store.studies.list(agent=arn, scope=scope, limit=None), key=lambda row: row.created_at):
         if study.created_at < since or study.design.get("kind") != "latency":
             continue
@@ -112,8 +112,8 @@ def read_nights(
         if is_disturbed:
             disturbed.append(study.created_at)
         if allow_overload or not is_disturbed:
-            found.append(_night(store, study, changes))
-    return StoredNights(nights=join_days(found), disturbed=tuple(disturbed), unfinished=unfinished)
+            nights.append(_night(store, study, changes))
+    return StoredNights(nights=join_days(nights), disturbed=tuple(disturbed), unfinished=unfinished)
 
 
 def join_days(nights: Iterable[Night]) -> tuple[Night, ...]:
@@ -136,13 +136,13 @@ def _night(store: Store, study: StudyRow, changes: Sequence[EndpointChangeRow]) 
     conditions, means = _conditions(study), dict[tuple[Group, str], Mean]()
     costs = store.measurements.costs(study.id)
     for scenario in [name for name in Scenario if (CALLS, name.value) in conditions]:
-        known = [costs[row.position] for row in rows if row.scenario == scenario and row.position in costs]
-        if known:
-            group, kinds = (CALLS_COST, scenario.value), {(cost.currency, cost.is_whole) for cost in known}
+        known_costs = [costs[row.position] for row in rows if row.scenario == scenario and row.position in costs]
+        if known_costs:
+            group, kinds = (CALLS_COST, scenario.value), {(cost.currency, cost.is_whole) for cost in known_costs}
             kind = " and ".join(sorted(f"{name}, {'all' if whole else 'in part'}" for name, whole in kinds))
             conditions[group] = {**conditions[CALLS, scenario.value], "known part of the cost": kind}
             if len({currency for currency, _ in kinds}) == 1:
-                means[group, "cost"] = Mean(value=fmean(cost.amount for cost in known), n=len(known))
+                means[group, "cost"] = Mean(value=fmean(cost.amount for cost in known_costs), n=len(known_costs))
     return Night(
         at=study.created_at,
         study_ids=(study.id,),
@@ -175,18 +175,18 @@ def _conditions(study: StudyRow) -> dict[Group, dict[str, str]]:
     name, _, kind = _system(client)
     processors = str(client.get("processors") or "")
     machine = ", ".join(part for part in (name, kind, processors) if part)
-    found: dict[Group, dict[str, str]] = {}
+    conditions: dict[Group, dict[str, str]] = {}
     for scenario, count in design.counts.items():
         if count:
             length = str(design.sticky_length or "all") if scenario is Scenario.STICKY else ""
-            found[CALLS, scenario.value] = {
+            conditions[CALLS, scenario.value] = {
                 "prompt": design.prompt,
                 "number of calls": str(count),
                 "stopping rule": design.until or "",
                 "calls in a session": length,
                 "measuring machine": machine,
             }
-    return found
+    return conditions
 
 
 def _facts(study: StudyRow, changes: Sequence[EndpointChangeRow]) -> dict[str, str]:

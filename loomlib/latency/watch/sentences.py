@@ -27,16 +27,16 @@ def sentences(result: WatchResult) -> list[str]:
     groups = group_changes(result.changes)
     order = [REGRESSION, UNCLEAR, WITHIN, UNDONE, IMPROVEMENT]
     groups.sort(key=lambda group: order.index(group.changes[0].state))
-    shown = [_group(group, result) for group in groups]
+    texts = [_group(group, result) for group in groups]
     if not result.regressions:
-        shown.insert(0, _nothing(result))
+        texts.insert(0, _nothing(result))
     if result.earlier:
-        shown.append(
+        texts.append(
             f"{plural(len(result.earlier), 'older change')} of more than {plural(result.days, 'day')} ago: the level "
             "since then is the one that later nights are compared with."
         )
     left_out = list(dict.fromkeys(f"{why} ({join(names, most=3)})." for why, names in _left_out(result).items()))
-    return [*shown, *result.notes, *left_out]
+    return [*texts, *result.notes, *left_out]
 
 
 def table(result: WatchResult) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -71,14 +71,14 @@ def facts_text(facts: Mapping[str, tuple[str, str]]) -> str:
             parts.append("the code changed")
         elif name == "labels":
             former, new = before.split(" · "), after.split(" · ")
-            gone, come = [one for one in former if one not in new], [one for one in new if one not in former]
-            parts.append(f"the labels changed from {join(gone) or 'none'} to {join(come) or 'none'}")
+            removed, added = [one for one in former if one not in new], [one for one in new if one not in former]
+            parts.append(f"the labels changed from {join(removed) or 'none'} to {join(added) or 'none'}")
         elif name == "platform":
             parts.append(f"the platform changed from {before} to {after}")
         elif name == "libraries of the client":
             former, new = before.split(", "), after.split(", ")
-            come = [one for one in new if one not in former]
-            parts.append(f"the client changed to {join(come) or 'fewer libraries'}")
+            added = [one for one in new if one not in former]
+            parts.append(f"the client changed to {join(added) or 'fewer libraries'}")
         else:
             parts.append(f"{name} changed from {before} to {after}")
     return "; ".join(parts)
@@ -92,10 +92,10 @@ def _group(group: ChangeGroup, result: WatchResult) -> str:
     facts = facts_text(group.facts)
     cause = f", {facts}" if facts.startswith("with") else f"; {facts}" if facts else ""
     cause = cause or "; nothing that Loom records changed with it"
-    shown = [change.sentence() for change in group.changes[:_MOST_CHANGES]]
-    if more := len(group.changes) - len(shown):
-        shown.append(f"{plural(more, 'more figure')} changed too")
-    text = "; ".join(shown)
+    texts = [change.sentence() for change in group.changes[:_MOST_CHANGES]]
+    if more := len(group.changes) - len(texts):
+        texts.append(f"{plural(more, 'more figure')} changed too")
+    text = "; ".join(texts)
     return f"{beginning}: the change came {_between(group.last_before, group.first_after)}{cause}. {_upper(text)}."
 
 
@@ -135,11 +135,11 @@ def _nothing(result: WatchResult) -> str:
 
 
 def _left_out(result: WatchResult) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    titles_by_reason: dict[str, list[str]] = {}
     for history in result.histories:
         for why in history.left_out:
-            found.setdefault(why, []).append(history.figure.title)
-    return found
+            titles_by_reason.setdefault(why, []).append(history.figure.title)
+    return titles_by_reason
 
 
 def _spread(history: FigureHistory) -> str:

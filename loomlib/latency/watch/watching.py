@@ -101,10 +101,13 @@ def watch_agent(
             try_="run `loom report latency_study` or `loom report eval_set` every night, or give more days",
         )
     figures = watched_figures(nights, scenarios, metrics)
-    watched = [seen for figure in figures if (seen := _watched(figure, nights)) is not None]
-    found = find_changes([seen.series for seen in watched])
+    watches = [watch for figure in figures if (watch := _watched(figure, nights)) is not None]
+    found_changes = find_changes([watch.series for watch in watches])
     limit = moment - timedelta(days=days)
-    made = [_change(watched[one.series], nights, one, found, limits) for one in found]
+    changes = [
+        _change(watches[found_change.series], nights, found_change, found_changes, limits)
+        for found_change in found_changes
+    ]
     return WatchResult(
         agent_name=agent_name or agent_arn,
         agent_arn=agent_arn,
@@ -112,9 +115,9 @@ def watch_agent(
         since=begin,
         days=days,
         limits=limits,
-        histories=tuple(_history(seen, nights, found, place) for place, seen in enumerate(watched)),
-        changes=_newest([change for change in made if change.found >= limit]),
-        earlier=_newest([change for change in made if change.found < limit]),
+        histories=tuple(_history(watch, nights, found_changes, place) for place, watch in enumerate(watches)),
+        changes=_newest([change for change in changes if change.found >= limit]),
+        earlier=_newest([change for change in changes if change.found < limit]),
         fewest_nights=fewest_nights(),
         notes=tuple(_notes(stored, judged, allow_overload)),
         labels=tuple(nights[-1].facts["labels"].split(" · ")) if nights and "labels" in nights[-1].facts else (),
@@ -151,17 +154,17 @@ def _watched(figure: WatchedFigure, nights: Sequence[Night]) -> _Watched | None:
             f"{plural(len(others), 'night')} with another {join(changed_conditions(others, current))} "
             f"{'is' if len(others) == 1 else 'are'} not compared"
         )
-    known = [(number, value) for number in same if (value := figure.value(nights[number])) is not None]
-    if few := len(same) - len(known):
+    points = [(number, value) for number in same if (value := figure.value(nights[number])) is not None]
+    if few := len(same) - len(points):
         left_out.append(f"{plural(few, 'night')} had {figure.missing}")
-    numbers = [number for number, _ in known]
+    numbers = [number for number, _ in points]
     hints = [
         place for place in range(1, len(numbers)) if changed_facts(nights[numbers[place - 1]], nights[numbers[place]])
     ]
     return _Watched(
         figure=figure,
-        series=NightSeries(nights=numbers, levels=[level(figure, value) for _, value in known], hints=hints),
-        values=tuple(value for _, value in known),
+        series=NightSeries(nights=numbers, levels=[level(figure, value) for _, value in points], hints=hints),
+        values=tuple(value for _, value in points),
         left_out=tuple(left_out),
     )
 
@@ -227,9 +230,11 @@ def _state(one: FoundChange, effect: Estimate, present: Estimate, limit: float, 
     return WITHIN if outcome == PASSED else UNCLEAR
 
 
-def _history(watched: _Watched, nights: Sequence[Night], found: Sequence[FoundChange], place: int) -> FigureHistory:
+def _history(
+    watched: _Watched, nights: Sequence[Night], found_changes: Sequence[FoundChange], place: int
+) -> FigureHistory:
     numbers = watched.series.nights
-    starts = [0, *sorted(one.place for one in found if one.series == place), len(numbers)]
+    starts = [0, *sorted(one.place for one in found_changes if one.series == place), len(numbers)]
     parts = [watched.series.levels[a:b] for a, b in pairwise(starts)]
     present = watched.values[starts[-2] :]
     deviations = [one - median(part) for part in parts for one in part]
@@ -254,9 +259,9 @@ def _notes(stored: StoredNights, judged: StoredEvaluations, allow_overload: bool
     if stored.disturbed:
         days = join(list(dict.fromkeys(day(at) for at in stored.disturbed)), most=5)
         count = len(stored.disturbed)
-        what = "compared as they are" if allow_overload else "left out"
+        handling = "compared as they are" if allow_overload else "left out"
         notes.append(
-            f"{plural(count, 'study', 'studies')} on an overloaded machine {'is' if count == 1 else 'are'} {what}: "
+            f"{plural(count, 'study', 'studies')} on an overloaded machine {'is' if count == 1 else 'are'} {handling}: "
             f"{days}."
         )
     if stored.unfinished:

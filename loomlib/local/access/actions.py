@@ -91,13 +91,13 @@ def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region:
                 identifier if identifier.startswith("arn:") else f"{start}:{kind}/{identifier}"
             ]
     for kind, members in _TOOLS.items():
-        if named := next((path_parameters[member] for member in members if member in path_parameters), None):
-            return f"bedrock-agentcore:{operation}", [_tool(kind, unquote(str(named)), region, account_id)]
+        if resource := next((path_parameters[member] for member in members if member in path_parameters), None):
+            return f"bedrock-agentcore:{operation}", [_tool(kind, unquote(str(resource)), region, account_id)]
     if "webSearchId" in path_parameters:
         tool = unquote(str(path_parameters["webSearchId"]))
         return f"bedrock-agentcore:{operation}", [f"arn:aws:bedrock-agentcore:{region}:aws:tool/{tool}"]
-    named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
-    return f"bedrock-agentcore:{operation}", [named]
+    resource = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
+    return f"bedrock-agentcore:{operation}", [resource]
 
 
 def _tool(kind: str, identifier: str, region: str, account_id: str) -> str:
@@ -163,8 +163,8 @@ def other_actions(
     elif service == "bedrock" and (match := _AGENT_ALIAS_PATH.match(path) or _AGENT_PATH.match(path)):
         kind = "agent-alias" if match.re is _AGENT_ALIAS_PATH else "agent"
         resources = [_bedrock_arn(kind, "/".join(map(unquote, match.groups())), region, account_id)]
-    if named := named_resources(service, path, query, body, region=region, account_id=account_id):
-        resources = named
+    if arns := named_resources(service, path, query, body, region=region, account_id=account_id):
+        resources = arns
     name = f"{_IAM_NAMES.get(service, service)}:{operation}"
     action = IAM_OPERATIONS.get(name, name), resources
     if operation in _GENERATING:
@@ -174,8 +174,8 @@ def other_actions(
 
 def _generating(body: bytes, region: str, account_id: str) -> Iterator[Action]:
     """Return what RetrieveAndGenerate does for its caller: retrieve, ask the model, and apply the guardrail."""
-    given = as_mapping(parse_object(body).get("retrieveAndGenerateConfiguration"))
-    knowledge = as_mapping(given.get("knowledgeBaseConfiguration"))
+    configuration = as_mapping(parse_object(body).get("retrieveAndGenerateConfiguration"))
+    knowledge = as_mapping(configuration.get("knowledgeBaseConfiguration"))
     yield "bedrock:Retrieve", [_bedrock_arn("knowledge-base", knowledge.get("knowledgeBaseId"), region, account_id)]
     yield model_action("converse", as_text(knowledge.get("modelArn")), region, account_id)
     generation = as_mapping(knowledge.get("generationConfiguration"))

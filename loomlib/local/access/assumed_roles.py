@@ -34,13 +34,13 @@ class AssumedRoles:
             answer: The body of AssumeRole's answer.
             caller: The session that called; None for the owner.
         """
-        found = {name: re.search(rf"<{name}>([^<]+)</{name}>".encode(), answer) for name in _MEMBERS}
-        given = {name: match[1].decode() for name, match in found.items() if match}
-        if len(given) < len(_MEMBERS):
+        matches = {name: re.search(rf"<{name}>([^<]+)</{name}>".encode(), answer) for name in _MEMBERS}
+        credentials = {name: match[1].decode() for name, match in matches.items() if match}
+        if len(credentials) < len(_MEMBERS):
             return  # an error
         account_id = role_arn.split(":")[4]
         principal = SessionPrincipal(
-            mark=given["Arn"].rpartition("/")[2], runtime_id="", role_arn=role_arn, tenant=acting_tenant() or ""
+            mark=credentials["Arn"].rpartition("/")[2], runtime_id="", role_arn=role_arn, tenant=acting_tenant() or ""
         )
         if role_statements(principal) is None:
             if caller is not None:
@@ -48,11 +48,11 @@ class AssumedRoles:
             principal = None
         self._keys.add(
             Key(
-                access_key=given["AccessKeyId"],
-                secret_key=given["SecretAccessKey"],
+                access_key=credentials["AccessKeyId"],
+                secret_key=credentials["SecretAccessKey"],
                 principal=principal,
                 account_id=account_id,
-                session_token=given["SessionToken"],
-                expires_at=datetime.fromisoformat(given["Expiration"]).timestamp(),
+                session_token=credentials["SessionToken"],
+                expires_at=datetime.fromisoformat(credentials["Expiration"]).timestamp(),
             )
         )

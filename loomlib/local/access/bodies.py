@@ -38,8 +38,8 @@ def largest_body(service: str, path: str) -> int:
     if service == "bedrock-agentcore":
         large = ("/invocations", "/invocations/", "/tools/invoke")
         return _INVOCATION_BYTES if path.endswith(large) else _CONTROL_BYTES
-    known = {"bedrock": _MODEL_BYTES, "lambda": _LAMBDA_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}
-    return known.get(service, _OTHER_BYTES)
+    limits_bytes = {"bedrock": _MODEL_BYTES, "lambda": _LAMBDA_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}
+    return limits_bytes.get(service, _OTHER_BYTES)
 
 
 @dataclass(slots=True, kw_only=True)

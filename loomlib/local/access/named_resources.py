@@ -70,17 +70,17 @@ def named_resources(
         return topics[:1] if topics else None
     if service not in ("sqs", "states", "kms", "secretsmanager"):
         return None
-    given = parse_object(body())
+    parameters = parse_object(body())
     if service == "sqs":
-        match = _QUEUE.match(as_text(given.get("QueueUrl")))
+        match = _QUEUE.match(as_text(parameters.get("QueueUrl")))
         return [f"arn:aws:sqs:{region}:{match[1]}:{match[2]}"] if match else None
     if service == "states":
-        machine = as_text(given.get("stateMachineArn"))
+        machine = as_text(parameters.get("stateMachineArn"))
         return [machine] if machine else None
     if service == "kms":
-        key = as_text(given.get("KeyId"))
+        key = as_text(parameters.get("KeyId"))
         return [key if key.startswith("arn:") else f"{start}:key/{key}"] if key else None
-    secret = as_text(given.get("SecretId"))
+    secret = as_text(parameters.get("SecretId"))
     return [_secret_arn(secret, region, account_id)] if secret else None
 
 

@@ -92,10 +92,10 @@ def identity_decision(
 
 def _holds(condition: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
     """Return whether a condition is about known keys only, and holds."""
-    named: list[object] = list(condition.values())
-    pairs = [cast("dict[str, Any]", item) for item in named if isinstance(item, dict)]
+    operands: list[object] = list(condition.values())
+    pairs = [cast("dict[str, Any]", item) for item in operands if isinstance(item, dict)]
     is_known = all(key.lower() in keys for item in pairs for key in item)
-    return is_known and len(pairs) == len(named) and not unknown_operators(condition) and holds(condition, keys)
+    return is_known and len(pairs) == len(operands) and not unknown_operators(condition) and holds(condition, keys)
 
 
 def role_statements(principal: SessionPrincipal) -> list[PolicyStatement] | None:

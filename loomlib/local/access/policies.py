@@ -55,18 +55,22 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
-    given = sorted({match for value in principal.named.values() for match in _GIVEN.findall(value)})
-    memories = [arn.format("bedrock-agentcore", f"memory/{identifier}") for identifier in given]
+    resource_ids = sorted({match for value in principal.named.values() for match in _GIVEN.findall(value)})
+    memories = [arn.format("bedrock-agentcore", f"memory/{identifier}") for identifier in resource_ids]
     runtimes = [
-        arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
+        arn.format("bedrock-agentcore", f"runtime/{identifier}{end}")
+        for identifier in resource_ids
+        for end in ("", "/*")
     ]
-    gateways = [arn.format("bedrock-agentcore", f"gateway/{identifier}") for identifier in given]
-    named = {match for value in principal.named.values() for match in _GIVEN_BASE.findall(value)}
-    bases = [arn.format("bedrock", f"knowledge-base/{identifier}") for identifier in sorted(named)]
+    gateways = [arn.format("bedrock-agentcore", f"gateway/{identifier}") for identifier in resource_ids]
+    base_ids = {match for value in principal.named.values() for match in _GIVEN_BASE.findall(value)}
+    bases = [arn.format("bedrock", f"knowledge-base/{identifier}") for identifier in sorted(base_ids)]
     interpreters = ["arn:aws:bedrock-agentcore:*:aws:code-interpreter/aws.codeinterpreter.v1"]
     browsers = ["arn:aws:bedrock-agentcore:*:aws:browser/aws.browser.v1"]
-    browsers += [arn.format("bedrock-agentcore", f"browser-custom/{identifier}") for identifier in given]
-    interpreters += [arn.format("bedrock-agentcore", f"code-interpreter-custom/{identifier}") for identifier in given]
+    browsers += [arn.format("bedrock-agentcore", f"browser-custom/{identifier}") for identifier in resource_ids]
+    interpreters += [
+        arn.format("bedrock-agentcore", f"code-interpreter-custom/{identifier}") for identifier in resource_ids
+    ]
     directory = arn.format("bedrock-agentcore", "workload-identity-directory/default")
     vault = arn.format("bedrock-agentcore", "token-vault/default")
     identities = [directory, f"{directory}/workload-identity/{principal.runtime_id}", vault]
@@ -111,8 +115,8 @@ def read_statements(document: str) -> list[PolicyStatement]:
         content = json.loads(document)
     except ValueError:
         return []
-    found = _listed(cast("dict[str, Any]", content).get("Statement")) if isinstance(content, dict) else []
-    return [cast("PolicyStatement", item) for item in found if isinstance(item, dict)]
+    statements = _listed(cast("dict[str, Any]", content).get("Statement")) if isinstance(content, dict) else []
+    return [cast("PolicyStatement", item) for item in statements if isinstance(item, dict)]
 
 
 def decision(

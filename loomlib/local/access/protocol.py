@@ -36,9 +36,9 @@ _ONCE = frozenset({b"connection", b"upgrade", b"sec-websocket-key", b"sec-websoc
 def most_connections() -> int:
     """Return how many connections may be open; raises this process's limit of open files as far as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * _MOST_CONNECTIONS
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    file_limit = 4 * _MOST_CONNECTIONS
+    if soft != resource.RLIM_INFINITY and soft < file_limit:
+        soft = file_limit if hard == resource.RLIM_INFINITY else min(file_limit, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, soft // 2)
 
@@ -140,12 +140,12 @@ class BoundedProtocol(HttpToolsProtocol):
         Clients that are given the SDK's header fields send those of the opening handshake twice; their own come first,
         and it is their own key that they expect to be answered.
         """
-        seen: set[bytes] = set()
+        seen_names: set[bytes] = set()
         fields: list[tuple[bytes, bytes]] = []
         for name, value in self.scope["headers"]:
-            if name not in _ONCE or name not in seen:
+            if name not in _ONCE or name not in seen_names:
                 fields.append((name, value))
-            seen.add(name)
+            seen_names.add(name)
         self.scope["headers"] = fields
         super().handle_websocket_upgrade()
 

@@ -187,11 +187,13 @@ class ResourcePolicies:
 
 def _names(principal: object, caller: PolicyCaller, *, allows: bool) -> bool:
     """Return whether a caller is a principal; the account alone allows its root user only, and denies all its users."""
-    named = texts(cast("Mapping[str, Any]", principal).get("AWS")) if isinstance(principal, Mapping) else [principal]
-    if "*" in named:
+    principals = (
+        texts(cast("Mapping[str, Any]", principal).get("AWS")) if isinstance(principal, Mapping) else [principal]
+    )
+    if "*" in principals:
         return True
     account = {caller.account_id, f"arn:aws:iam::{caller.account_id}:root"} if caller.account_id else set[str]()
-    return any(name in caller.arns or (name in account and (not allows or name in caller.arns)) for name in named)
+    return any(name in caller.arns or (name in account and (not allows or name in caller.arns)) for name in principals)
 
 
 def _check(policy: str, arn: str) -> None:

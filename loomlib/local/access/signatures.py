@@ -107,20 +107,20 @@ def read_signature(headers: Mapping[str, Sequence[str]], query: str) -> Signatur
 
 
 def _presigned(query: str) -> Signature:
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for part in query.split("&"):
         name, _, value = part.partition("=")
-        given.setdefault(name, unquote(value))
-    service = _service_of("Credential=" + given.get("X-Amz-Credential", ""))
-    expires, time = given.get("X-Amz-Expires", ""), given.get("X-Amz-Date", "")
+        parameters.setdefault(name, unquote(value))
+    service = _service_of("Credential=" + parameters.get("X-Amz-Credential", ""))
+    expires, time = parameters.get("X-Amz-Expires", ""), parameters.get("X-Amz-Date", "")
     names = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders")
-    is_whole = all(given.get(name) for name in names) and _is_time(time)
-    if not is_whole or given["X-Amz-Algorithm"] != _ALGORITHM:
+    is_whole = all(parameters.get(name) for name in names) and _is_time(time)
+    if not is_whole or parameters["X-Amz-Algorithm"] != _ALGORITHM:
         raise refusal("incomplete", service, "Query-string authentication requires all X-Amz parameters of version 4.")
     if not (expires.isdecimal() and len(expires) < 8 and 1 <= int(expires) <= _LONGEST_EXPIRY_S):
         raise refusal("incomplete", service, "X-Amz-Expires must be between 1 and 604800 seconds")
-    signature = given["X-Amz-Signature"]
-    return _checked(given["X-Amz-Credential"], given["X-Amz-SignedHeaders"], signature, time, int(expires))
+    signature = parameters["X-Amz-Signature"]
+    return _checked(parameters["X-Amz-Credential"], parameters["X-Amz-SignedHeaders"], signature, time, int(expires))
 
 
 def _checked(credential: str, signed: str, signature: str, time: str, expires_s: int | None) -> Signature:
@@ -215,14 +215,14 @@ def _check_chunks(signature: Signature, key: Key, body: BinaryIO) -> None:
     scope, previous = signer.credential_scope(request), signature.signature
     mismatch = refusal("mismatch", signature.service, MISMATCH)
     while True:
-        size, _, given = body.readline(200).decode("latin-1").strip().partition(";chunk-signature=")
+        size, _, chunk_signature = body.readline(200).decode("latin-1").strip().partition(";chunk-signature=")
         if not re.fullmatch(r"[0-9a-fA-F]{1,8}", size):
             raise mismatch
         content = body.read(int(size, 16))
         digest = hashlib.sha256(content).hexdigest()
         text = "\n".join((f"{_ALGORITHM}-PAYLOAD", signature.time, scope, previous, EMPTY, digest))
         previous = str(signer.signature(text, request))
-        if not hmac.compare_digest(previous, given):
+        if not hmac.compare_digest(previous, chunk_signature):
             raise mismatch
         if not content:
             return

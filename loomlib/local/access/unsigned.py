@@ -58,8 +58,8 @@ class UnsignedRequest:
             if name not in _operations("sts"):
                 raise refusal("missing", "sts", "Request is missing Authentication Token")
             return UnsignedRequest(service="sts", operation=name)
-        named = _IDENTITY_REGION.search(body) if self.service == "cognito-identity" else None
-        region = named[1].decode() if named else self.region
+        match = _IDENTITY_REGION.search(body) if self.service == "cognito-identity" else None
+        region = match[1].decode() if match else self.region
         return UnsignedRequest(service=self.service, operation=self.operation, region=region)
 
 

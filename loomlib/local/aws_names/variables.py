@@ -39,13 +39,13 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
         return variables
     from .certificates import folder, trust  # cryptography, which only this needs, takes 60 ms
 
-    named = {Path(user[name]) for name in _CERTIFICATES if user.get(name)}
-    also = sorted(path for path in named if path.parent.name != folder(state.home).name)
-    kept = [host.strip() for host in (user.get("NO_PROXY") or user.get("no_proxy") or "").split(",") if host.strip()]
-    without = ",".join(dict.fromkeys((*kept, *_LOCAL)))
+    certificate_files = {Path(user[name]) for name in _CERTIFICATES if user.get(name)}
+    extra_certificates = sorted(path for path in certificate_files if path.parent.name != folder(state.home).name)
+    hosts = [host.strip() for host in (user.get("NO_PROXY") or user.get("no_proxy") or "").split(",") if host.strip()]
+    no_proxy = ",".join(dict.fromkeys((*hosts, *_LOCAL)))
     variables |= {name: address.format(region=state.region) for name, address in _AWS_NAMES.items()}
-    variables |= dict.fromkeys((EXPORTED_PROXY, *_SET), url) | {"NO_PROXY": without, "no_proxy": without}
-    variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(also))))
+    variables |= dict.fromkeys((EXPORTED_PROXY, *_SET), url) | {"NO_PROXY": no_proxy, "no_proxy": no_proxy}
+    variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(extra_certificates))))
     variables["NODE_OPTIONS"] = node_options(user.get("NODE_OPTIONS", ""))
     return variables
 

@@ -46,14 +46,14 @@ def called(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         tool: A tool of an action group.
         arguments: The model's arguments.
     """
-    shown: dict[str, Any] = {"actionGroup": tool.group, "parameters": _listed(arguments, tool.types)}
+    call: dict[str, Any] = {"actionGroup": tool.group, "parameters": _listed(arguments, tool.types)}
     if tool.kind == "function":
-        return {**shown, "function": tool.function}
-    shown |= {"apiPath": tool.path, "httpMethod": tool.method}
+        return {**call, "function": tool.function}
+    call |= {"apiPath": tool.path, "httpMethod": tool.method}
     if tool.body_types is not None:
         fields = _listed(arguments, tool.body_types)
-        shown["requestBody"] = {"content": {tool.content_type: {"properties": fields}}}
-    return shown
+        call["requestBody"] = {"content": {tool.content_type: {"properties": fields}}}
+    return call
 
 
 def trace_input(tool: AgentTool, call: Mapping[str, Any], execution: str, invocation_id: str = "") -> dict[str, Any]:
@@ -65,15 +65,15 @@ def trace_input(tool: AgentTool, call: Mapping[str, Any], execution: str, invoca
         execution: LAMBDA or RETURN_CONTROL.
         invocation_id: The id of a return of control.
     """
-    shown = {"actionGroupName": tool.group, "executionType": execution, "parameters": call["parameters"]}
+    invocation = {"actionGroupName": tool.group, "executionType": execution, "parameters": call["parameters"]}
     if invocation_id:
-        shown["invocationId"] = invocation_id
+        invocation["invocationId"] = invocation_id
     if tool.kind == "function":
-        return {**shown, "function": tool.function}
-    shown |= {"apiPath": tool.path, "verb": tool.method.lower()}
+        return {**invocation, "function": tool.function}
+    invocation |= {"apiPath": tool.path, "verb": tool.method.lower()}
     if body := call.get("requestBody"):
-        shown["requestBody"] = {"content": {kind: item["properties"] for kind, item in body["content"].items()}}
-    return shown
+        invocation["requestBody"] = {"content": {kind: item["properties"] for kind, item in body["content"].items()}}
+    return invocation
 
 
 def read_lambda_answer(tool: AgentTool, payload: str) -> ActionAnswer:
@@ -89,13 +89,13 @@ def read_lambda_answer(tool: AgentTool, payload: str) -> ActionAnswer:
     answer = _object(json.loads(payload))
     response = _object(answer.get("response"))
     if tool.kind == "function":
-        known = response.get("function") == tool.function
+        is_match = response.get("function") == tool.function
         inner = _object(response.get("functionResponse"))
         state, body = inner.get("responseState"), _object(inner.get("responseBody"))
     else:
-        known = (response.get("apiPath"), str(response.get("httpMethod")).upper()) == (tool.path, tool.method)
+        is_match = (response.get("apiPath"), str(response.get("httpMethod")).upper()) == (tool.path, tool.method)
         state, body = response.get("responseState"), _object(response.get("responseBody"))
-    if not known or response.get("actionGroup") != tool.group or not body:
+    if not is_match or response.get("actionGroup") != tool.group or not body:
         raise dependency_failed(_BAD_ANSWER, str(tool.part["document"]["actionGroupExecutor"].get("lambda", "")))
     text = _body_text(body)
     if state == "FAILURE":

@@ -55,13 +55,16 @@ class TurnCalls:
             tool: The tool.
             text: What the user asked.
         """
-        what = called(tool, call["input"])
-        shown = {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": trace_input(tool, what, "LAMBDA")}
-        yield self._tracing.orchestration("invocationInput", shown)
-        begun, arn = time.time(), tool.part["document"]["actionGroupExecutor"]["lambda"]
-        event = self._request.function_event(self._session, text, what)
+        action_call = called(tool, call["input"])
+        invocation = {
+            "invocationType": "ACTION_GROUP",
+            "actionGroupInvocationInput": trace_input(tool, action_call, "LAMBDA"),
+        }
+        yield self._tracing.orchestration("invocationInput", invocation)
+        began_s, arn = time.time(), tool.part["document"]["actionGroupExecutor"]["lambda"]
+        event = self._request.function_event(self._session, text, action_call)
         payload = await self._services.call_function(arn, event, self._request.place)
-        yield self.take(call, read_lambda_answer(tool, payload), begun)
+        yield self.take(call, read_lambda_answer(tool, payload), began_s)
 
     def take(self, call: Mapping[str, Any], answer: ActionAnswer, begun: float) -> bytes:
         """Keep an action group's answer for the model, and return its trace event.
@@ -82,8 +85,8 @@ class TurnCalls:
             reprompt = {"source": "ACTION_GROUP", "text": answer.text}
             return self._tracing.orchestration("observation", {"type": "REPROMPT", "repromptResponse": reprompt})
         output = {"text": answer.text, "metadata": metadata(begun)}
-        shown = {"type": "ACTION_GROUP", "actionGroupInvocationOutput": output}
-        return self._tracing.orchestration("observation", shown)
+        observation = {"type": "ACTION_GROUP", "actionGroupInvocationOutput": output}
+        return self._tracing.orchestration("observation", observation)
 
     async def look_up(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
         """Search a knowledge base.
@@ -94,13 +97,15 @@ class TurnCalls:
         """
         key, question = tool.part["document"]["knowledgeBaseId"], str(call["input"].get("query") or "")
         lookup = {"knowledgeBaseId": key, "text": question}
-        shown: dict[str, Any] = {"invocationType": "KNOWLEDGE_BASE", "knowledgeBaseLookupInput": lookup}
-        yield self._tracing.orchestration("invocationInput", shown)
-        begun = time.time()
+        invocation: dict[str, Any] = {"invocationType": "KNOWLEDGE_BASE", "knowledgeBaseLookupInput": lookup}
+        yield self._tracing.orchestration("invocationInput", invocation)
+        began_s = time.time()
         passages = await self._services.search(key, question, self._session.searches.get(key), self._request.place)
         self.passages += passages
-        found = {"retrievedReferences": [reference_of(passage) for passage in passages], "metadata": metadata(begun)}
-        yield self._tracing.orchestration("observation", {"type": "KNOWLEDGE_BASE", "knowledgeBaseLookupOutput": found})
+        output = {"retrievedReferences": [reference_of(passage) for passage in passages], "metadata": metadata(began_s)}
+        yield self._tracing.orchestration(
+            "observation", {"type": "KNOWLEDGE_BASE", "knowledgeBaseLookupOutput": output}
+        )
         async for frame in self._steps.generate(question, passages):
             yield frame
         texts = [self._steps.answer] if self._steps.answer else [passage.text for passage in passages]
@@ -115,21 +120,27 @@ class TurnCalls:
             call: The model's call.
         """
         code = str(call["input"].get("code") or "")
-        asked: dict[str, Any] = {"code": code}
+        code_input: dict[str, Any] = {"code": code}
         if names := list(self._session.uploads):
-            asked["files"] = names
-        shown: dict[str, Any] = {"invocationType": "ACTION_GROUP_CODE_INTERPRETER"}
-        yield self._tracing.orchestration("invocationInput", {**shown, "codeInterpreterInvocationInput": asked})
-        begun = time.time()
+            code_input["files"] = names
+        invocation: dict[str, Any] = {"invocationType": "ACTION_GROUP_CODE_INTERPRETER"}
+        yield self._tracing.orchestration(
+            "invocationInput", {**invocation, "codeInterpreterInvocationInput": code_input}
+        )
+        began_s = time.time()
         run = await self._services.sandboxes.run(self._session, code, self._request.place)
-        output: dict[str, Any] = {"executionOutput": run.output, "executionTimeout": False, "metadata": metadata(begun)}
+        output: dict[str, Any] = {
+            "executionOutput": run.output,
+            "executionTimeout": False,
+            "metadata": metadata(began_s),
+        }
         output |= {"executionError": run.error} if run.error else {}
         output |= {"files": list(run.files)} if run.files else {}
         yield self._tracing.orchestration(
             "observation", {"type": "ACTION_GROUP", "codeInterpreterInvocationOutput": output}
         )
-        made = f"Files: {', '.join(run.files)}" if run.files else ""
-        self.keep(call, "\n".join(filter(None, (run.output, run.error, made))), failed=bool(run.error))
+        file_list = f"Files: {', '.join(run.files)}" if run.files else ""
+        self.keep(call, "\n".join(filter(None, (run.output, run.error, file_list))), failed=bool(run.error))
 
     def keep(self, call: Mapping[str, Any], text: str, *, failed: bool = False) -> None:
         """Keep what a call returned for the model.

@@ -68,23 +68,23 @@ class AgentSandboxes:
         result = await self._invoke(session, "executeCode", {"code": code, "language": "python"}, place)
         printed: Mapping[str, Any] = result.get("structuredContent") or {}
         after = await self._sizes(session, place)
-        made = [name for name, size in after.items() if before.get(name) != size][:_MOST_FILES]
-        small = [name for name in made if after[name] <= _LARGEST_OUT_BYTES]
-        if small:
-            read = await self._invoke(session, "readFiles", {"paths": small}, place)
+        changed_files = [name for name, size in after.items() if before.get(name) != size][:_MOST_FILES]
+        small_files = [name for name in changed_files if after[name] <= _LARGEST_OUT_BYTES]
+        if small_files:
+            read = await self._invoke(session, "readFiles", {"paths": small_files}, place)
             session.downloads |= dict(map(_download, read["content"]))
         failed = bool(result.get("isError"))
         error = str(printed.get("stderr") or "The code failed without a message") if failed else ""
-        return CodeRun(output=str(printed.get("stdout") or ""), error=error, files=tuple(made))
+        return CodeRun(output=str(printed.get("stdout") or ""), error=error, files=tuple(changed_files))
 
     async def end(self, session: AgentSession) -> None:
         """Stop the sandbox of an agent's session, if it has one, and those of its collaborators."""
         for collaborator in session.collaborators.values():
             await self.end(collaborator)
-        if (found := session.sandbox) is not None:
+        if (sandbox := session.sandbox) is not None:
             session.sandbox = None
             with suppress(RefusedError):  # it has ended by itself
-                await self._pool.stop_code_interpreter_session(_named(found[0]), place=found[1])
+                await self._pool.stop_code_interpreter_session(_named(sandbox[0]), place=sandbox[1])
 
     async def _start(self, session: AgentSession, place: Place) -> None:
         if session.sandbox is not None:
@@ -93,9 +93,9 @@ class AgentSandboxes:
             except RefusedError:  # its time is over: another one begins, without its variables and files
                 session.sandbox = None
         if session.sandbox is None:
-            asked = {"codeInterpreterIdentifier": _INTERPRETER, "sessionTimeoutSeconds": _SESSION_S}
-            started = await self._pool.start_code_interpreter_session(asked, place=place)
-            session.sandbox = (started["sessionId"], place)
+            request = {"codeInterpreterIdentifier": _INTERPRETER, "sessionTimeoutSeconds": _SESSION_S}
+            response = await self._pool.start_code_interpreter_session(request, place=place)
+            session.sandbox = (response["sessionId"], place)
 
     async def _invoke(
         self, session: AgentSession, tool: str, arguments: Mapping[str, Any], place: Place
@@ -145,8 +145,8 @@ async def read_uploads(files: Sequence[Mapping[str, Any]], place: Place) -> tupl
 
 def _content(name: str, source: Mapping[str, Any], place: Place) -> bytes:
     if source["sourceType"] == "BYTE_CONTENT":
-        given: Mapping[str, Any] = source.get("byteContent") or {}
-        data: object = given.get("data")
+        byte_content: Mapping[str, Any] = source.get("byteContent") or {}
+        data: object = byte_content.get("data")
         if not data:
             raise invalid(f"The file {name} has no byteContent.data")
         return base64.b64decode(data) if isinstance(data, str) else bytes(data) if isinstance(data, bytes) else b""

@@ -68,17 +68,17 @@ def shown_call(
         text: What it is asked.
         results: What the caller returns of its calls.
     """
-    given: dict[str, Any] = {"type": "TEXT", "text": text}
+    call_input: dict[str, Any] = {"type": "TEXT", "text": text}
     if results:
         pending = session.pending
         returned = {
             "invocationId": pending.invocation_id if pending else "",
             "returnControlInvocationResults": list(results),
         }
-        given = {"type": "RETURN_CONTROL", "returnControlResults": returned}
+        call_input = {"type": "RETURN_CONTROL", "returnControlResults": returned}
     return {
         "invocationType": "AGENT_COLLABORATOR",
-        "agentCollaboratorInvocationInput": {**_named(tool), "input": given},
+        "agentCollaboratorInvocationInput": {**_named(tool), "input": call_input},
     }
 
 
@@ -94,8 +94,8 @@ def shown_answer(tool: AgentTool, text: str, control: Mapping[str, Any] | None, 
     output: dict[str, Any] = {"type": "TEXT", "text": text}
     if control is not None:
         output = {"type": "RETURN_CONTROL", "returnControlPayload": control}
-    shown = {**_named(tool), "output": output, "metadata": metadata(begun)}
-    return {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": shown}
+    call_output = {**_named(tool), "output": output, "metadata": metadata(begun)}
+    return {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": call_output}
 
 
 def _named(tool: AgentTool) -> dict[str, str]:

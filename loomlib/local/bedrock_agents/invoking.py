@@ -110,10 +110,10 @@ class AgentInvocations:
         )
         summaries = await self._memories.summaries(alias, parameters["memoryId"])
         if request.after is not None:
-            known = [summary.session_id for summary in summaries]
-            summaries = summaries[known.index(request.after[0]) + 1 :] if request.after[0] in known else []
-        shown = [shown_summary(summary) for summary in summaries[: request.fetch]]
-        return request.page("memoryContents", shown, lambda at: [summaries[at].session_id])
+            session_ids = [summary.session_id for summary in summaries]
+            summaries = summaries[session_ids.index(request.after[0]) + 1 :] if request.after[0] in session_ids else []
+        contents = [shown_summary(summary) for summary in summaries[: request.fetch]]
+        return request.page("memoryContents", contents, lambda at: [summaries[at].session_id])
 
     async def delete_agent_memory(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Forget the summaries of a memory, of one session of it, or of all memories of the alias."""
@@ -174,8 +174,8 @@ def _attend(session: AgentSession, state: Mapping[str, Any]) -> None:
         session.prompt_attributes = dict(state.get("promptSessionAttributes") or {})
     for item in state.get("knowledgeBaseConfigurations") or ():
         session.searches[item["knowledgeBaseId"]] = item["retrievalConfiguration"]
-    given: Mapping[str, Any] = state.get("conversationHistory") or {}
-    history: list[Mapping[str, Any]] = given.get("messages") or []
+    conversation: Mapping[str, Any] = state.get("conversationHistory") or {}
+    history: list[Mapping[str, Any]] = conversation.get("messages") or []
     if history and not session.turns:
         session.keep([dict(message) for message in history])
 

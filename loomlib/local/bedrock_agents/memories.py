@@ -70,14 +70,14 @@ class AgentMemories:
             alias: The agent's alias.
             memory_id: The memory.
         """
-        now, kept = datetime.now(UTC), list[SessionSummary]()
+        now, summaries = datetime.now(UTC), list[SessionSummary]()
         for record in self._records(alias, memory_id):
             summary = _summary(record)
             if summary.expires_at <= now:
                 await asyncio.to_thread(self._store.remove, record)
             else:
-                kept.append(summary)
-        return sorted(kept, key=lambda summary: summary.started_at, reverse=True)
+                summaries.append(summary)
+        return sorted(summaries, key=lambda summary: summary.started_at, reverse=True)
 
     async def recent(self, alias: ResourceRecord, version: AgentVersion, memory_id: str, *, tenant: str) -> list[str]:
         """Return the texts of a tenant's summaries that the agent's prompts contain, the newest first."""
@@ -150,14 +150,14 @@ class AgentMemories:
 
 def shown_summary(summary: SessionSummary) -> dict[str, Any]:
     """Return a summary as GetAgentMemory shows it."""
-    shown = {
+    document = {
         "memoryId": summary.memory_id,
         "sessionId": summary.session_id,
         "sessionStartTime": summary.started_at.timestamp(),
         "sessionExpiryTime": summary.expires_at.timestamp(),
         "summaryText": summary.text,
     }
-    return {"sessionSummary": shown}
+    return {"sessionSummary": document}
 
 
 def _summary(record: ResourceRecord) -> SessionSummary:
@@ -176,16 +176,16 @@ async def _summarized(
 ) -> str:
     """Return the summary of a session by the agent's model (MEMORY_SUMMARIZATION)."""
     settings = step_settings(version, "MEMORY_SUMMARIZATION")
-    said = [message for turn in session.turns for message in (turn[0], turn[-1])]
+    history = [message for turn in session.turns for message in (turn[0], turn[-1])]
     values = {
-        "conversation": conversation(said),
+        "conversation": conversation(history),
         "past_conversation_summary": "\n".join(former),
         "instruction": str(version.document["instruction"]),
     }
     system, messages = filled(settings.template, values)
     request: dict[str, Any] = {**({"system": [{"text": system}]} if system else {}), "messages": messages}
     if "$conversation$" not in settings.template:  # Loom's own template: the conversation is the request's
-        request["messages"] = [*said, *messages]
+        request["messages"] = [*history, *messages]
     if limits := settings.limits:
         request["inferenceConfig"] = limits
     answer = await services.converse(settings.model, request, place)

@@ -106,10 +106,10 @@ def _tagged(text: str, tag: str) -> str:
 
 def _parsed(payload: str, member: str) -> dict[str, Any]:
     answer = _object(json.loads(payload))
-    found: object = answer.get(member)
-    if not isinstance(found, Mapping):
+    value: object = answer.get(member)
+    if not isinstance(value, Mapping):
         raise dependency_failed(f"The parser's answer has no {member}")
-    return cast("dict[str, Any]", found)
+    return cast("dict[str, Any]", value)
 
 
 def _object(value: object) -> dict[str, Any]:

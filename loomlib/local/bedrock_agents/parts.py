@@ -134,16 +134,16 @@ class AgentParts:
 
     def _check_group(self, agent: ResourceRecord, document: Mapping[str, Any]) -> None:
         signature = document.get("parentActionGroupSignature")
-        given = [name for name in ("actionGroupExecutor", "apiSchema", "functionSchema") if document.get(name)]
+        members = [name for name in ("actionGroupExecutor", "apiSchema", "functionSchema") if document.get(name)]
         if signature:
-            if given or (signature.startswith("AMAZON.") and document.get("description")):
+            if members or (signature.startswith("AMAZON.") and document.get("description")):
                 raise invalid(
-                    f"An action group with the signature {signature} has no {', '.join(given) or 'description'}"
+                    f"An action group with the signature {signature} has no {', '.join(members) or 'description'}"
                 )
             return
         if not document.get("actionGroupExecutor"):
             raise invalid("actionGroupExecutor is missing: name a Lambda function, or RETURN_CONTROL")
-        if len(given) != 2:
+        if len(members) != 2:
             raise invalid("An action group needs one of apiSchema and functionSchema")
         group_tools(document, agent.place)
 
@@ -185,16 +185,16 @@ class _Family:
         part, token = self._part, parameters.get("clientToken") or ""
         async with self._parts.changing:
             agent = self._parts.agent(parameters, place)
-            kept = draft_parts(agent)[part.kind]
-            if token and (same := next((item for item in kept.values() if item["token"] == token), None)):
+            items = draft_parts(agent)[part.kind]
+            if token and (same := next((item for item in items.values() if item["token"] == token), None)):
                 return {self._envelope: self._shown(agent, "DRAFT", same, self._members)}
             document = self._given(parameters)
-            self._check_name(kept, document, "")
+            self._check_name(items, document, "")
             await asyncio.to_thread(self._check, agent, document)
             moment = time.time()
             identity = document.get(part.identifier) or "".join(secrets.choice(_LETTERS) for _ in range(10))
             item = {"id": identity, "token": token, "document": document, "createdAt": moment, "updatedAt": moment}
-            await self._parts.change(agent, part.kind, {**kept, identity: item})
+            await self._parts.change(agent, part.kind, {**items, identity: item})
         return {self._envelope: self._shown(agent, "DRAFT", item, self._members)}
 
     async def get(self, parameters: Parameters, place: Place) -> Result:
@@ -208,65 +208,67 @@ class _Family:
         version: str = parameters["agentVersion"]
         items = list(find_version(agent, version).parts[self._part.kind].values())
         if request.after is not None:
-            known = [item["id"] for item in items]
-            items = items[known.index(request.after[0]) + 1 :] if request.after[0] in known else []
-        shown = [self._shown(agent, version, item, self._summary) for item in items[: request.fetch]]
-        return request.page(self._list, shown, lambda at: [items[at]["id"]])
+            item_ids = [item["id"] for item in items]
+            items = items[item_ids.index(request.after[0]) + 1 :] if request.after[0] in item_ids else []
+        summaries = [self._shown(agent, version, item, self._summary) for item in items[: request.fetch]]
+        return request.page(self._list, summaries, lambda at: [items[at]["id"]])
 
     async def update(self, parameters: Parameters, place: Place) -> Result:
         part = self._part
         async with self._parts.changing:
             agent = self._parts.agent(parameters, place)
-            kept = draft_parts(agent)[part.kind]
-            former = self._find(kept, parameters)
+            items = draft_parts(agent)[part.kind]
+            former = self._find(items, parameters)
             document = self._given(parameters)
             if part.name == part.identifier:  # what an update leaves out stays as it is: all is optional
                 document = {**former["document"], **document}
-            self._check_name(kept, document, former["id"])
+            self._check_name(items, document, former["id"])
             await asyncio.to_thread(self._check, agent, document)
             item = {**former, "document": document, "updatedAt": time.time()}
-            await self._parts.change(agent, part.kind, {**kept, former["id"]: item})
+            await self._parts.change(agent, part.kind, {**items, former["id"]: item})
         return {self._envelope: self._shown(agent, "DRAFT", item, self._members)}
 
     async def delete(self, parameters: Parameters, place: Place) -> Result:
         part = self._part
         async with self._parts.changing:
             agent = self._parts.agent(parameters, place)
-            kept = draft_parts(agent)[part.kind]
-            item = self._find(kept, parameters)
+            items = draft_parts(agent)[part.kind]
+            item = self._find(items, parameters)
             if part is ACTION_GROUP and not parameters.get("skipResourceInUseCheck"):
                 state = {**part.defaults, **item["document"]}["actionGroupState"]
                 if state == "ENABLED":
                     message = "disable it first, or set skipResourceInUseCheck"
                     raise conflict(f"The action group {item['id']} is ENABLED; {message}")
-            rest = {identity: other for identity, other in kept.items() if identity != item["id"]}
+            rest = {identity: other for identity, other in items.items() if identity != item["id"]}
             await self._parts.change(agent, part.kind, rest)
         return {}
 
-    def _find(self, kept: Mapping[str, Any], parameters: Parameters) -> Mapping[str, Any]:
+    def _find(self, items: Mapping[str, Any], parameters: Parameters) -> Mapping[str, Any]:
         identity: str = parameters[self._part.identifier]
-        if identity not in kept:
+        if identity not in items:
             spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in self._part.noun)
             raise not_found(f"{spaced.strip().capitalize()} not found in {parameters['agentId']}: {identity}")
-        return kept[identity]
+        return items[identity]
 
-    def _check_name(self, kept: Mapping[str, Any], document: Mapping[str, Any], own: str) -> None:
+    def _check_name(self, items: Mapping[str, Any], document: Mapping[str, Any], own: str) -> None:
         name = self._part.name
-        if any(item["document"][name] == document[name] and item["id"] != own for item in kept.values()):
+        if any(item["document"][name] == document[name] and item["id"] != own for item in items.values()):
             raise conflict(f"The agent's working draft has {document[name]} already")
 
     def _given(self, parameters: Parameters) -> dict[str, Any]:
-        apart = {"agentId", "agentVersion", "clientToken", "skipResourceInUseCheck"}
+        excluded_names = {"agentId", "agentVersion", "clientToken", "skipResourceInUseCheck"}
         if self._part.name != self._part.identifier:
-            apart.add(self._part.identifier)
-        given = {name: value for name, value in parameters.items() if name not in apart and value is not None}
-        return {**self._part.defaults, **given}
+            excluded_names.add(self._part.identifier)
+        document = {
+            name: value for name, value in parameters.items() if name not in excluded_names and value is not None
+        }
+        return {**self._part.defaults, **document}
 
     def _shown(
         self, agent: ResourceRecord, version: str, item: Mapping[str, Any], members: tuple[str, ...]
     ) -> dict[str, Any]:
         document = item["document"]
-        shown = {
+        fields = {
             **document,
             "agentId": agent.id,
             "agentVersion": version,
@@ -275,5 +277,5 @@ class _Family:
             **dict.fromkeys(("updatedAt", "lastUpdatedAt"), item["updatedAt"]),
         }
         if signature := document.get("parentActionGroupSignature"):
-            shown["parentActionSignature"] = signature
-        return {name: shown[name] for name in members if name in shown}
+            fields["parentActionSignature"] = signature
+        return {name: fields[name] for name in members if name in fields}

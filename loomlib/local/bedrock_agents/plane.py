@@ -39,8 +39,8 @@ class AgentPlane:
             agent = replace(with_prepared(agent, groups), updated_at=datetime.now(UTC))
             agent = (await asyncio.to_thread(self._store.put, [agent]))[0]
         prepared_at = agent.internal["prepared"]["createdAt"]
-        shown = {"agentId": agent.id, "agentStatus": "PREPARING", "agentVersion": "DRAFT"}
-        return {**shown, "preparedAt": prepared_at}
+        summary = {"agentId": agent.id, "agentStatus": "PREPARING", "agentVersion": "DRAFT"}
+        return {**summary, "preparedAt": prepared_at}
 
     async def delete_agent(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Delete an agent with its versions and aliases."""
@@ -57,8 +57,8 @@ class AgentPlane:
         agent = self._find(parameters, place)
         version = find_version(agent, parameters["agentVersion"])
         prompts = {"promptOverrideConfiguration": shown_prompts(version.document)}
-        shown = {**version.document, **prompts, **_summary(version), "version": version.version}
-        return {"agentVersion": {**shown, "agentId": agent.id, "agentArn": agent.arn}}
+        document = {**version.document, **prompts, **_summary(version), "version": version.version}
+        return {"agentVersion": {**document, "agentId": agent.id, "agentArn": agent.arn}}
 
     async def list_agent_versions(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """List the working draft and the numbered versions, the newest first."""
@@ -66,11 +66,11 @@ class AgentPlane:
         request = page_request(parameters, "ListAgentVersions", int, size=_PAGE)
         names = [*numbers(agent), "DRAFT"]
         start: int = request.after[0] + 1 if request.after else 0
-        shown: list[dict[str, Any]] = []
+        summaries: list[dict[str, Any]] = []
         for name in names[start : start + request.fetch]:
             summary = {**_summary(find_version(agent, name)), "agentVersion": name}
-            shown.append({**summary, "agentStatus": agent.status} if name == "DRAFT" else summary)
-        return request.page("agentVersionSummaries", shown, lambda at: [start + at])
+            summaries.append({**summary, "agentStatus": agent.status} if name == "DRAFT" else summary)
+        return request.page("agentVersionSummaries", summaries, lambda at: [start + at])
 
     async def delete_agent_version(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Delete a numbered version that no alias routes to."""
@@ -94,14 +94,14 @@ class AgentPlane:
 
 
 def _summary(version: AgentVersion) -> dict[str, Any]:
-    shown = {
+    summary = {
         "agentName": version.name,
         "agentStatus": "PREPARED",
         "createdAt": version.created_at,
         "updatedAt": version.created_at,
     }
     optional = ("description", "guardrailConfiguration")
-    return {**shown, **{name: version.document[name] for name in optional if name in version.document}}
+    return {**summary, **{name: version.document[name] for name in optional if name in version.document}}
 
 
 def _checked(version: AgentVersion, place: Place) -> dict[str, Any]:

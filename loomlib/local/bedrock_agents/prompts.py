@@ -53,13 +53,13 @@ class StepSettings:
     @property
     def shown(self) -> dict[str, Any]:
         """What the trace shows of it beside the prompt."""
-        shown: dict[str, Any] = {"type": self.kind, "foundationModel": self.model}
-        shown |= {"inferenceConfiguration": dict(self.inference)} if self.inference else {}
+        members: dict[str, Any] = {"type": self.kind, "foundationModel": self.model}
+        members |= {"inferenceConfiguration": dict(self.inference)} if self.inference else {}
         if self.is_overridden:
-            shown["promptCreationMode"] = "OVERRIDDEN"
+            members["promptCreationMode"] = "OVERRIDDEN"
         if self.parser:
-            shown |= {"parserMode": "OVERRIDDEN", "overrideLambda": self.parser}
-        return shown
+            members |= {"parserMode": "OVERRIDDEN", "overrideLambda": self.parser}
+        return members
 
 
 def step_settings(version: AgentVersion, kind: str) -> StepSettings:
@@ -70,18 +70,18 @@ def step_settings(version: AgentVersion, kind: str) -> StepSettings:
         kind: Bedrock's prompt type.
     """
     override: Mapping[str, Any] = version.document.get("promptOverrideConfiguration") or {}
-    given = _given(version.document).get(kind, {})
-    is_overridden = given.get("promptCreationMode") == "OVERRIDDEN"
-    named = str((given.get("foundationModel") if is_overridden else "") or version.document["foundationModel"])
+    prompt = _given(version.document).get(kind, {})
+    is_overridden = prompt.get("promptCreationMode") == "OVERRIDDEN"
+    model_id = str((prompt.get("foundationModel") if is_overridden else "") or version.document["foundationModel"])
     return StepSettings(
         kind=kind,
-        is_enabled=given.get("promptState", _state(version.document, kind)) == "ENABLED",
+        is_enabled=prompt.get("promptState", _state(version.document, kind)) == "ENABLED",
         is_overridden=is_overridden,
-        template=str((given.get("basePromptTemplate") if is_overridden else "") or OWN_TEMPLATES[kind]),
-        model=named.rpartition("/")[2],
-        inference=(given.get("inferenceConfiguration") if is_overridden else None) or {},
-        more=(given.get("additionalModelRequestFields") if is_overridden else None) or {},
-        parser=str(override.get("overrideLambda") or "") if given.get("parserMode") == "OVERRIDDEN" else "",
+        template=str((prompt.get("basePromptTemplate") if is_overridden else "") or OWN_TEMPLATES[kind]),
+        model=model_id.rpartition("/")[2],
+        inference=(prompt.get("inferenceConfiguration") if is_overridden else None) or {},
+        more=(prompt.get("additionalModelRequestFields") if is_overridden else None) or {},
+        parser=str(override.get("overrideLambda") or "") if prompt.get("parserMode") == "OVERRIDDEN" else "",
     )
 
 
@@ -115,7 +115,7 @@ def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
         document: The agent's members in CreateAgent.
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
-    given = _given(document)
+    prompts_by_type = _given(document)
     prompts: list[Mapping[str, Any]] = []
     for kind in _TYPES:
         default: dict[str, Any] = {
@@ -125,7 +125,7 @@ def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
             "parserMode": "DEFAULT",
             "basePromptTemplate": OWN_TEMPLATES[kind],
         }
-        prompts.append({**default, **given.get(kind, {})})
+        prompts.append({**default, **prompts_by_type.get(kind, {})})
     return {**override, "promptConfigurations": prompts}
 
 

@@ -84,11 +84,11 @@ class AgentBehaviour(Behaviour):
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show the versions."""
         prepared: Mapping[str, Any] = record.internal.get("prepared") or {}
-        shown: dict[str, Any] = {"promptOverrideConfiguration": shown_prompts(record.document)}
-        shown |= {"agentVersion": "DRAFT", "latestAgentVersion": (*numbers(record), "DRAFT")[0]}
+        members: dict[str, Any] = {"promptOverrideConfiguration": shown_prompts(record.document)}
+        members |= {"agentVersion": "DRAFT", "latestAgentVersion": (*numbers(record), "DRAFT")[0]}
         if prepared:
-            shown["preparedAt"] = prepared["createdAt"]
-        return shown
+            members["preparedAt"] = prepared["createdAt"]
+        return members
 
 
 class AgentAliasBehaviour(Behaviour):

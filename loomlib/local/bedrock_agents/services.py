@@ -72,12 +72,12 @@ class AgentServices:
         Raises:
             RefusedError: There is no such guardrail.
         """
-        asked = {**guardrail, "source": "OUTPUT", "content": [{"text": {"text": text or "-"}}]}
-        answer = await self.guardrails.apply_guardrail(asked, place)
+        request = {**guardrail, "source": "OUTPUT", "content": [{"text": {"text": text or "-"}}]}
+        answer = await self.guardrails.apply_guardrail(request, place)
         intervened = answer["action"] == "GUARDRAIL_INTERVENED"
-        assessed = {"guardrail": {"outputAssessments": {guardrail["guardrailIdentifier"]: answer["assessments"]}}}
-        passed = "".join(output["text"] for output in answer["outputs"]) if intervened else text
-        return passed, {"trace": assessed, "stopReason": "guardrail_intervened" if intervened else "end_turn"}
+        trace = {"guardrail": {"outputAssessments": {guardrail["guardrailIdentifier"]: answer["assessments"]}}}
+        output_text = "".join(output["text"] for output in answer["outputs"]) if intervened else text
+        return output_text, {"trace": trace, "stopReason": "guardrail_intervened" if intervened else "end_turn"}
 
     async def call_function(self, arn: str, event: Mapping[str, Any], place: Place) -> str:
         """Call a Lambda function and return its result as JSON.

@@ -237,14 +237,14 @@ class _StepCall:
 
     def ended(self, raw: str, parsed: Mapping[str, Any] | None = None) -> list[bytes]:
         """Return the trace events of the answer."""
-        shown = {
+        output = {
             "rawResponse": {"content": raw},
             "metadata": metadata(self._began, self._answer.get("usage") or {}),
             **(parsed or {}),
         }
         guarded = self._steps.tracing.guardrail(self._answer)
         return [
-            self._steps.tracing.event(self._trace, "modelInvocationOutput", shown),
+            self._steps.tracing.event(self._trace, "modelInvocationOutput", output),
             *([guarded] if guarded is not None else []),
         ]
 

@@ -67,17 +67,17 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, list[Message]
         document = None
     if not isinstance(document, dict):
         return "", _messages([{"role": "user", "content": template}], values)
-    read = cast("dict[str, Any]", document)
-    system: object = read.get("system")
-    given: object = read.get("messages")
-    messages = _messages(cast("list[Any]", given), values) if isinstance(given, list) else []
+    fields = cast("dict[str, Any]", document)
+    system: object = fields.get("system")
+    raw_messages: object = fields.get("messages")
+    messages = _messages(cast("list[Any]", raw_messages), values) if isinstance(raw_messages, list) else []
     return _fill(_text(system), values).strip(), messages
 
 
-def _messages(given: Sequence[Any], values: Mapping[str, str]) -> list[Message]:
+def _messages(raw_messages: Sequence[Any], values: Mapping[str, str]) -> list[Message]:
     """Return the messages that have a text, in Converse's form; the first one is the user's."""
     messages: list[Message] = []
-    for item in given:
+    for item in raw_messages:
         message = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
         text = _fill(_text(message.get("content")), values).strip()
         role = "assistant" if message.get("role") == "assistant" else "user"

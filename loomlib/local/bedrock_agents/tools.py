@@ -57,8 +57,8 @@ class AgentTool:
     @property
     def spec(self) -> dict[str, Any]:
         """The tool in Converse's `toolConfig`."""
-        shown = {"name": self.name, "inputSchema": {"json": dict(self.schema)}}
-        return {"toolSpec": {**shown, "description": self.description} if self.description else shown}
+        spec = {"name": self.name, "inputSchema": {"json": dict(self.schema)}}
+        return {"toolSpec": {**spec, "description": self.description} if self.description else spec}
 
     @property
     def group(self) -> str:
@@ -78,8 +78,8 @@ def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
     """
     tools: list[AgentTool] = []
     for part in version.enabled("actionGroups"):
-        found = group_tools(part["document"], place, schema=part.get("schema"))
-        tools += [replace(tool, part=part) for tool in found]
+        part_tools = group_tools(part["document"], place, schema=part.get("schema"))
+        tools += [replace(tool, part=part) for tool in part_tools]
     for part in version.enabled("knowledgeBases"):
         document = part["document"]
         tools.append(
@@ -116,7 +116,7 @@ def with_schemas(groups: Mapping[str, Mapping[str, Any]], place: Place) -> dict[
     Raises:
         RefusedError: An object in S3 cannot be read.
     """
-    kept: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, Any]] = {}
     for identity, part in groups.items():
         document = part["document"]
         try:
@@ -124,8 +124,8 @@ def with_schemas(groups: Mapping[str, Mapping[str, Any]], place: Place) -> dict[
         except TargetError as error:
             name = document["actionGroupName"]
             raise invalid(f"The API schema of the action group {name} cannot be used: {error}") from error
-        kept[identity] = {**part, "schema": text} if text is not None else dict(part)
-    return kept
+        parts[identity] = {**part, "schema": text} if text is not None else dict(part)
+    return parts
 
 
 def group_tools(document: Mapping[str, Any], place: Place, *, schema: str | None = None) -> list[AgentTool]:
@@ -143,8 +143,8 @@ def group_tools(document: Mapping[str, Any], place: Place, *, schema: str | None
     if signature := document.get("parentActionGroupSignature"):
         return [_built_in(signature, part)]
     name = document["actionGroupName"]
-    given: Mapping[str, Any] = document.get("functionSchema") or {}
-    functions: list[Mapping[str, Any]] = given.get("functions") or []
+    function_schema: Mapping[str, Any] = document.get("functionSchema") or {}
+    functions: list[Mapping[str, Any]] = function_schema.get("functions") or []
     if functions:
         return [_function(name, function, document, part) for function in functions]
     try:
@@ -180,31 +180,31 @@ def _built_in(signature: str, part: Mapping[str, Any]) -> AgentTool:
 def _function(
     group: str, function: Mapping[str, Any], document: Mapping[str, Any], part: Mapping[str, Any]
 ) -> AgentTool:
-    given: Mapping[str, Mapping[str, Any]] = function.get("parameters") or {}
+    parameters: Mapping[str, Mapping[str, Any]] = function.get("parameters") or {}
     properties: dict[str, Any] = {}
-    for name, parameter in given.items():
-        shown: dict[str, Any] = {"type": parameter["type"]}
+    for name, parameter in parameters.items():
+        schema: dict[str, Any] = {"type": parameter["type"]}
         if parameter["type"] == "array":
-            shown["items"] = {"type": "string"}
-        properties[name] = {**shown, "description": parameter["description"]} if "description" in parameter else shown
+            schema["items"] = {"type": "string"}
+        properties[name] = {**schema, "description": parameter["description"]} if "description" in parameter else schema
     return AgentTool(
         name=f"{group}__{function['name']}",
         kind="function",
         description=function.get("description") or document.get("description") or "",
-        schema=_schema(properties, [name for name, parameter in given.items() if parameter.get("required")]),
+        schema=_schema(properties, [name for name, parameter in parameters.items() if parameter.get("required")]),
         part=part,
         function=function["name"],
-        types={name: parameter["type"] for name, parameter in given.items()},
+        types={name: parameter["type"] for name, parameter in parameters.items()},
         confirm=function.get("requireConfirmation") == "ENABLED",
     )
 
 
-def _schema_text(given: Mapping[str, Any], place: Place) -> str:
-    if "payload" in given:
-        return str(given["payload"])
-    source: Mapping[str, Any] = given["s3"]
-    where = f"s3://{source.get('s3BucketName', '')}/{source.get('s3ObjectKey', '')}"
-    return schema_text({"s3": {"uri": where}}, place)
+def _schema_text(schema: Mapping[str, Any], place: Place) -> str:
+    if "payload" in schema:
+        return str(schema["payload"])
+    source: Mapping[str, Any] = schema["s3"]
+    uri = f"s3://{source.get('s3BucketName', '')}/{source.get('s3ObjectKey', '')}"
+    return schema_text({"s3": {"uri": uri}}, place)
 
 
 def _operations(group: str, text: str, part: Mapping[str, Any]) -> Iterator[AgentTool]:
@@ -238,8 +238,8 @@ def _operation(
             required.append(name)
     body_types: dict[str, str] | None = None
     content_type = "application/json"
-    if (given := operation.get("requestBody")) is not None:
-        body = references.resolved(given)
+    if (request_body := operation.get("requestBody")) is not None:
+        body = references.resolved(request_body)
         contents: Mapping[str, Mapping[str, Any]] = body.get("content") or {}
         content_type = next(iter(contents), content_type)
         content: Mapping[str, Any] = (
@@ -273,12 +273,12 @@ def _schema(properties: Mapping[str, Any], required: Iterable[str]) -> dict[str,
 
 def _named(tools: list[AgentTool]) -> list[AgentTool]:
     """Return the tools with names that a model takes, each different."""
-    named: dict[str, AgentTool] = {}
+    tools_by_name: dict[str, AgentTool] = {}
     for tool in tools:
-        name = plain = _NOT_IN_NAMES.sub("_", tool.name).strip("_")[:_LONGEST_NAME]
+        name = base_name = _NOT_IN_NAMES.sub("_", tool.name).strip("_")[:_LONGEST_NAME]
         count = 1
-        while name in named:
+        while name in tools_by_name:
             count += 1
-            name = f"{plain[: _LONGEST_NAME - 4]}_{count}"
-        named[name] = replace(tool, name=name)
-    return list(named.values())
+            name = f"{base_name[: _LONGEST_NAME - 4]}_{count}"
+        tools_by_name[name] = replace(tool, name=name)
+    return list(tools_by_name.values())

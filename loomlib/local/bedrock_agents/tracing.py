@@ -54,8 +54,8 @@ class AgentTracing:
 
     def guardrail(self, answer: Mapping[str, Any]) -> bytes | None:
         """Return the event of a guardrail, from Converse's answer; None without a trace of one."""
-        given: Mapping[str, Any] = answer.get("trace") or {}
-        trace: Mapping[str, Mapping[str, Any]] = given.get("guardrail") or {}
+        answer_trace: Mapping[str, Any] = answer.get("trace") or {}
+        trace: Mapping[str, Mapping[str, Any]] = answer_trace.get("guardrail") or {}
         if not trace:
             return None
         inputs = list(trace.get("inputAssessment", {}).values())
@@ -85,24 +85,24 @@ def metadata(begun: float, usage: Mapping[str, Any] | None = None) -> dict[str, 
         usage: The model's tokens.
     """
     ended = time.time()
-    shown: dict[str, Any] = {
+    members: dict[str, Any] = {
         "startTime": begun,
         "endTime": ended,
         "totalTimeMs": round((ended - begun) * 1_000),
         "clientRequestId": str(uuid.uuid4()),
     }
     if usage is not None:
-        shown["usage"] = {name: usage[name] for name in ("inputTokens", "outputTokens") if name in usage}
-    return shown
+        members["usage"] = {name: usage[name] for name in ("inputTokens", "outputTokens") if name in usage}
+    return members
 
 
 def request_text(request: Mapping[str, Any]) -> str:
     """Return a model's request as the trace shows it."""
-    given: Mapping[str, Any] = request.get("toolConfig") or {}
-    tools: Sequence[Any] = given.get("tools") or ()
+    tool_config: Mapping[str, Any] = request.get("toolConfig") or {}
+    tools: Sequence[Any] = tool_config.get("tools") or ()
     system: Sequence[Mapping[str, str]] = request.get("system") or ()
-    shown = {"system": "".join(block["text"] for block in system), "messages": request["messages"]}
-    return json.dumps({**shown, "tools": tools} if tools else shown, ensure_ascii=False)
+    document = {"system": "".join(block["text"] for block in system), "messages": request["messages"]}
+    return json.dumps({**document, "tools": tools} if tools else document, ensure_ascii=False)
 
 
 def _plain(assessments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -112,6 +112,6 @@ def _plain(assessments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _without_detected(value: Any) -> Any:
     if isinstance(value, Mapping):
-        named = cast("Mapping[str, Any]", value)
-        return {name: _without_detected(item) for name, item in named.items() if name != "detected"}
+        fields = cast("Mapping[str, Any]", value)
+        return {name: _without_detected(item) for name, item in fields.items() if name != "detected"}
     return [_without_detected(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

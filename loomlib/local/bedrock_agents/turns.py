@@ -126,35 +126,37 @@ class AgentTurn:
             async for frame in self._collaborate(call, self._tools[call["name"]], request.results):
                 yield frame
             return
-        left = [next(iter(result.values())) for result in request.results]
+        remaining_results = [next(iter(result.values())) for result in request.results]
         for call_id, waiting in pending.waiting.items():
-            given = next((item for item in left if is_answer_to(item, waiting)), None)
-            if given is None:
+            match = next((item for item in remaining_results if is_answer_to(item, waiting)), None)
+            if match is None:
                 operation = waiting.get("function") or f"{waiting.get('httpMethod')} {waiting.get('apiPath')}"
                 raise invalid(f"The results lack that of {operation} of the action group {waiting['actionGroup']}")
-            left.remove(given)
+            remaining_results.remove(match)
             call = next(call for call in _calls(self._turn[-1]) if call["toolUseId"] == call_id)
-            async for frame in self._returned(call, given, waiting):
+            async for frame in self._returned(call, match, waiting):
                 yield frame
-        if left:
-            raise invalid(f"The session does not wait for results of the action group {left[0]['actionGroup']}")
+        if remaining_results:
+            raise invalid(
+                f"The session does not wait for results of the action group {remaining_results[0]['actionGroup']}"
+            )
 
     async def _returned(
-        self, call: Mapping[str, Any], given: Mapping[str, Any], waiting: Mapping[str, Any]
+        self, call: Mapping[str, Any], result: Mapping[str, Any], waiting: Mapping[str, Any]
     ) -> AsyncIterator[bytes]:
         """Go on with a call that the caller answered or confirmed."""
         tool = self._tools[call["name"]]
-        asked_to_confirm = waiting["actionInvocationType"] != "RESULT"
-        if asked_to_confirm and given.get("confirmationState") == "DENY":
+        needs_confirmation = waiting["actionInvocationType"] != "RESULT"
+        if needs_confirmation and result.get("confirmationState") == "DENY":
             answer = ActionAnswer(text="The user denied this call.")
-        elif asked_to_confirm and not given.get("confirmationState"):
+        elif needs_confirmation and not result.get("confirmationState"):
             raise invalid(f"The result of the action group {tool.group} needs confirmationState")
         elif waiting["actionInvocationType"] == "USER_CONFIRMATION":
             async for frame in self._calls.call_lambda(call, tool, self._question):
                 yield frame
             return
         else:
-            answer = read_given_answer(given)
+            answer = read_given_answer(result)
         yield self._calls.take(call, answer, time.time())
 
     @property
@@ -171,21 +173,23 @@ class AgentTurn:
             self._end(_UNABLE)
             return
         specs = [tool.spec for tool in self._tools.values()]
-        asked = self._request.model_request(self._session, self._turn, specs)
+        model_request = self._request.model_request(self._session, self._turn, specs)
         settings = step_settings(self._request.agent, "ORCHESTRATION")
-        yield self.tracing.orchestration("modelInvocationInput", {"text": request_text(asked), **settings.shown})
-        begun = time.time()
-        answer = await self._services.converse(settings.model, asked, self._request.place)
+        yield self.tracing.orchestration(
+            "modelInvocationInput", {"text": request_text(model_request), **settings.shown}
+        )
+        began_s = time.time()
+        answer = await self._services.converse(settings.model, model_request, self._request.place)
         message: Message = answer["output"]["message"]
         yield self.tracing.orchestration(
             "modelInvocationOutput",
             {
                 "rawResponse": {"content": json.dumps(message, ensure_ascii=False)},
-                "metadata": metadata(begun, answer.get("usage") or {}),
+                "metadata": metadata(began_s, answer.get("usage") or {}),
             },
         )
-        if (guarded := self.tracing.guardrail(answer)) is not None:
-            yield guarded
+        if (guardrail_event := self.tracing.guardrail(answer)) is not None:
+            yield guardrail_event
         text = "".join(block["text"] for block in message["content"] if "text" in block)
         if _calls(message):
             self._turn.append(message)
@@ -193,13 +197,13 @@ class AgentTurn:
                 yield self.tracing.orchestration("rationale", {"text": text})
             return
         if answer.get("stopReason") == "guardrail_intervened":
-            yield self.tracing.orchestration("observation", _final(text, begun))
+            yield self.tracing.orchestration("observation", _final(text, began_s))
             self._end(text, keeps=False)  # a blocked turn is forgotten: it would block all that follow
             return
         inside, closing, _ = text.partition("<answer>")[2].partition("</answer>")
         if settings.is_overridden and closing:  # as Bedrock's templates ask for it
             text = inside.strip()
-        yield self.tracing.orchestration("observation", _final(text, begun))
+        yield self.tracing.orchestration("observation", _final(text, began_s))
         async for frame in self._steps.postprocess(text, self._calls.texts):
             yield frame
         self._end(self._steps.answer, keeps=self._steps.blocked is None)
@@ -220,8 +224,8 @@ class AgentTurn:
                 question = str(call["input"].get("question") or "")
                 self._turn.pop()
                 self._end(question)
-                shown = {"type": "ASK_USER", "finalResponse": {"text": question}}
-                yield self.tracing.orchestration("observation", shown)
+                observation = {"type": "ASK_USER", "finalResponse": {"text": question}}
+                yield self.tracing.orchestration("observation", observation)
                 return
             if tool.kind == "knowledge_base":
                 steps = self._calls.look_up(call, tool)
@@ -242,21 +246,21 @@ class AgentTurn:
         if self._waiting:
             self._wait()
             return
-        ordered = [{"toolResult": self._calls.results[call["toolUseId"]]} for call in _calls(self._turn[-1])]
-        self._turn.append({"role": "user", "content": ordered})
+        tool_results = [{"toolResult": self._calls.results[call["toolUseId"]]} for call in _calls(self._turn[-1])]
+        self._turn.append({"role": "user", "content": tool_results})
         self._calls.results = {}
 
     async def _give_back(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
         """Have the caller execute or confirm a call."""
         runs_here = "lambda" in tool.part["document"]["actionGroupExecutor"]
         kind = "USER_CONFIRMATION" if runs_here else "USER_CONFIRMATION_AND_RESULT" if tool.confirm else "RESULT"
-        what = {**called(tool, call["input"]), "actionInvocationType": kind, "agentId": self._request.agent.id}
+        action_call = {**called(tool, call["input"]), "actionInvocationType": kind, "agentId": self._request.agent.id}
         if self._request.collaborator:
-            what["collaboratorName"] = self._request.collaborator
-        self._waiting[call["toolUseId"]] = what
-        shown = trace_input(tool, what, "LAMBDA" if runs_here else "RETURN_CONTROL")
+            action_call["collaboratorName"] = self._request.collaborator
+        self._waiting[call["toolUseId"]] = action_call
+        invocation = trace_input(tool, action_call, "LAMBDA" if runs_here else "RETURN_CONTROL")
         yield self.tracing.orchestration(
-            "invocationInput", {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": shown}
+            "invocationInput", {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": invocation}
         )
 
     async def _hand_over(self, text: str, results: Sequence[Mapping[str, Any]]) -> AsyncIterator[bytes]:
@@ -265,7 +269,7 @@ class AgentTurn:
         tool = next((item for item in self._tools.values() if name_of(item) == name), None)
         if tool is None:
             raise dependency_failed(f"The routing classifier chose {name}, which is no collaborator of the agent")
-        begun, turn = time.time(), self._turn_of(tool, text, results)
+        began_s, turn = time.time(), self._turn_of(tool, text, results)
         async for frame in self._delegate(turn, tool, text, results, "routingClassifierTrace"):
             yield frame
         if turn.control is not None:
@@ -276,7 +280,7 @@ class AgentTurn:
             answer, assessed = await self._services.guarded_output(guardrail, answer, self._request.place)
             if (guarded := self.tracing.guardrail(assessed)) is not None:
                 yield guarded
-        yield self.tracing.event("routingClassifierTrace", "observation", _final(answer, begun))
+        yield self.tracing.event("routingClassifierTrace", "observation", _final(answer, began_s))
         self._end(answer, citations=turn.citations)
 
     async def _collaborate(
@@ -302,12 +306,12 @@ class AgentTurn:
     ) -> AsyncIterator[bytes]:
         """Run a collaborator's turn, with the trace events of its call around it."""
         yield self.tracing.event(trace, "invocationInput", shown_call(self._session, tool, text, results))
-        begun = time.time()
+        began_s = time.time()
         async for frame in turn.run():
             yield frame
         own = self._session.collaborator(name_of(tool))
         self._session.downloads, own.downloads = {**self._session.downloads, **own.downloads}, {}
-        yield self.tracing.event(trace, "observation", shown_answer(tool, turn.text, turn.control, begun))
+        yield self.tracing.event(trace, "observation", shown_answer(tool, turn.text, turn.control, began_s))
 
     def _wait(self, collaborator: str = "", control: dict[str, Any] | None = None) -> None:
         """End the turn with a return of control."""
@@ -340,6 +344,6 @@ def _calls(message: Message) -> list[dict[str, Any]]:
     return [block["toolUse"] for block in message["content"] if "toolUse" in block]
 
 
-def _final(text: str, begun: float) -> dict[str, Any]:
+def _final(text: str, began_s: float) -> dict[str, Any]:
     """Return the observation that ends a turn."""
-    return {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(begun)}}
+    return {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(began_s)}}

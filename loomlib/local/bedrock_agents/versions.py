@@ -44,8 +44,8 @@ class AgentVersion:
 
 def draft_parts(agent: ResourceRecord) -> dict[str, dict[str, Any]]:
     """Return the action groups, knowledge bases and collaborators of the working draft, each by id."""
-    kept: Mapping[str, Mapping[str, Any]] = agent.internal.get("parts") or {}
-    return {kind: dict(kept.get(kind) or {}) for kind in KINDS}
+    parts: Mapping[str, Mapping[str, Any]] = agent.internal.get("parts") or {}
+    return {kind: dict(parts.get(kind) or {}) for kind in KINDS}
 
 
 def find_version(agent: ResourceRecord, version: str) -> AgentVersion:
@@ -67,16 +67,16 @@ def find_version(agent: ResourceRecord, version: str) -> AgentVersion:
             parts=draft_parts(agent),
             created_at=agent.created_at.timestamp(),
         )
-    kept = _versions(agent).get(version)
-    if kept is None:
+    snapshot = _versions(agent).get(version)
+    if snapshot is None:
         raise not_found(f"Agent version not found in {agent.id}: {version}")
-    return _of(agent, version, kept)
+    return _of(agent, version, snapshot)
 
 
 def prepared_version(agent: ResourceRecord) -> AgentVersion | None:
     """Return the working draft as it was when PrepareAgent was last called, or None."""
-    kept = agent.internal.get("prepared")
-    return _of(agent, DRAFT, kept) if kept else None
+    snapshot = agent.internal.get("prepared")
+    return _of(agent, DRAFT, snapshot) if snapshot else None
 
 
 def numbers(agent: ResourceRecord) -> list[str]:
@@ -92,8 +92,8 @@ def with_prepared(agent: ResourceRecord, groups: Mapping[str, Any]) -> ResourceR
         groups: Its action groups by id, with the texts of their schemas.
     """
     parts = {**draft_parts(agent), "actionGroups": dict(groups)}
-    kept = {"name": agent.name, "document": dict(agent.document), "parts": parts, "createdAt": time.time()}
-    return replace(agent, status="PREPARED", internal={**agent.internal, "prepared": kept})
+    snapshot = {"name": agent.name, "document": dict(agent.document), "parts": parts, "createdAt": time.time()}
+    return replace(agent, status="PREPARED", internal={**agent.internal, "prepared": snapshot})
 
 
 def with_new_version(agent: ResourceRecord) -> tuple[ResourceRecord, str]:
@@ -112,7 +112,7 @@ def with_new_version(agent: ResourceRecord) -> tuple[ResourceRecord, str]:
 
 def without_version(agent: ResourceRecord, version: str) -> ResourceRecord:
     """Return an agent without one of its numbered versions."""
-    rest = {number: kept for number, kept in _versions(agent).items() if number != version}
+    rest = {number: snapshot for number, snapshot in _versions(agent).items() if number != version}
     return replace(agent, internal={**agent.internal, "versions": rest})
 
 
@@ -120,12 +120,12 @@ def _versions(agent: ResourceRecord) -> Mapping[str, Any]:
     return agent.internal.get("versions") or {}
 
 
-def _of(agent: ResourceRecord, version: str, kept: Mapping[str, Any]) -> AgentVersion:
+def _of(agent: ResourceRecord, version: str, snapshot: Mapping[str, Any]) -> AgentVersion:
     return AgentVersion(
         id=agent.id,
         version=version,
-        name=kept["name"],
-        document=kept["document"],
-        parts=kept["parts"],
-        created_at=kept["createdAt"],
+        name=snapshot["name"],
+        document=snapshot["document"],
+        parts=snapshot["parts"],
+        created_at=snapshot["createdAt"],
     )

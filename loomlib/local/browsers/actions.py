@@ -78,40 +78,40 @@ class BrowserActions:
         return {"result": {name: result}, "sessionId": session.id}
 
 
-async def _act(channel: DevToolsChannel, page: str, name: str, given: Mapping[str, Any]) -> bytes:
+async def _act(channel: DevToolsChannel, page: str, name: str, arguments: Mapping[str, Any]) -> bytes:
     """Do one action; return the image of a screenshot."""
 
     async def mouse(kind: str, x: int, y: int, **more: Any) -> None:
         await channel.command("Input.dispatchMouseEvent", session=page, type=kind, x=x, y=y, **more)
 
-    button = given.get("button", "LEFT")
-    held = {"button": button.lower(), "buttons": _BUTTONS[button]}
+    button = arguments.get("button", "LEFT")
+    button_state = {"button": button.lower(), "buttons": _BUTTONS[button]}
     if name == "screenshot":
         image = await channel.command("Page.captureScreenshot", session=page, format="png")
         return base64.b64decode(image["data"])
     if name == "mouseMove":
-        await mouse("mouseMoved", given["x"], given["y"])
+        await mouse("mouseMoved", arguments["x"], arguments["y"])
     elif name == "mouseClick":
-        await mouse("mouseMoved", given["x"], given["y"])
-        for count in range(1, given.get("clickCount", 1) + 1):
-            await mouse("mousePressed", given["x"], given["y"], clickCount=count, **held)
-            await mouse("mouseReleased", given["x"], given["y"], clickCount=count, button=button.lower())
+        await mouse("mouseMoved", arguments["x"], arguments["y"])
+        for count in range(1, arguments.get("clickCount", 1) + 1):
+            await mouse("mousePressed", arguments["x"], arguments["y"], clickCount=count, **button_state)
+            await mouse("mouseReleased", arguments["x"], arguments["y"], clickCount=count, button=button.lower())
     elif name == "mouseDrag":
-        await mouse("mouseMoved", given["startX"], given["startY"])
-        await mouse("mousePressed", given["startX"], given["startY"], clickCount=1, **held)
-        await mouse("mouseMoved", given["endX"], given["endY"], **held)
-        await mouse("mouseReleased", given["endX"], given["endY"], clickCount=1, button=button.lower())
+        await mouse("mouseMoved", arguments["startX"], arguments["startY"])
+        await mouse("mousePressed", arguments["startX"], arguments["startY"], clickCount=1, **button_state)
+        await mouse("mouseMoved", arguments["endX"], arguments["endY"], **button_state)
+        await mouse("mouseReleased", arguments["endX"], arguments["endY"], clickCount=1, button=button.lower())
     elif name == "mouseScroll":
         # botocore's model: negative values scroll down; the protocol's positive ones do.
-        deltas = {"deltaX": given.get("deltaX", 0), "deltaY": -given.get("deltaY", 0)}
-        await mouse("mouseWheel", given["x"], given["y"], **deltas)
+        deltas = {"deltaX": arguments.get("deltaX", 0), "deltaY": -arguments.get("deltaY", 0)}
+        await mouse("mouseWheel", arguments["x"], arguments["y"], **deltas)
     elif name == "keyType":
-        await channel.command("Input.insertText", session=page, text=given["text"])
+        await channel.command("Input.insertText", session=page, text=arguments["text"])
     elif name == "keyPress":
-        for _ in range(given.get("presses", 1)):
-            await _press(channel, page, given["key"], 0)
+        for _ in range(arguments.get("presses", 1)):
+            await _press(channel, page, arguments["key"], 0)
     elif name == "keyShortcut":
-        *modifiers, key = given["keys"]
+        *modifiers, key = arguments["keys"]
         bits = 0
         for modifier in modifiers:
             if modifier.lower() not in _MODIFIERS:

@@ -150,9 +150,11 @@ async def _start(
                 await devtools.command("Browser.getVersion")
         except (OSError, TimeoutError, BrowserGoneError) as failure:
             await asyncio.sleep(0)
-            said = "; ".join([*output.lines, *errors.lines][-4:])
-            why = f"no answer within {within_s:g} s" if isinstance(failure, TimeoutError) else str(failure)
-            raise BrowserStartError(f"{program} did not start: {why}{f': {said}' if said else ''}") from failure
+            log_tail = "; ".join([*output.lines, *errors.lines][-4:])
+            reason = f"no answer within {within_s:g} s" if isinstance(failure, TimeoutError) else str(failure)
+            raise BrowserStartError(
+                f"{program} did not start: {reason}{f': {log_tail}' if log_tail else ''}"
+            ) from failure
         finally:
             other.close()
             os.close(errors_write)

@@ -97,18 +97,18 @@ class BrowserPlane:
         """Return the sessions of a browser, the newest first."""
         browser = self.browser(parameters["browserIdentifier"], place)
         request = page_request(parameters, "ListBrowserSessions", str, size=10)
-        wanted = parameters.get("status")
-        found = [
+        status = parameters.get("status")
+        sessions = [
             session
             for session in reversed(self._known.values())
             if (session.settings.place, session.settings.browser_id) == (place, browser.id)
-            and (wanted is None or (wanted == "READY") == session.is_ready)
+            and (status is None or (status == "READY") == session.is_ready)
             and owns_row(session.settings.tenant)
             and (request.after is None or session.id < request.after[0])
         ]
         names = ("browserIdentifier", "sessionId", "name", "status", "createdAt", "lastUpdatedAt")
-        shown = [self._shown(session, *names) for session in found[: request.fetch]]
-        return request.page("items", shown, lambda index: [found[index].id])
+        summaries = [self._shown(session, *names) for session in sessions[: request.fetch]]
+        return request.page("items", summaries, lambda index: [sessions[index].id])
 
     async def stop_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """End a session; one that has ended stays as it is."""
@@ -129,8 +129,8 @@ class BrowserPlane:
         elif update.get("streamStatus") == "ENABLED":
             session.automated.set()
         session.touch()
-        shown = self._shown(session, "browserIdentifier", "sessionId", "streams")
-        return {**shown, "updatedAt": session.updated_at}
+        summary = self._shown(session, "browserIdentifier", "sessionId", "streams")
+        return {**summary, "updatedAt": session.updated_at}
 
     async def save_browser_session_profile(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Save the cookies and the local storage of a session as a profile."""
@@ -156,8 +156,8 @@ class BrowserPlane:
         record = replace(record, internal={**record.internal, **saved}, updated_at=moment)
         await asyncio.to_thread(self._resources.put, [record])
         self._trace("SaveBrowserSessionProfile", parameters, session, began_ns)
-        shown = self._shown(session, "browserIdentifier", "sessionId")
-        return {**shown, "profileIdentifier": profile.id, "lastUpdatedAt": moment}
+        summary = self._shown(session, "browserIdentifier", "sessionId")
+        return {**summary, "profileIdentifier": profile.id, "lastUpdatedAt": moment}
 
     def browser(self, identifier: str, place: Place) -> ResourceRecord:
         """Return a browser by its id or its ARN.
@@ -281,11 +281,11 @@ class BrowserPlane:
         self._running.pop(session.id, None)
         if (recording := self._recordings.get(session.id)) is not None:
             recording.add_done_callback(lambda _: self._recordings.pop(session.id, None))
-        ended = [known for known in self._known.values() if not known.is_ready]
-        for known in ended[:-_MOST_ENDED]:
-            del self._known[known.id]
-        for key, (_, started) in list(self._tokens.items()):
-            if started.done() and started.result().id not in self._known:
+        ended_sessions = [candidate for candidate in self._known.values() if not candidate.is_ready]
+        for old_session in ended_sessions[:-_MOST_ENDED]:
+            del self._known[old_session.id]
+        for key, (_, task) in list(self._tokens.items()):
+            if task.done() and task.result().id not in self._known:
                 del self._tokens[key]
         _log.info("Browser session %s has ended: %s", session.id, session.why_ended)
 

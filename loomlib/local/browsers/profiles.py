@@ -79,9 +79,9 @@ def _write(file: Path, folder: Path, cookies: list[dict[str, Any]]) -> None:
         for name, data in _files(folder):
             archive.writestr(name, data)
     file.parent.mkdir(parents=True, exist_ok=True)
-    written = file.with_suffix(".new")
-    written.write_bytes(content.getvalue())
-    written.replace(file)
+    new_file = file.with_suffix(".new")
+    new_file.write_bytes(content.getvalue())
+    new_file.replace(file)
 
 
 def _cookies(file: Path) -> list[dict[str, Any]]:
@@ -92,16 +92,16 @@ def _cookies(file: Path) -> list[dict[str, Any]]:
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the plain files of the local storage, none of them through a link."""
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        opened.callback(os.close, descriptor)
+        stack.callback(os.close, descriptor)
         try:
             for part in _STORAGE:
                 descriptor = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-                opened.callback(os.close, descriptor)
+                stack.callback(os.close, descriptor)
         except (FileNotFoundError, NotADirectoryError):
             return  # no page has stored anything
-        left = _MOST_BYTES
+        bytes_left = _MOST_BYTES
         for name in os.listdir(descriptor):
             if name == "LOCK":
                 continue
@@ -110,8 +110,8 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
                 status = os.fstat(stream.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
                     continue
-                data = stream.read(left + 1)
-            left -= len(data)
-            if left < 0:
+                data = stream.read(bytes_left + 1)
+            bytes_left -= len(data)
+            if bytes_left < 0:
                 raise ProfileTooLargeError(f"The local storage is larger than {_MOST_BYTES:,} bytes")
             yield name, data

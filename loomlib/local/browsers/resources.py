@@ -67,8 +67,8 @@ class BrowserBehaviour(Behaviour):
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
         """Return whether a browser is of the type that is asked for."""
-        wanted = parameters.get("type")
-        return wanted is None or wanted == ("SYSTEM" if record.id == SYSTEM_BROWSER else "CUSTOM")
+        browser_type = parameters.get("type")
+        return browser_type is None or browser_type == ("SYSTEM" if record.id == SYSTEM_BROWSER else "CUSTOM")
 
 
 class ProfileBehaviour(Behaviour):

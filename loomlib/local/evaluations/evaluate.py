@@ -106,15 +106,15 @@ def _targets(
         raise invalid(f"{evaluator.id} judges a {evaluator.level}; its evaluationTarget cannot have {', '.join(wrong)}")
     if evaluator.level == SESSION:
         return [(None, None)]
-    known: dict[str, tuple[SessionTurn | None, Call | None]] = (
+    targets: dict[str, tuple[SessionTurn | None, Call | None]] = (
         {turn.trace_id: (turn, None) for turn in session.turns}
         if evaluator.level == TRACE
         else {call.span_id: (turn, call) for turn in session.turns for call in turn.calls}
     )
-    wanted: list[str] = list(target.get(kind or "") or known)
-    if unknown := [id for id in wanted if id not in known]:
+    requested_ids: list[str] = list(target.get(kind or "") or targets)
+    if unknown := [id for id in requested_ids if id not in targets]:
         raise invalid(f"evaluationTarget.{kind} are not among the session's spans: {', '.join(unknown)}")
-    return [known[id] for id in wanted]
+    return [targets[id] for id in requested_ids]
 
 
 def _reference(
@@ -135,13 +135,13 @@ def _reference(
     return usable, sorted(set(ignored))
 
 
-def _matches(evaluator_id: str, called: Sequence[str], expected: Sequence[str]) -> bool:
+def _matches(evaluator_id: str, actual: Sequence[str], expected: Sequence[str]) -> bool:
     if evaluator_id.endswith("ExactOrderMatch"):
-        return list(called) == list(expected)
+        return list(actual) == list(expected)
     if evaluator_id.endswith("InOrderMatch"):
-        left = iter(called)
-        return all(name in left for name in expected)
-    return not Counter(expected) - Counter(called)
+        names_left = iter(actual)
+        return all(name in names_left for name in expected)
+    return not Counter(expected) - Counter(actual)
 
 
 def _request(
@@ -158,7 +158,11 @@ def _request(
         parts["golden answer"] = str(reference["expectedResponse"].get("text") or "")
     if "assertions" in reference:
         parts["rubric"] = "\n".join(str(entry.get("text") or "") for entry in reference["assertions"])
-    calls = [f"Call: {made.name}({made.arguments})\nResult: {made.result}" for one in turns for made in one.calls]
+    calls = [
+        f"Call: {tool_call.name}({tool_call.arguments})\nResult: {tool_call.result}"
+        for session_turn in turns
+        for tool_call in session_turn.calls
+    ]
     if call is not None:
         parts["tool call"] = f"{call.name}({call.arguments})"
     elif calls and (turn is None or evaluator.id.endswith("Faithfulness")):

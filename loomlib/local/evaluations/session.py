@@ -133,8 +133,8 @@ def _plain(content: object, depth: int = 0) -> str:
         return content.strip()
     if isinstance(content, list):
         return "\n".join(filter(None, (_plain(block, depth + 1) for block in as_list(cast(object, content)))))
-    named = [inner for name in _NAMES if (inner := field_of(content, name)) is not None]
-    return _plain(named[0], depth + 1) if named else ""
+    contents = [inner for name in _NAMES if (inner := field_of(content, name)) is not None]
+    return _plain(contents[0], depth + 1) if contents else ""
 
 
 def _is_span(document: Mapping[str, Any]) -> bool:

@@ -26,6 +26,6 @@ def layer_variables(layers: Sequence[Path], own: Mapping[str, str]) -> dict[str,
     }
     variables: dict[str, str] = {}
     for name, folders in places.items():
-        if there := [str(folder) for folder in folders if folder.is_dir()]:
-            variables[name] = os.pathsep.join([*there, *filter(None, [own.get(name, "")])])
+        if paths := [str(folder) for folder in folders if folder.is_dir()]:
+            variables[name] = os.pathsep.join([*paths, *filter(None, [own.get(name, "")])])
     return variables

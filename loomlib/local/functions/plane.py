@@ -79,11 +79,11 @@ def _event(payload: str | None) -> str:
     return text
 
 
-def _client_context(given: str | None) -> Mapping[str, Any] | None:
-    if not given:
+def _client_context(encoded: str | None) -> Mapping[str, Any] | None:
+    if not encoded:
         return None
     try:
-        content: Any = json.loads(base64.b64decode(given))
+        content: Any = json.loads(base64.b64decode(encoded))
     except ValueError as error:
         message = "Client context must be a valid Base64-encoded JSON object."
         raise RefusedError("InvalidRequestContentException", 400, message, Type="User") from error

@@ -111,9 +111,9 @@ class FunctionPool:
         log.lines(process.worker.take_output())
         log.report(time.monotonic() - begun, init_s, answer.get("memory_mb"))
         self._give_back(process)
-        given = answer.get("payload")
-        failed = "error" in answer or not isinstance(given, str)
-        payload = given if isinstance(given, str) and not failed else json.dumps(answer.get("error") or _UNKNOWN)
+        result = answer.get("payload")
+        failed = "error" in answer or not isinstance(result, str)
+        payload = result if isinstance(result, str) and not failed else json.dumps(answer.get("error") or _UNKNOWN)
         if len(payload.encode()) > _LARGEST_PAYLOAD:
             message = f"Response payload size exceeded maximum allowed payload size ({_LARGEST_PAYLOAD} bytes)."
             failed, payload = True, json.dumps({"errorType": "Function.ResponseSizeTooLarge", "errorMessage": message})

@@ -81,64 +81,66 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
 
     backend: Any = lambda_backends[place.account_id][place.region]
     try:
-        found: Any = backend.get_function(name, qualifier)
+        function: Any = backend.get_function(name, qualifier)
     except UnknownFunctionException as error:
         raise RefusedError("ResourceNotFoundException", 404, str(error.message), Type="User") from error
-    found = _routed(backend, found, (name.partition(":function:")[2] or name).partition(":")[2] or qualifier or "")
-    node = _node(found)
-    version = LATEST if str(found.version).lower() in ("latest", "$latest") else str(found.version)
+    function = _routed(
+        backend, function, (name.partition(":function:")[2] or name).partition(":")[2] or qualifier or ""
+    )
+    node = _node(function)
+    version = LATEST if str(function.version).lower() in ("latest", "$latest") else str(function.version)
     return FunctionVersion(
-        name=found.function_name,
+        name=function.function_name,
         version=version,
-        arn=str(found.function_arn),
-        handler=str(found.handler or ""),
-        runtime=str(found.run_time),
-        role_arn=str(found.role),
-        timeout_s=int(found.timeout),
-        memory_mb=int(found.memory_size),
-        environment=dict(found.environment_vars),
-        package=bytes(found.code_bytes),
-        layers=tuple(_layer(backend, str(layer["Arn"])) for layer in found.layers or ()),
+        arn=str(function.function_arn),
+        handler=str(function.handler or ""),
+        runtime=str(function.run_time),
+        role_arn=str(function.role),
+        timeout_s=int(function.timeout),
+        memory_mb=int(function.memory_size),
+        environment=dict(function.environment_vars),
+        package=bytes(function.code_bytes),
+        layers=tuple(_layer(backend, str(layer["Arn"])) for layer in function.layers or ()),
         node=node,
     )
 
 
-def _routed(backend: Any, found: Any, qualifier: str) -> Any:
+def _routed(backend: Any, function: Any, qualifier: str) -> Any:
     """Return the version that one call of an alias runs: the alias's own, or one that it gives a share of its calls."""
-    name = found.function_name
+    name = function.function_name
     alias: Any = next((item for item in backend.list_aliases(name) if item.name == qualifier), None)
     routing: Mapping[str, Any] = (alias.routing_config if alias else None) or {}
     weights: Mapping[str, float] = routing.get("AdditionalVersionWeights") or {}
-    left = random.random()  # noqa: S311 (a share of calls)
+    draw = random.random()  # noqa: S311 (a share of calls)
     for version, weight in weights.items():
-        left -= weight
-        if left < 0:
+        draw -= weight
+        if draw < 0:
             return backend.get_function(name, version)
-    return found
+    return function
 
 
-def _node(found: Any) -> Path | None:
+def _node(function: Any) -> Path | None:
     """Return the Node.js of a function in JavaScript; None for Python."""
-    if found.package_type != "Zip":
+    if function.package_type != "Zip":
         raise _not_run("container images")
-    if str(found.run_time).startswith("python"):
+    if str(function.run_time).startswith("python"):
         return None
-    match = re.fullmatch(r"nodejs(\d+)\.x", str(found.run_time))
+    match = re.fullmatch(r"nodejs(\d+)\.x", str(function.run_time))
     if match is None:
-        raise _not_run(str(found.run_time))
+        raise _not_run(str(function.run_time))
     if (program := find_node(int(match[1]))) is None:
         raise RefusedError(
             "InvalidRuntimeException",
             502,
-            f"{found.run_time} needs Node.js {match[1]} or newer on the path of the local AgentCore; found: "
+            f"{function.run_time} needs Node.js {match[1]} or newer on the path of the local AgentCore; found: "
             f"{installed_nodes()}. Install it and start the service again with it first on PATH",
             Type="User",
         )
     return program
 
 
-def _not_run(what: str) -> RefusedError:
-    message = f"The local AgentCore runs functions in Python and JavaScript only, not {what}"
+def _not_run(subject: str) -> RefusedError:
+    message = f"The local AgentCore runs functions in Python and JavaScript only, not {subject}"
     return RefusedError("InvalidRuntimeException", 502, message, Type="User")
 
 

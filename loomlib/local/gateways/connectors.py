@@ -92,10 +92,10 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
     Raises:
         TargetError: There are no pages to search.
     """
-    query, most = arguments.get("query"), arguments.get("maxResults", _MOST_RESULTS)
+    query, max_results = arguments.get("query"), arguments.get("maxResults", _MOST_RESULTS)
     if not isinstance(query, str) or not 0 < len(query.strip()) <= len(query) <= _QUERY_CHARACTERS:
         return ToolResult.of_text(f"query must be a text of 1 to {_QUERY_CHARACTERS} characters", is_error=True)
-    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= _MOST_RESULTS:
+    if not isinstance(max_results, int) or isinstance(max_results, bool) or not 1 <= max_results <= _MOST_RESULTS:
         return ToolResult.of_text(f"maxResults must be a whole number from 1 to {_MOST_RESULTS}", is_error=True)
     configurations: list[Mapping[str, Any]] = given.get("configurations") or [{}]
     values: Mapping[str, Any] = configurations[0].get("parameterValues") or {}
@@ -109,7 +109,7 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
             is_error=True,
         )
     try:
-        found = await asyncio.to_thread(corpus.search, query, most=most, filters=filters)
+        hits = await asyncio.to_thread(corpus.search, query, most=max_results, filters=filters)
     except WebSearchOffError as error:
         raise TargetError(str(error)) from error
     results = [
@@ -119,16 +119,16 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
             "url": result.page.url or None,
             "publishedDate": result.page.published.isoformat() if result.page.published else None,
         }
-        for result in found
+        for result in hits
     ]
     return ToolResult.of_text(json.dumps({"id": str(uuid.uuid4()), "results": results}, ensure_ascii=False))
 
 
-def _filters(given: Mapping[str, Any], fixed: Mapping[str, Any]) -> PageFilter:
-    domains: Mapping[str, Any] = given.get("domainFilter") or {}
-    dates: Mapping[str, Any] = given.get("publishedDateFilter") or {}
-    include = [_texts(item["include"]) for item in (fixed, domains) if item.get("include")]
-    exclude = [domain for item in (fixed, domains) for domain in _texts(item.get("exclude") or [])]
+def _filters(filters: Mapping[str, Any], fixed_domains: Mapping[str, Any]) -> PageFilter:
+    domains: Mapping[str, Any] = filters.get("domainFilter") or {}
+    dates: Mapping[str, Any] = filters.get("publishedDateFilter") or {}
+    include = [_texts(item["include"]) for item in (fixed_domains, domains) if item.get("include")]
+    exclude = [domain for item in (fixed_domains, domains) for domain in _texts(item.get("exclude") or [])]
     return PageFilter(
         include=include, exclude=exclude, after=_moment(dates.get("from")), before=_moment(dates.get("to"))
     )

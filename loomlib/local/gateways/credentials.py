@@ -60,11 +60,11 @@ class TargetCredentials:
         Raises:
             TargetError: The credentials cannot be had.
         """
-        given = target.document.get("credentialProviderConfigurations") or ()
-        if not given:
+        configurations = target.document.get("credentialProviderConfigurations") or ()
+        if not configurations:
             return {}, {}
-        kind: str = given[0]["credentialProviderType"]
-        provider: Mapping[str, Any] = given[0].get("credentialProvider") or {}
+        kind: str = configurations[0]["credentialProviderType"]
+        provider: Mapping[str, Any] = configurations[0].get("credentialProvider") or {}
         try:
             if kind == "API_KEY":
                 return await self._api_key(gateway, provider.get("apiKeyCredentialProvider") or {}, bearer)
@@ -142,13 +142,13 @@ class TargetCredentials:
         role: str = gateway.document["roleArn"]
         principal = SessionPrincipal(mark=f"gateway-{gateway.id}", runtime_id="", role_arn=role, tenant=gateway.tenant)
         # A tenant's gateway never signs as the owner, whom no tenant limits.
-        known = principal if gateway.tenant or role_statements(principal) is not None else None
-        name = f"{role} {gateway.tenant} {known is not None}"
+        effective_principal = principal if gateway.tenant or role_statements(principal) is not None else None
+        name = f"{role} {gateway.tenant} {effective_principal is not None}"
         if name not in self._role_keys:
             key = Key(
                 access_key="ASIA" + secrets.token_hex(8).upper(),
                 secret_key=secrets.token_urlsafe(30),
-                principal=known,
+                principal=effective_principal,
                 account_id=gateway.place.account_id,
             )
             self._keys.add(key)

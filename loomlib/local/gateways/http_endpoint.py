@@ -88,50 +88,61 @@ class HttpEndpoint:
         Raises:
             RefusedError: There is no such target, it did not answer, or a rate limit is reached.
         """
-        name, below = target_path(path)
-        named = self._target(gateway, name)
+        name, subpath = target_path(path)
+        requested_target = self._target(gateway, name)
         if gateway.id in caller.fields.get("via", "").replace(",", " ").split():
             raise RefusedError("LoopDetectedException", 508, f"The request has passed gateway {gateway.id} already")
         if scope["method"] not in _METHODS:
             raise RefusedError("UnknownOperationException", 405, f"Gateways do not pass on {scope['method']}")
         limit = largest_body("bedrock-agentcore", path)
         body = await read_body(receive, limit, caller.fields.get("content-length"))
-        route = self._routing.route(gateway, named, caller)
-        target = named if route.target == named.name else self._target(gateway, route.target)
+        route = self._routing.route(gateway, requested_target, caller)
+        target = requested_target if route.target == requested_target.name else self._target(gateway, route.target)
         began_ns, span_id, is_error = time.time_ns(), secrets.token_hex(8), True
-        further: dict[str, str | int] = {}
+        extra_attributes: dict[str, str | int] = {}
         request = HttpRequest(
             method=scope["method"], path=path, headers=caller.fields, body=body, request_id=request_id
         )
         try:
-            self._check_limits(gateway, target, caller, body, further)
-            url = target_url(target, below, scope["query_string"].decode("latin-1"))
+            self._check_limits(gateway, target, caller, body, extra_attributes)
+            url = target_url(target, subpath, scope["query_string"].decode("latin-1"))
             async with while_connected(receive):
                 intercepted = await self._interceptors.request(gateway, request)
                 if isinstance(intercepted, HttpReply):
                     status = intercepted.status
                     await _send_whole(intercepted, send, request_id)
                 else:
-                    status = await self._pass_on(gateway, named, target, route, intercepted, url, caller, span_id, send)
-            further["http.response.status_code"] = status
+                    status = await self._pass_on(
+                        gateway, requested_target, target, route, intercepted, url, caller, span_id, send
+                    )
+            extra_attributes["http.response.status_code"] = status
             is_error = status >= 500
         except InterceptorError as error:
             _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
             raise RefusedError("InternalServerException", 500, shown_cause(gateway, error)) from error
         except TargetError as error:
             _log.warning("Gateway %s: target %s failed: %s", gateway.id, target.name, error)
-            late = isinstance(error, TargetTimeoutError)
-            code, failed = ("GatewayTimeoutException", 504) if late else ("BadGatewayException", 502)
-            raise RefusedError(code, failed, shown_cause(gateway, error)) from error
+            is_timeout = isinstance(error, TargetTimeoutError)
+            code, error_status = ("GatewayTimeoutException", 504) if is_timeout else ("BadGatewayException", 502)
+            raise RefusedError(code, error_status, shown_cause(gateway, error)) from error
         finally:
-            about = {"gateway.id": gateway.id, "gateway.name": gateway.name, "target.name": named.name}
+            gateway_attributes = {
+                "gateway.id": gateway.id,
+                "gateway.name": gateway.name,
+                "target.name": requested_target.name,
+            }
             self._spans.write(
                 "InvokeGateway",
                 caller.trace(),
                 gateway.place,
                 gateway.arn,
                 began_ns=began_ns,
-                attributes={**about, "http.request.method": request.method, **route.attributes(), **further},
+                attributes={
+                    **gateway_attributes,
+                    "http.request.method": request.method,
+                    **route.attributes(),
+                    **extra_attributes,
+                },
                 is_error=is_error,
                 span_id=span_id,
             )
@@ -167,7 +178,7 @@ class HttpEndpoint:
     async def _pass_on(
         self,
         gateway: ResourceRecord,
-        named: ResourceRecord,
+        requested_target: ResourceRecord,
         target: ResourceRecord,
         route: Route,
         request: HttpRequest,
@@ -177,40 +188,42 @@ class HttpEndpoint:
         send: Send,
     ) -> int:
         """Send a request to its target and its answer to the caller; return the answer's status."""
-        added, query = await self._credentials.of(
+        auth_headers, query = await self._credentials.of(
             gateway, target, bearer=caller.bearer, method=request.method, url=url, body=request.body
         )
         headers = _passed_on(request.headers, route, child_trace(caller.trace(), span_id))
         headers["via"] = ", ".join(text for text in (headers.get("via"), f"1.1 {gateway.id}") if text)
-        changes = interceptor_of(gateway, "RESPONSE") is not None
+        is_intercepted = interceptor_of(gateway, "RESPONSE") is not None
         async with self._client.open(
             request.method,
             with_query(url, query),
-            headers={**headers, **added, "accept-encoding": "identity"},
+            headers={**headers, **auth_headers, "accept-encoding": "identity"},
             body=request.body or None,
             timeout_s=CALL_TIMEOUT_S,
-            most_bytes=LARGEST_ANSWER_BYTES if changes else LARGEST_STREAM_BYTES,
+            most_bytes=LARGEST_ANSWER_BYTES if is_intercepted else LARGEST_STREAM_BYTES,
         ) as answer:
             if 300 <= answer.status < 400 and answer.status != 304:
                 raise TargetError(f"Target {target.name} redirects, and gateways do not follow")
-            back = [(name, text) for name, text in answer.headers if _is_passed_back(name)]
-            fields = dict(back)
-            self._routing.began(named, route, fields.get(SESSION_HEADER.decode(), ""))
-            if not changes:
-                await _stream(answer, back, request, send)
+            answer_headers = [(name, text) for name, text in answer.headers if _is_passed_back(name)]
+            fields = dict(answer_headers)
+            self._routing.began(requested_target, route, fields.get(SESSION_HEADER.decode(), ""))
+            if not is_intercepted:
+                await _stream(answer, answer_headers, request, send)
                 return answer.status
-            whole = b"".join([part async for part in answer.parts])
+            content = b"".join([part async for part in answer.parts])
         reply = await self._interceptors.response(
-            gateway, request, HttpReply(status=answer.status, headers=fields, body=whole)
+            gateway, request, HttpReply(status=answer.status, headers=fields, body=content)
         )
         await _send_whole(reply, send, request.request_id)
         return reply.status
 
 
-async def _stream(answer: OpenAnswer, back: Sequence[tuple[str, str]], request: HttpRequest, send: Send) -> None:
+async def _stream(answer: OpenAnswer, headers: Sequence[tuple[str, str]], request: HttpRequest, send: Send) -> None:
     """Send an answer as it comes; one that breaks off ends without its last part, which its caller sees."""
     first = await anext(answer.parts, b"")  # what fails before it still gets a status of the gateway's
-    await send({"type": "http.response.start", "status": answer.status, "headers": _encoded(back, request.request_id)})
+    await send(
+        {"type": "http.response.start", "status": answer.status, "headers": _encoded(headers, request.request_id)}
+    )
     if answer.status in _NO_BODY or request.method == "HEAD":
         await send({"type": "http.response.body", "body": b""})
         return
@@ -221,20 +234,22 @@ async def _stream(answer: OpenAnswer, back: Sequence[tuple[str, str]], request: 
 
 
 async def _send_whole(reply: HttpReply, send: Send, request_id: str) -> None:
-    back = [(name, text) for name, text in reply.headers.items() if _is_passed_back(name)]
-    await send_body(send, b"" if reply.status in _NO_BODY else reply.body, reply.status, _encoded(back, request_id))
+    headers = [(name, text) for name, text in reply.headers.items() if _is_passed_back(name)]
+    await send_body(send, b"" if reply.status in _NO_BODY else reply.body, reply.status, _encoded(headers, request_id))
 
 
-def _encoded(back: Sequence[tuple[str, str]], request_id: str) -> list[tuple[bytes, bytes]]:
-    fields = [(name.encode("latin-1"), text.encode("utf-8", "surrogateescape")) for name, text in back]
+def _encoded(headers: Sequence[tuple[str, str]], request_id: str) -> list[tuple[bytes, bytes]]:
+    fields = [(name.encode("latin-1"), text.encode("utf-8", "surrogateescape")) for name, text in headers]
     return [*fields, *_NO_PAGE, (b"x-amzn-requestid", request_id.encode())]
 
 
-def _passed_on(given: Mapping[str, str], route: Route, trace: Mapping[str, str]) -> dict[str, str]:
+def _passed_on(caller_headers: Mapping[str, str], route: Route, trace: Mapping[str, str]) -> dict[str, str]:
     """Return the header fields that a target gets: the caller's, but for its credentials, and the gateway's span."""
     left_out = {*_NOT_PASSED_ON, *(["x-amzn-trace-id"] if trace else [])}
     # SigV4's fields begin so; AgentCore's own begin with x-amzn-.
-    headers = {name: text for name, text in given.items() if name not in left_out and not name.startswith("x-amz-")}
+    headers = {
+        name: text for name, text in caller_headers.items() if name not in left_out and not name.startswith("x-amz-")
+    }
     baggage = route.baggage(headers.pop("baggage", ""))
     return {**headers, **({"baggage": baggage} if baggage else {}), **trace}
 

@@ -76,23 +76,23 @@ class HttpInterceptors:
         Raises:
             InterceptorError: The interceptor failed.
         """
-        found = interceptor_of(gateway, "REQUEST")
-        if found is None:
+        interceptor = interceptor_of(gateway, "REQUEST")
+        if interceptor is None:
             return request
-        described: dict[str, Any] = {
+        gateway_request: dict[str, Any] = {
             "path": request.path,
             "httpMethod": request.method,
             "body": base64.b64encode(request.body).decode(),
         }
-        if found.passes_headers:
-            described["headers"] = {name.title(): text for name, text in request.headers.items()}
-        output = await self._run(found, gateway, {"gatewayRequest": described}, request)
+        if interceptor.passes_headers:
+            gateway_request["headers"] = {name.title(): text for name, text in request.headers.items()}
+        output = await self._run(interceptor, gateway, {"gatewayRequest": gateway_request}, request)
         if output.get("transformedGatewayResponse") is not None:
-            given = as_object(output["transformedGatewayResponse"], "transformedGatewayResponse")
-            return _replied(given, HttpReply(status=200))
-        changed = as_object(output.get("transformedGatewayRequest") or {}, "transformedGatewayRequest")
-        headers = {name.lower(): text for name, text in changed_headers(changed, _KEPT_OF_REQUESTS).items()}
-        return replace(request, headers={**request.headers, **headers}, body=_body(changed, request.body))
+            reply_changes = as_object(output["transformedGatewayResponse"], "transformedGatewayResponse")
+            return _replied(reply_changes, HttpReply(status=200))
+        request_changes = as_object(output.get("transformedGatewayRequest") or {}, "transformedGatewayRequest")
+        headers = {name.lower(): text for name, text in changed_headers(request_changes, _KEPT_OF_REQUESTS).items()}
+        return replace(request, headers={**request.headers, **headers}, body=_body(request_changes, request.body))
 
     async def response(self, gateway: ResourceRecord, request: HttpRequest, reply: HttpReply) -> HttpReply:
         """Return the answer as the RESPONSE interceptor wants it.
@@ -100,23 +100,27 @@ class HttpInterceptors:
         Raises:
             InterceptorError: The interceptor failed.
         """
-        found = interceptor_of(gateway, "RESPONSE")
-        if found is None:
+        interceptor = interceptor_of(gateway, "RESPONSE")
+        if interceptor is None:
             return reply
-        body = None if _RESPONSE_BODY in found.leaves_out else base64.b64encode(reply.body).decode()
-        described = {
+        body = None if _RESPONSE_BODY in interceptor.leaves_out else base64.b64encode(reply.body).decode()
+        gateway_response = {
             "statusCode": reply.status,
             "headers": dict(reply.headers),
             "contentType": reply.headers.get("content-type"),
             "body": body,
         }
-        event = {"gatewayRequest": None, "gatewayResponse": described}
-        output = await self._run(found, gateway, event, request)
-        given = as_object(output.get("transformedGatewayResponse") or {}, "transformedGatewayResponse")
-        return _replied(given, reply)
+        event = {"gatewayRequest": None, "gatewayResponse": gateway_response}
+        output = await self._run(interceptor, gateway, event, request)
+        reply_changes = as_object(output.get("transformedGatewayResponse") or {}, "transformedGatewayResponse")
+        return _replied(reply_changes, reply)
 
     async def _run(
-        self, found: ConfiguredInterceptor, gateway: ResourceRecord, event: Mapping[str, Any], request: HttpRequest
+        self,
+        interceptor: ConfiguredInterceptor,
+        gateway: ResourceRecord,
+        event: Mapping[str, Any],
+        request: HttpRequest,
     ) -> Mapping[str, Any]:
         context = {
             "GATEWAY_ARN": gateway.arn,
@@ -124,18 +128,18 @@ class HttpInterceptors:
             "REQUEST_ID": request.request_id,
             "SOURCE_IP": "127.0.0.1",
         }
-        return await found.run(self._functions, gateway, "http", event, context)
+        return await interceptor.run(self._functions, gateway, "http", event, context)
 
 
-def _replied(given: Mapping[str, Any], former: HttpReply) -> HttpReply:
-    headers = {**former.headers, **{name.lower(): text for name, text in changed_headers(given).items()}}
-    if given.get("contentType") is not None:
-        headers |= changed_headers({"headers": {"content-type": given["contentType"]}}, ())
-    return HttpReply(status=changed_status(given, former.status), headers=headers, body=_body(given, former.body))
+def _replied(changes: Mapping[str, Any], former: HttpReply) -> HttpReply:
+    headers = {**former.headers, **{name.lower(): text for name, text in changed_headers(changes).items()}}
+    if changes.get("contentType") is not None:
+        headers |= changed_headers({"headers": {"content-type": changes["contentType"]}}, ())
+    return HttpReply(status=changed_status(changes, former.status), headers=headers, body=_body(changes, former.body))
 
 
-def _body(given: Mapping[str, Any], former: bytes) -> bytes:
-    body: Any = given.get("body")
+def _body(changes: Mapping[str, Any], former: bytes) -> bytes:
+    body: Any = changes.get("body")
     if body is None:
         return former
     try:

@@ -36,8 +36,8 @@ _SDK_PATH: Final = re.compile(r"runtimes/[^/]+/(.+)")
 
 def http_target(store: ResourceStore, gateway: ResourceRecord, name: str) -> ResourceRecord | None:
     """Return an HTTP target of a gateway by its name; None if there is none."""
-    found = store.find(GATEWAY_TARGET.noun, gateway.place, name, parent=gateway.arn, by_name=True)
-    return found if found is not None and "http" in found.document["targetConfiguration"] else None
+    target = store.find(GATEWAY_TARGET.noun, gateway.place, name, parent=gateway.arn, by_name=True)
+    return target if target is not None and "http" in target.document["targetConfiguration"] else None
 
 
 def check_new_target(gateway: ResourceRecord, name: str, configuration: Mapping[str, Any]) -> None:
@@ -66,26 +66,26 @@ def check_http_target(target: ResourceRecord, runtimes: ResourceStore) -> None:
     Raises:
         TargetError: The message says why.
     """
-    kind, given = http_configuration(target)
+    kind, config = http_configuration(target)
     for member in _NOT_HERE:
         if target.document.get(member):
             raise TargetError(f"The local AgentCore does not apply {member} to HTTP targets yet")
-    configured = target.document.get("credentialProviderConfigurations") or ()
-    credentials = str(configured[0]["credentialProviderType"]) if configured else ""
+    providers = target.document.get("credentialProviderConfigurations") or ()
+    credentials = str(providers[0]["credentialProviderType"]) if providers else ""
     allowed = _RUNTIME_CREDENTIALS if kind == "agentcoreRuntime" else _PASSTHROUGH_CREDENTIALS
     if credentials not in allowed:
-        named = ", ".join(name for name in allowed if name)
+        names = ", ".join(name for name in allowed if name)
         raise TargetError(
-            f"The local AgentCore calls a target of the kind http.{kind} with {named}, not with {credentials or 'none'}"
+            f"The local AgentCore calls a target of the kind http.{kind} with {names}, not with {credentials or 'none'}"
         )
     if kind == "agentcoreRuntime":
-        runtime = runtimes.of_arn(str(given["arn"]))
+        runtime = runtimes.of_arn(str(config["arn"]))
         if runtime is None or runtime.kind != "AgentRuntime" or runtime.place != target.place:
-            raise TargetError(f"There is no runtime {given['arn']}")
+            raise TargetError(f"There is no runtime {config['arn']}")
         return
-    check_target(str(given["endpoint"]))
-    sticky: Mapping[str, Any] = given.get("stickinessConfiguration") or {}
-    for expression in [sticky["identifier"], *(sticky.get("compositeIdentifier") or ())] if sticky else ():
+    check_target(str(config["endpoint"]))
+    stickiness: Mapping[str, Any] = config.get("stickinessConfiguration") or {}
+    for expression in [stickiness["identifier"], *(stickiness.get("compositeIdentifier") or ())] if stickiness else ():
         if not _IDENTIFIER.fullmatch(expression):
             raise TargetError(f"{expression} names no header, where a session's id is")
 
@@ -108,18 +108,18 @@ def target_url(target: ResourceRecord, path: str, query: str) -> str:
     """
     if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(path))):
         raise invalid("The path of a request to a target has no . and ..")
-    kind, given = http_configuration(target)
+    kind, config = http_configuration(target)
     if kind == "passthrough":
-        parts = urlsplit(str(given["endpoint"]))
-        joined = f"{parts.path.rstrip('/')}/{path}" if path else parts.path
-        asked = "&".join(text for text in (parts.query, _merged(query, given)) if text)
-        return urlunsplit((parts.scheme, parts.netloc, joined, asked, ""))
+        parts = urlsplit(str(config["endpoint"]))
+        full_path = f"{parts.path.rstrip('/')}/{path}" if path else parts.path
+        full_query = "&".join(text for text in (parts.query, _merged(query, config)) if text)
+        return urlunsplit((parts.scheme, parts.netloc, full_path, full_query, ""))
     path = path.rstrip("/")
-    if matched := _SDK_PATH.fullmatch(path):  # InvokeAgentRuntime of an SDK whose endpoint is the target's address
-        path = matched[1]
+    if match := _SDK_PATH.fullmatch(path):  # InvokeAgentRuntime of an SDK whose endpoint is the target's address
+        path = match[1]
     if path not in ("invocations", _AGENT_CARD):
         raise not_found(f"Target {target.name} is a runtime, which answers at /invocations, not at /{path}")
-    arn, qualifier = str(given["arn"]), str(given.get("qualifier") or "DEFAULT")
+    arn, qualifier = str(config["arn"]), str(config.get("qualifier") or "DEFAULT")
     region = arn.split(":")[3]
     host = f"bedrock-agentcore.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
     return f"https://{host}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"
@@ -127,20 +127,22 @@ def target_url(target: ResourceRecord, path: str, query: str) -> str:
 
 def session_of(target: ResourceRecord, fields: Mapping[str, str]) -> tuple[str, ...]:
     """Return the session that a request names by its header fields; empty for none."""
-    _, given = http_configuration(target)
-    sticky: Mapping[str, Any] | None = given.get("stickinessConfiguration")
-    if sticky is None:
-        named = fields.get(SESSION_HEADER.decode(), "")
-        return (named,) if len(named) >= _LEAST_SESSION_CHARACTERS else ()
-    values = [_header(text, fields) for text in (sticky["identifier"], *(sticky.get("compositeIdentifier") or ()))]
+    _, config = http_configuration(target)
+    stickiness: Mapping[str, Any] | None = config.get("stickinessConfiguration")
+    if stickiness is None:
+        session_id = fields.get(SESSION_HEADER.decode(), "")
+        return (session_id,) if len(session_id) >= _LEAST_SESSION_CHARACTERS else ()
+    values = [
+        _header(text, fields) for text in (stickiness["identifier"], *(stickiness.get("compositeIdentifier") or ()))
+    ]
     return tuple(values) if values[0] else ()
 
 
 def session_timeout_s(target: ResourceRecord) -> float:
     """Return how long a session may be silent before it is decided anew where it goes."""
-    _, given = http_configuration(target)
-    sticky: Mapping[str, Any] = given.get("stickinessConfiguration") or {}
-    return float(sticky.get("timeout") or _SESSION_S)
+    _, config = http_configuration(target)
+    stickiness: Mapping[str, Any] = config.get("stickinessConfiguration") or {}
+    return float(stickiness.get("timeout") or _SESSION_S)
 
 
 def _header(expression: str, fields: Mapping[str, str]) -> str:
@@ -148,13 +150,13 @@ def _header(expression: str, fields: Mapping[str, str]) -> str:
     return fields.get(matched[1].lower(), "") if matched else ""
 
 
-def _merged(query: str, given: Mapping[str, Any]) -> str:
+def _merged(query: str, config: Mapping[str, Any]) -> str:
     """Return a request's query with the target's static parameters."""
-    static: Mapping[str, str] = given.get("staticQueryParameters") or {}
-    if not static:
+    static_parameters: Mapping[str, str] = config.get("staticQueryParameters") or {}
+    if not static_parameters:
         return query
-    asked = parse_qsl(query, keep_blank_values=True)
-    if given.get("staticQueryParameterConflictResolution") == "STATIC_OVERRIDE":
-        asked = [(name, value) for name, value in asked if name not in static]
-    named = {name for name, _ in asked}
-    return urlencode([*asked, *((name, value) for name, value in static.items() if name not in named)])
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if config.get("staticQueryParameterConflictResolution") == "STATIC_OVERRIDE":
+        pairs = [(name, value) for name, value in pairs if name not in static_parameters]
+    query_names = {name for name, _ in pairs}
+    return urlencode([*pairs, *((name, value) for name, value in static_parameters.items() if name not in query_names)])

@@ -95,11 +95,11 @@ class Interceptors:
     async def _run(
         self, gateway: ResourceRecord, point: str, request: InterceptedRequest, reply: GatewayReply | None
     ) -> Mapping[str, Any] | None:
-        found = interceptor_of(gateway, point)
-        if found is None:
+        interceptor = interceptor_of(gateway, point)
+        if interceptor is None:
             return None
-        event = _event(request, reply, passes_headers=found.passes_headers)
-        return await found.run(self._functions, gateway, "mcp", event)
+        event = _event(request, reply, passes_headers=interceptor.passes_headers)
+        return await interceptor.run(self._functions, gateway, "mcp", event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +141,8 @@ class ConfiguredInterceptor:
             raise InterceptorError(f"The event of {self.arn} is larger than {_LARGEST_BYTES:,} bytes")
         try:
             function = await asyncio.to_thread(find_version, self.arn, None, gateway.place)
-            given = {"custom": dict(context)} if context else None
-            result = await functions.call(function, event, client_context=given)
+            client_context = {"custom": dict(context)} if context else None
+            result = await functions.call(function, event, client_context=client_context)
         except RefusedError as refused:
             raise InterceptorError(f"{self.arn} cannot be run: {refused.message}") from refused
         if result.failed:
@@ -195,10 +195,10 @@ def _event(request: InterceptedRequest, reply: GatewayReply | None, *, passes_he
 
 def _reply(value: Any, former: GatewayReply) -> GatewayReply:
     """Return an answer with what an interceptor changes of it."""
-    given = as_object(value, "transformedGatewayResponse")
-    headers = {**former.headers, **changed_headers(given)}
-    body = as_object(given["body"], "body") if given.get("body") is not None else former.body
-    return GatewayReply(status=changed_status(given, former.status), headers=headers, body=body)
+    changes = as_object(value, "transformedGatewayResponse")
+    headers = {**former.headers, **changed_headers(changes)}
+    body = as_object(changes["body"], "body") if changes.get("body") is not None else former.body
+    return GatewayReply(status=changed_status(changes, former.status), headers=headers, body=body)
 
 
 def changed_status(given: Mapping[str, Any], former: int) -> int:

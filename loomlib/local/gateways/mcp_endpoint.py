@@ -65,40 +65,40 @@ class McpEndpoint:
         request_id: str,
     ) -> None:
         """Answer one request, whose caller may call the gateway."""
-        named = ((b"x-amzn-requestid", request_id.encode()),)
+        headers = ((b"x-amzn-requestid", request_id.encode()),)
         if scope["method"] != "POST":
-            await send_body(send, b"", 405, [(b"allow", b"POST"), *named])
+            await send_body(send, b"", 405, [(b"allow", b"POST"), *headers])
             return
         body = await read_body(receive, _LARGEST_BYTES, caller.fields.get("content-length"))
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
-            await send_json(send, _error(None, _PARSE_ERROR, "The request is not JSON"), 400, named)
+            await send_json(send, _error(None, _PARSE_ERROR, "The request is not JSON"), 400, headers)
             return
         if not isinstance(message, dict):
-            await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, named)
+            await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, headers)
             return
         document = cast("dict[str, Any]", message)
         if "id" in document and (throttled := self._limits.throttled(gateway, _limited(document, caller))):
             self._write_throttled(gateway, document, caller, throttled)
-            await send_json(send, throttled.error(document["id"]), 429, named)
+            await send_json(send, throttled.error(document["id"]), 429, headers)
             return
         reply = await self._intercepted(gateway, document, caller, body.decode("utf-8", "replace"))
-        named = (*named, *((name.encode("latin-1"), text.encode()) for name, text in reply.headers.items()))
+        headers = (*headers, *((name.encode("latin-1"), text.encode()) for name, text in reply.headers.items()))
         if reply.body is None or reply.status in (204, 205, 304):  # which have no body
-            await send_body(send, b"", reply.status, named)
+            await send_body(send, b"", reply.status, headers)
         else:
-            await send_json(send, reply.body, reply.status, named)
+            await send_json(send, reply.body, reply.status, headers)
 
     async def _intercepted(
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, raw: str
     ) -> GatewayReply:
         """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
-        sent = {name.title(): text for name, text in caller.fields.items()}
-        request = InterceptedRequest(raw=raw, headers=sent, body=message)
+        headers = {name.title(): text for name, text in caller.fields.items()}
+        request = InterceptedRequest(raw=raw, headers=headers, body=message)
         try:
-            changed = await self._interceptors.request(gateway, request)
-            reply = changed if isinstance(changed, GatewayReply) else await self._reply(gateway, changed.body, caller)
+            outcome = await self._interceptors.request(gateway, request)
+            reply = outcome if isinstance(outcome, GatewayReply) else await self._reply(gateway, outcome.body, caller)
             return await self._interceptors.response(gateway, request, reply) if reply.body is not None else reply
         except InterceptorError as error:
             _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
@@ -107,9 +107,9 @@ class McpEndpoint:
     async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller) -> GatewayReply:
         if "id" not in message:
             return GatewayReply(status=202, body=None)  # a notification
-        given = caller.fields.get("mcp-protocol-version")
-        if given and given not in _versions(gateway):
-            text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
+        version = caller.fields.get("mcp-protocol-version")
+        if version and version not in _versions(gateway):
+            text = f"Unsupported protocol version {version}; supported: {', '.join(_versions(gateway))}"
             return GatewayReply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
         return GatewayReply(body=await self._result(gateway, message, caller))
 
@@ -117,8 +117,8 @@ class McpEndpoint:
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller
     ) -> dict[str, Any]:
         identity, method = message["id"], message.get("method")
-        given: Any = message.get("params")
-        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        raw_parameters: Any = message.get("params")
+        parameters = cast("dict[str, Any]", raw_parameters) if isinstance(raw_parameters, dict) else {}
         if method == "initialize":
             result = self._initialized(gateway, parameters)
         elif method == "ping":
@@ -132,21 +132,21 @@ class McpEndpoint:
             name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-            called = await self._traced(
+            tool_result = await self._traced(
                 gateway, name, cast("dict[str, Any]", arguments), caller, _trace_given(parameters, caller)
             )
-            if called is None:
+            if tool_result is None:
                 return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
-            result = called.shown()
+            result = tool_result.shown()
         else:
             return _error(identity, _METHOD_NOT_FOUND, f"Method not found: {method}")
         return {"jsonrpc": "2.0", "id": identity, "result": result}
 
     def _initialized(self, gateway: ResourceRecord, parameters: Mapping[str, Any]) -> dict[str, Any]:
         versions = _versions(gateway)
-        wanted = parameters.get("protocolVersion")
+        requested_version = parameters.get("protocolVersion")
         result: dict[str, Any] = {
-            "protocolVersion": wanted if wanted in versions else versions[0],
+            "protocolVersion": requested_version if requested_version in versions else versions[0],
             "capabilities": {"tools": {"listChanged": False}},
             "serverInfo": {"name": gateway.name, "version": "1.0.0"},
         }
@@ -174,30 +174,30 @@ class McpEndpoint:
         name: str,
         arguments: Mapping[str, Any],
         caller: GatewayCaller,
-        given: Mapping[str, str],
+        trace: Mapping[str, str],
     ) -> ToolResult | None:
         """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
         began_ns, span_id = time.time_ns(), secrets.token_hex(8)
-        called = await self._called(gateway, name, arguments, caller.bearer, child_trace(given, span_id))
-        if called is not None:
+        result = await self._called(gateway, name, arguments, caller.bearer, child_trace(trace, span_id))
+        if result is not None:
             self._spans.write(
                 "InvokeGateway",
-                given,
+                trace,
                 gateway.place,
                 gateway.arn,
                 began_ns=began_ns,
                 attributes={"gateway.id": gateway.id, "gateway.name": gateway.name, "tool.name": name},
-                is_error=called.is_error,
+                is_error=result.is_error,
                 span_id=span_id,
             )
-        return called
+        return result
 
     def _write_throttled(
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, throttled: Throttled
     ) -> None:
         """Write the span of a call of a tool that a rate limit has refused, with AWS's attributes."""
-        given: Any = message.get("params")
-        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        raw_parameters: Any = message.get("params")
+        parameters = cast("dict[str, Any]", raw_parameters) if isinstance(raw_parameters, dict) else {}
         if message.get("method") == "tools/call":
             self._spans.write(
                 "InvokeGateway",
@@ -228,11 +228,11 @@ class McpEndpoint:
             if not isinstance(query, str):
                 return ToolResult.of_text("The argument query is missing", is_error=True)
             entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
-            found = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
-            return ToolResult(content=[{"type": "text", "text": json.dumps(found)}], structured=found)
-        wanted, _, tool_name = name.partition(SEPARATOR)
+            matches = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
+            return ToolResult(content=[{"type": "text", "text": json.dumps(matches)}], structured=matches)
+        target_name, _, tool_name = name.partition(SEPARATOR)
         for target, tool in self._tools(gateway):
-            if target.name == wanted and tool.name == tool_name:
+            if target.name == target_name and tool.name == tool_name:
                 break
         else:
             return None
@@ -272,8 +272,8 @@ def _trace_given(parameters: Mapping[str, Any], caller: GatewayCaller) -> dict[s
 
 def _limited(message: Mapping[str, Any], caller: GatewayCaller) -> LimitedRequest:
     """Return what rate limits know of a message: only what the gateway has verified of its caller."""
-    given: Any = message.get("params")
-    name: Any = cast("dict[str, Any]", given).get("name") if isinstance(given, dict) else None
+    raw_parameters: Any = message.get("params")
+    name: Any = cast("dict[str, Any]", raw_parameters).get("name") if isinstance(raw_parameters, dict) else None
     tool = name if message.get("method") == "tools/call" and isinstance(name, str) else ""
     return LimitedRequest(
         target=tool.partition(SEPARATOR)[0] if SEPARATOR in tool else "",

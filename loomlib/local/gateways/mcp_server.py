@@ -177,13 +177,13 @@ def _tool(url: str, item: Any) -> GatewayTool:
     )
 
 
-def _result(url: str, given: Mapping[str, Any]) -> ToolResult:
-    content: Any = given.get("content")
+def _result(url: str, result: Mapping[str, Any]) -> ToolResult:
+    content: Any = result.get("content")
     if not isinstance(content, list):
         raise TargetError(f"{url} answered a call without content")
-    structured: Any = given.get("structuredContent")
+    structured: Any = result.get("structuredContent")
     return ToolResult(
         content=cast("list[dict[str, Any]]", content),
         structured=cast("dict[str, Any]", structured) if isinstance(structured, dict) else None,
-        is_error=given.get("isError") is True,
+        is_error=result.get("isError") is True,
     )

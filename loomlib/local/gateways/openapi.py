@@ -76,9 +76,9 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     url = f"{request['server']}{path}" + (f"?{urlencode(query)}" if query else "")
     body: bytes | None = None
     if (names := request["body_names"]) is not None:
-        given = {name: arguments[name] for name in names if name in arguments}
-        whole = request["body_whole"]
-        body = json.dumps(arguments.get(whole) if whole else given).encode()
+        body_arguments = {name: arguments[name] for name in names if name in arguments}
+        whole_body_name = request["body_whole"]
+        body = json.dumps(arguments.get(whole_body_name) if whole_body_name else body_arguments).encode()
         headers["content-type"] = _JSON
     return str(request["method"]), url, headers, body
 
@@ -116,19 +116,21 @@ def _tool(document: ApiDocument, references: ApiReferences, path: str, item: Api
     required: list[str] = []
     places: dict[str, list[str]] = {"path": [], "query": [], "header": []}
     for parameter in parameters_of(references, item, operation):
-        place, known = str(parameter.get("in", "")), str(parameter.get("name", ""))
-        if place not in places or not known:
+        place, parameter_name = str(parameter.get("in", "")), str(parameter.get("name", ""))
+        if place not in places or not parameter_name:
             if parameter.get("required"):
-                raise TargetError(f"{where} needs the parameter {known} in {place}, which a gateway cannot send")
+                raise TargetError(
+                    f"{where} needs the parameter {parameter_name} in {place}, which a gateway cannot send"
+                )
             continue
-        places[place].append(known)
+        places[place].append(parameter_name)
         schema = references.resolved(parameter.get("schema") or {"type": "string"})
         if "description" in parameter:
             schema = {**schema, "description": parameter["description"]}
-        properties[known] = schema
+        properties[parameter_name] = schema
         if parameter.get("required") or place == "path":
-            required.append(known)
-    body_names, whole = _body(references, operation, where, properties, required)
+            required.append(parameter_name)
+    body_names, whole_body_name = _body(references, operation, where, properties, required)
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(dict.fromkeys(required))
@@ -145,7 +147,7 @@ def _tool(document: ApiDocument, references: ApiReferences, path: str, item: Api
             "query_names": places["query"],
             "header_names": places["header"],
             "body_names": body_names,
-            "body_whole": whole,
+            "body_whole": whole_body_name,
         },
     )
 
@@ -158,22 +160,22 @@ def parameters_of(references: ApiReferences, item: ApiDocument, operation: ApiDo
         item: The path's entry.
         operation: The operation's entry.
     """
-    named: dict[tuple[str, str], ApiDocument] = {}
+    parameters: dict[tuple[str, str], ApiDocument] = {}
     for holder in (item, operation):
         for parameter in _list(holder.get("parameters")):
             resolved = _object(references.resolved(parameter))
-            named[str(resolved.get("in")), str(resolved.get("name"))] = resolved
-    yield from named.values()
+            parameters[str(resolved.get("in")), str(resolved.get("name"))] = resolved
+    yield from parameters.values()
 
 
 def _body(
     references: ApiReferences, operation: ApiDocument, where: str, properties: dict[str, Any], required: list[str]
 ) -> tuple[list[str] | None, str]:
     """Add the arguments of the body; return their names, and the one argument that is the whole body."""
-    given = operation.get("requestBody")
-    if given is None:
+    request_body = operation.get("requestBody")
+    if request_body is None:
         return None, ""
-    body = _object(references.resolved(given))
+    body = _object(references.resolved(request_body))
     content = _object(body.get("content"))
     if _JSON not in content:
         raise TargetError(f"{where} takes {', '.join(content) or 'no content'}; a gateway sends {_JSON} only")
@@ -224,25 +226,25 @@ class ApiReferences:
             return [self.resolved(item, within) for item in cast("list[Any]", value)]
         if not isinstance(value, dict):
             return value
-        given = cast("dict[str, Any]", value)
-        reference = given.get("$ref")
+        fields = cast("dict[str, Any]", value)
+        reference = fields.get("$ref")
         if isinstance(reference, str):
             if reference in within or len(within) > _DEEPEST:
                 return {}
             return self.resolved(_named(self._document, reference), within | {reference})
-        return {name: self.resolved(item, within) for name, item in given.items()}
+        return {name: self.resolved(item, within) for name, item in fields.items()}
 
 
 def _named(document: ApiDocument, reference: str) -> Any:
     if not reference.startswith("#/"):
         raise TargetError(f"The reference {reference} leads out of the OpenAPI document")
-    found: Any = document
+    node: Any = document
     for part in reference[2:].split("/"):
         name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(node, dict) or name not in node:
             raise TargetError(f"The OpenAPI document has no {reference}")
-        found = cast("dict[str, Any]", found)[name]
-    return found
+        node = cast("dict[str, Any]", node)[name]
+    return node
 
 
 def _list(value: Any) -> list[Any]:

@@ -34,13 +34,13 @@ class GatewayOperations:
         identity, where = parameters["gatewayIdentifier"], {"region": place.region, "account_id": place.account_id}
         answers: list[dict[str, Any]] = []
         for target_id in parameters["targetIdList"]:
-            named = {"gatewayIdentifier": identity, "targetId": target_id}
-            target = await self._engine.call("GetGatewayTarget", named, **where)
+            identifiers = {"gatewayIdentifier": identity, "targetId": target_id}
+            target = await self._engine.call("GetGatewayTarget", identifiers, **where)
             if "mcpServer" not in (target["targetConfiguration"].get("mcp") or {}):
                 raise invalid(f"Target {target_id} is not an MCP server, so there is nothing to synchronize")
             stored = self._engine.store.of_arn(f"{target['gatewayArn']}/target/{target_id}")
-            kept = {"name": target["name"], **(stored.document if stored else {}), SYNCHRONIZES: True}
-            answers.append(await self._engine.call("UpdateGatewayTarget", {**named, **kept}, **where))
+            document = {"name": target["name"], **(stored.document if stored else {}), SYNCHRONIZES: True}
+            answers.append(await self._engine.call("UpdateGatewayTarget", {**identifiers, **document}, **where))
         return {"targets": answers}
 
     async def put_rate_limits(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -50,38 +50,38 @@ class GatewayOperations:
         await self._engine.call("GetGateway", {"gatewayIdentifier": identity}, **where)
         gateway = store.find(GATEWAY.noun, place, identity)
         assert gateway is not None
-        given: list[Mapping[str, Any]] = parameters["rateLimits"]
-        check_limits(given)
+        limits: list[Mapping[str, Any]] = parameters["rateLimits"]
+        check_limits(limits)
         former = {limit.id: limit for limit in store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)}
         # Without a pause between reading and writing, so that no other request changes the limits meanwhile.
-        records = [_limit_record(limit, former, gateway) for limit in given]
+        records = [_limit_record(limit, former, gateway) for limit in limits]
         if len({record.id for record in records}) != len(records):
             raise invalid("Two rate limits have the same rateLimitId")
         store.put(records)
         for limit in former.values():
             if all(limit.id != record.id for record in records):
                 store.remove(limit)
-        shown = [
+        documents = [
             await self._engine.call(
                 "GetGatewayRateLimit", {"gatewayIdentifier": identity, "rateLimitId": record.id}, **where
             )
             for record in records
         ]
-        return {"rateLimits": shown}
+        return {"rateLimits": documents}
 
 
 def _limit_record(
-    given: Mapping[str, Any], former: Mapping[str, ResourceRecord], gateway: ResourceRecord
+    limit: Mapping[str, Any], former: Mapping[str, ResourceRecord], gateway: ResourceRecord
 ) -> ResourceRecord:
     """Return the record of one rate limit: a changed one, or a new one."""
-    document = {name: given[name] for name in ("description", "dimensionKeys", "entries") if name in given}
+    document = {name: limit[name] for name in ("description", "dimensionKeys", "entries") if name in limit}
     moment = datetime.now(UTC)
-    known = former.get(given.get("rateLimitId") or "")
-    if known is not None:
-        if known.document["dimensionKeys"] != document["dimensionKeys"]:
-            raise invalid(f"The dimensionKeys of the rate limit {known.id} cannot change")
-        return replace(known, document=document, updated_at=moment)
-    identity = given.get("rateLimitId") or GATEWAY_RATE_LIMIT.name_of(None)
+    former_limit = former.get(limit.get("rateLimitId") or "")
+    if former_limit is not None:
+        if former_limit.document["dimensionKeys"] != document["dimensionKeys"]:
+            raise invalid(f"The dimensionKeys of the rate limit {former_limit.id} cannot change")
+        return replace(former_limit, document=document, updated_at=moment)
+    identity = limit.get("rateLimitId") or GATEWAY_RATE_LIMIT.name_of(None)
     record = ResourceRecord(
         kind=GATEWAY_RATE_LIMIT.noun,
         region=gateway.region,

@@ -62,20 +62,20 @@ class LimitedRequest:
         if key in ("targetName", "toolName"):
             return (self.target if key == "targetName" else self.tool) or None
         kind, _, rest = key.removeprefix(_CONTEXT).partition(".")
-        found: Any = None
+        value: Any = None
         if kind == "iam":
-            found = self.principal if rest == "principal" else None
+            value = self.principal if rest == "principal" else None
         elif kind == "jwt":
-            found = self.claims.get(rest)
+            value = self.claims.get(rest)
         elif rest.startswith("header."):
-            found = self.headers.get(rest.removeprefix("header.").lower())
+            value = self.headers.get(rest.removeprefix("header.").lower())
         elif rest.startswith("body."):
-            found = self.body
+            value = self.body
             for part in rest.removeprefix("body.").split("."):
-                found = cast("dict[str, Any]", found).get(part) if isinstance(found, dict) else None
-        if found is None or found == "" or isinstance(found, dict | list):
+                value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
+        if value is None or value == "" or isinstance(value, dict | list):
             return None
-        return found if isinstance(found, str) else json.dumps(found)
+        return value if isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +146,10 @@ class RateLimits:
 
     def throttled(self, gateway: ResourceRecord, request: LimitedRequest) -> Throttled | None:
         """Count a request; return why it may not pass, None if it may."""
-        found = [_match(limit, request) for limit in self._store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)]
-        matches = [match for match in found if match is not None]
+        candidates = [
+            _match(limit, request) for limit in self._store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)
+        ]
+        matches = [match for match in candidates if match is not None]
         for match in sorted(matches, key=lambda item: (-len(item.values), item.rate / item.period_s)):
             wait_s = self._take(match)
             if wait_s > 0:
@@ -217,34 +219,34 @@ def check_limits(documents: Sequence[Mapping[str, Any]]) -> None:
     """
     if len(documents) > _MOST_LIMITS:
         raise invalid(f"A gateway has at most {_MOST_LIMITS} rate limits")
-    seen: set[frozenset[str]] = set()
+    dimension_sets: set[frozenset[str]] = set()
     for document in documents:
         keys: list[str] = document["dimensionKeys"]
         if len(set(keys)) != len(keys):
             raise invalid("dimensionKeys names a dimension twice")
-        if frozenset(keys) in seen:
+        if frozenset(keys) in dimension_sets:
             raise conflict(f"The gateway has a rate limit of the dimensions {', '.join(keys)} already")
-        seen.add(frozenset(keys))
+        dimension_sets.add(frozenset(keys))
         if any(key.startswith(_FREELY_CHOSEN) for key in keys) and not any(key.startswith(_TRUSTED) for key in keys):
             raise invalid("A dimension of the request's headers or body needs one of the caller's identity beside it")
         _check_entries(keys, document["entries"])
 
 
 def _check_entries(keys: Sequence[str], entries: Sequence[Mapping[str, Any]]) -> None:
-    seen: set[tuple[str, ...]] = set()
+    value_tuples: set[tuple[str, ...]] = set()
     for entry in entries:
         dimensions: Mapping[str, str] = entry["dimensions"]
         if set(dimensions) != set(keys):
             raise invalid(f"An entry must have the dimensions {', '.join(keys)}")
         values = tuple(dimensions[key] for key in keys)
-        if values in seen:
+        if values in value_tuples:
             raise invalid(f"Two entries have the dimensions {', '.join(values)}")
-        seen.add(values)
+        value_tuples.add(values)
         if ANY in values and any(value != ANY for value in values[values.index(ANY) :]):
             raise invalid("In the dimensions of an entry, only * may follow *")
-        for member, what in (("tokens", "token limits"), ("connections", "connection limits")):
+        for member, feature in (("tokens", "token limits"), ("connections", "connection limits")):
             if entry.get(member):
-                raise not_implemented(f"{what} of gateways")
+                raise not_implemented(f"{feature} of gateways")
         if not entry.get("requests"):
             raise invalid("An entry must have a rate of requests")
 
@@ -252,13 +254,13 @@ def _check_entries(keys: Sequence[str], entries: Sequence[Mapping[str, Any]]) ->
 def _match(limit: ResourceRecord, request: LimitedRequest) -> _Match | None:
     """Return the most specific entry that fits a request; None if the limit is not about it."""
     keys: Sequence[str] = limit.document["dimensionKeys"]
-    found = [request.value(key) for key in keys]
-    values = tuple(value for value in found if value is not None)
+    key_values = [request.value(key) for key in keys]
+    values = tuple(value for value in key_values if value is not None)
     if len(values) != len(keys):
         return None
     entries = {tuple(entry["dimensions"][key] for key in keys): entry for entry in limit.document["entries"]}
-    for known in range(len(keys), -1, -1):
-        entry = entries.get((*values[:known], *[ANY] * (len(keys) - known)))
+    for prefix_length in range(len(keys), -1, -1):
+        entry = entries.get((*values[:prefix_length], *[ANY] * (len(keys) - prefix_length)))
         if entry is not None:
             rate = entry["requests"][0]
             return _Match(limit, values, float(rate["rate"]), _PERIOD_S[rate["period"]])

@@ -129,22 +129,24 @@ class TargetClient:
         from yarl import URL
 
         check_target(url)
-        parts, sent = urlsplit(url), dict(headers)
+        parts, request_headers = urlsplit(url), dict(headers)
         if is_served(parts.hostname or ""):
-            sent["host"] = parts.netloc
+            request_headers["host"] = parts.netloc
             parts = parts._replace(scheme=self._own.scheme, netloc=self._own.netloc)
         address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
         session = self._session(here=is_here(parts))
         try:
             async with asyncio.timeout(timeout_s):
                 try:
-                    response = await session.request(method, address, data=body, headers=sent, allow_redirects=False)
+                    response = await session.request(
+                        method, address, data=body, headers=request_headers, allow_redirects=False
+                    )
                 except (aiohttp.ClientError, OSError, ValueError) as error:
                     raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
                 try:
-                    named = [(name.lower(), value) for name, value in response.headers.items()]
+                    response_headers = [(name.lower(), value) for name, value in response.headers.items()]
                     yield OpenAnswer(
-                        status=response.status, headers=named, parts=_parts(response, shown(url), most_bytes)
+                        status=response.status, headers=response_headers, parts=_parts(response, shown(url), most_bytes)
                     )
                 finally:
                     response.close()
@@ -177,7 +179,7 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-async def _parts(response: ClientResponse, what: str, most_bytes: int) -> AsyncIterator[bytes]:
+async def _parts(response: ClientResponse, url: str, most_bytes: int) -> AsyncIterator[bytes]:
     import aiohttp
 
     size = 0
@@ -185,7 +187,7 @@ async def _parts(response: ClientResponse, what: str, most_bytes: int) -> AsyncI
         while part := await response.content.readany():
             size += len(part)
             if size > most_bytes:
-                raise TargetError(f"{what} answered more than {most_bytes:,} bytes")
+                raise TargetError(f"{url} answered more than {most_bytes:,} bytes")
             yield part
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise TargetError(f"{what} broke off its answer: {type(error).__name__}") from error
+        raise TargetError(f"{url} broke off its answer: {type(error).__name__}") from error

@@ -78,11 +78,11 @@ class GatewayBehaviour(Behaviour):
         }
 
     def _check(self, draft: Draft) -> None:
-        given = draft.parameters
-        for member, what in _NOT_HERE.items():
-            if given.get(member):
-                raise not_implemented(what)
-        check_interceptors(given.get("interceptorConfigurations"))
-        if given["authorizerType"] == "CUSTOM_JWT" and not given.get("authorizerConfiguration"):
+        parameters = draft.parameters
+        for member, feature in _NOT_HERE.items():
+            if parameters.get(member):
+                raise not_implemented(feature)
+        check_interceptors(parameters.get("interceptorConfigurations"))
+        if parameters["authorizerType"] == "CUSTOM_JWT" and not parameters.get("authorizerConfiguration"):
             raise invalid("authorizerConfiguration is missing, which authorizerType CUSTOM_JWT needs")
-        check_authorizer(given.get("authorizerConfiguration"))
+        check_authorizer(parameters.get("authorizerConfiguration"))

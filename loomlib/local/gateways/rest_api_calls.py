@@ -75,12 +75,12 @@ class RestApis:
         if kind == "MOCK":
             return _mocked(method)
         if kind == "HTTP_PROXY":
-            address, sent = _forwarded(method, url, headers, arguments)
+            address, forwarded_headers = _forwarded(method, url, headers, arguments)
             verb = method.integration.http_method
             return await self._client.request(
                 name if verb in (None, "ANY") else str(verb),
                 address,
-                headers=sent,
+                headers=forwarded_headers,
                 body=body,
                 timeout_s=_timeout_s(method),
             )
@@ -125,15 +125,15 @@ def proxy_event(
     lists: dict[str, list[str]] = {}
     for key, value in query:
         lists.setdefault(key, []).append(value)
-    sent = {"Host": parts.netloc, **headers}
+    event_headers = {"Host": parts.netloc, **headers}
     stage = str(method.stage.name)
     path = parts.path.removeprefix(f"/{stage}") or "/"
     return {
         "resource": method.path,
         "path": path,
         "httpMethod": name,
-        "headers": sent,
-        "multiValueHeaders": {key: [value] for key, value in sent.items()},
+        "headers": event_headers,
+        "multiValueHeaders": {key: [value] for key, value in event_headers.items()},
         "queryStringParameters": dict(query) or None,
         "multiValueQueryStringParameters": lists or None,
         "pathParameters": dict(path_parameters) or None,
@@ -221,8 +221,10 @@ def _forwarded(
     query = [pair for pair in parse_qsl(urlsplit(url).query, keep_blank_values=True) if pair[0] not in mapped]
     query += list(mapped.items())
     separator = "&" if "?" in address else "?"
-    sent = {name: value for name, value in headers.items() if name.lower() not in ("x-api-key", "authorization")}
-    return address + (f"{separator}{urlencode(query)}" if query else ""), {**sent, **places["header"]}
+    forwarded_headers = {
+        name: value for name, value in headers.items() if name.lower() not in ("x-api-key", "authorization")
+    }
+    return address + (f"{separator}{urlencode(query)}" if query else ""), {**forwarded_headers, **places["header"]}
 
 
 def _mocked(method: ApiMethod) -> TargetAnswer:
@@ -249,12 +251,12 @@ def _proxy_answer(payload: str) -> TargetAnswer | None:
         return None
     if not isinstance(document, dict):
         return None
-    given = cast("dict[str, Any]", document)
-    status, body = given.get("statusCode"), given.get("body")
+    response = cast("dict[str, Any]", document)
+    status, body = response.get("statusCode"), response.get("body")
     if not str(status).isdecimal() or not isinstance(body, str | None):
         return None
     content = (body or "").encode()
-    if given.get("isBase64Encoded") is True:
+    if response.get("isBase64Encoded") is True:
         try:
             content = base64.b64decode(content, validate=True)
         except (ValueError, binascii.Error):

@@ -114,10 +114,10 @@ def mapping(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value or {})
 
 
-def _methods(given: Mapping[str, Any], place: Place) -> Iterator[ApiMethod]:
+def _methods(config: Mapping[str, Any], place: Place) -> Iterator[ApiMethod]:
     from moto.apigateway.models import apigateway_backends
 
-    api_id, stage_name = str(given["restApiId"]), str(given["stage"])
+    api_id, stage_name = str(config["restApiId"]), str(config["stage"])
     backend: Any = apigateway_backends[place.account_id][place.region]
     api = mapping(backend.apis).get(api_id)
     if api is None:
@@ -137,28 +137,28 @@ def _methods(given: Mapping[str, Any], place: Place) -> Iterator[ApiMethod]:
             yield ApiMethod(api=api, stage=stage, resource=resource, path=path, name=name)
 
 
-def _chosen(given: Mapping[str, Any], filters: list[Mapping[str, Any]], place: Place) -> Iterator[ApiMethod]:
+def _chosen(config: Mapping[str, Any], filters: list[Mapping[str, Any]], place: Place) -> Iterator[ApiMethod]:
     """Yield the methods that filters choose, without those that AWS leaves out."""
     methods = [
         method
-        for method in _methods(given, place)
+        for method in _methods(config, place)
         # AgentCore developer guide, "API Gateway REST API stages": neither proxy resources, nor IAM with an API key.
         if method.name in _METHODS and "+}" not in method.path and not (_needs_iam(method) and _needs_key(method))
     ]
-    seen: set[tuple[str, str]] = set()
+    seen_keys: set[tuple[str, str]] = set()
     for rule in filters:
         pattern, names = str(rule["filterPath"]), rule["methods"]
         prefix = pattern[:-1] if pattern.endswith("/*") else None
-        found = [
+        matches = [
             method
             for method in methods
             if method.name in names and (method.path.startswith(prefix) if prefix else method.path == pattern)
         ]
-        if not found:
+        if not matches:
             raise TargetError(f"The filter {pattern} {', '.join(names)} chooses no method of the REST API")
-        for method in found:
-            if (method.path, method.name) not in seen:
-                seen.add((method.path, method.name))
+        for method in matches:
+            if (method.path, method.name) not in seen_keys:
+                seen_keys.add((method.path, method.name))
                 yield method
 
 
@@ -221,8 +221,8 @@ def _models(api: Any) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:
             raise TargetError(f"The schema of the model {model.name} is not JSON") from error
         if isinstance(schema, dict):
-            named = cast("dict[str, Any]", schema)
-            schemas[model.name] = {name: value for name, value in named.items() if name != "$schema"}
+            fields = cast("dict[str, Any]", schema)
+            schemas[model.name] = {name: value for name, value in fields.items() if name != "$schema"}
     return schemas
 
 

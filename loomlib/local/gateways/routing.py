@@ -39,17 +39,17 @@ class Route:
 
     def baggage(self, given: str) -> str:
         """Return a request's baggage with the configuration bundle of this route, and without any other."""
-        kept = [item.strip() for item in given.split(",") if item.strip() and not item.strip().startswith(_BUNDLE)]
+        items = [item.strip() for item in given.split(",") if item.strip() and not item.strip().startswith(_BUNDLE)]
         if self.bundle is not None:
-            kept += [f"{_BUNDLE}_arn={self.bundle[0]}", f"{_BUNDLE}_version={self.bundle[1]}"]
-        return ",".join(kept)
+            items += [f"{_BUNDLE}_arn={self.bundle[0]}", f"{_BUNDLE}_version={self.bundle[1]}"]
+        return ",".join(items)
 
     def attributes(self) -> dict[str, str]:
         """Return AWS's attributes of the request's span."""
-        found = {"aws.agentcore.gateway.resolved_target_name": self.target}
+        attributes = {"aws.agentcore.gateway.resolved_target_name": self.target}
         if self.bundle is not None:
-            found |= {f"{_BUNDLE}_arn": self.bundle[0], f"{_BUNDLE}_version": self.bundle[1]}
-        return found
+            attributes |= {f"{_BUNDLE}_arn": self.bundle[0], f"{_BUNDLE}_version": self.bundle[1]}
+        return attributes
 
 
 _BUNDLE: Final = "aws.agentcore.configbundle"
@@ -76,10 +76,10 @@ class Routing:
         """
         session = session_of(target, caller.fields)
         key = (target.arn, *session)
-        kept = self._kept.pop(key, None) if session else None
-        if kept is not None and kept[1] > time.monotonic() and http_target(self._store, gateway, kept[0].target):
-            self._keep(key, target, kept[0])
-            return kept[0]
+        entry = self._kept.pop(key, None) if session else None
+        if entry is not None and entry[1] > time.monotonic() and http_target(self._store, gateway, entry[0].target):
+            self._keep(key, target, entry[0])
+            return entry[0]
         name, bundle, weighted = "", None, False
         for rule in matching_rules(self._store, gateway, target=target.name, arns=caller.arns):
             for action in rule.document["actions"]:
@@ -87,9 +87,9 @@ class Routing:
                     name = str(_chosen(entries)["targetName"])
                     weighted = weighted or len(entries) > 1
                 if bundle is None and (entries := bundle_entries(action)):
-                    chosen = _chosen(entries)
-                    chosen = chosen.get("configurationBundle") or chosen
-                    bundle = (str(chosen["bundleArn"]), str(chosen["bundleVersion"]))
+                    bundle_entry = _chosen(entries)
+                    bundle_entry = bundle_entry.get("configurationBundle") or bundle_entry
+                    bundle = (str(bundle_entry["bundleArn"]), str(bundle_entry["bundleVersion"]))
                     weighted = weighted or len(entries) > 1
         route = Route(target=name or target.name, bundle=bundle, is_weighted=weighted, session=session)
         if weighted and session:

@@ -91,9 +91,9 @@ def _streams(shapes: SmithyShapes, operation: Mapping[str, Any]) -> bool:
     for side in ("input", "output"):
         for member in shapes.members(_shape_of(operation, side)).values():
             target = target_of(member)
-            known: Shape = {} if target.startswith("smithy.api#") else shapes.shape(target)
-            is_blob = known.get("type") == "blob" and side == "input"
-            if "smithy.api#streaming" in {*traits_of(member), *traits_of(known)} and not is_blob:
+            shape: Shape = {} if target.startswith("smithy.api#") else shapes.shape(target)
+            is_blob = shape.get("type") == "blob" and side == "input"
+            if "smithy.api#streaming" in {*traits_of(member), *traits_of(shape)} and not is_blob:
                 return True
     return False
 
@@ -109,10 +109,10 @@ def _tool(
     is_rest = request["protocol"] == "restJson1"
     request |= {"method": "POST", "uri": "/"}
     if is_rest:
-        given = object_of(traits_of(operation).get("smithy.api#http"))
-        if not isinstance(given.get("method"), str) or not isinstance(given.get("uri"), str):
+        http_trait = object_of(traits_of(operation).get("smithy.api#http"))
+        if not isinstance(http_trait.get("method"), str) or not isinstance(http_trait.get("uri"), str):
             raise TargetError(f"{name} has no trait smithy.api#http, which an operation of restJson1 needs")
-        request |= {"method": given["method"], "uri": given["uri"]}
+        request |= {"method": http_trait["method"], "uri": http_trait["uri"]}
     request["members"] = {key: _binding(shapes, key, member, is_rest=is_rest) for key, member in members.items()}
     request["forms"] = forms.below(members)
     return GatewayTool(
@@ -134,11 +134,11 @@ def _binding(shapes: SmithyShapes, name: str, member: Mapping[str, Any], *, is_r
                 place, value = where, traits[trait]
                 wire = value if isinstance(value, str) else name
                 break
-    known = shapes.kind(target_of(member))
+    kind = shapes.kind(target_of(member))
     return {
         "in": place,
         "wire": wire,
-        "type": known,
+        "type": kind,
         "form": member_form(shapes, member, place=place),
         **({"generated": True} if "smithy.api#idempotencyToken" in traits else {}),
     }
@@ -155,8 +155,8 @@ _PLACES: Final = {
 
 
 def _shape_of(operation: Mapping[str, Any], side: str) -> str:
-    given = operation.get(side)
-    target = target_of(given) if given else ""
+    reference = operation.get(side)
+    target = target_of(reference) if reference else ""
     return "" if target == "smithy.api#Unit" else target
 
 

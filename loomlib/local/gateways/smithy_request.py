@@ -32,12 +32,12 @@ def smithy_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str
     """
     request = tool.request
     members: Mapping[str, Mapping[str, Any]] = request["members"]
-    given = {name: arguments[name] for name in members if arguments.get(name) is not None}
-    given |= {
-        name: str(uuid.uuid4()) for name, member in members.items() if member.get("generated") and name not in given
+    inputs = {name: arguments[name] for name in members if arguments.get(name) is not None}
+    inputs |= {
+        name: str(uuid.uuid4()) for name, member in members.items() if member.get("generated") and name not in inputs
     }
     writer = _Writer(request["forms"])
-    values = {name: writer.written(value, members[name]["form"], name) for name, value in given.items()}
+    values = {name: writer.written(value, members[name]["form"], name) for name, value in inputs.items()}
     if request["protocol"] != "restJson1":
         headers = {"content-type": _CONTENT_TYPES[request["protocol"]], "x-amz-target": str(request["target"])}
         return "POST", "/", headers, json.dumps(values).encode()
@@ -73,9 +73,9 @@ def _path(uri: str, values: Mapping[str, Any], query: list[tuple[str, str]]) -> 
             raise TargetError(f"The argument {name} is missing or is not a part of a path")
         return quote(text, safe="/" if greedy else "")
 
-    path, _, fixed = uri.partition("?")
-    asked = "&".join(part for part in (fixed, urlencode(query)) if part)
-    return _LABEL.sub(filled, path) + (f"?{asked}" if asked else "")
+    path, _, fixed_query = uri.partition("?")
+    full_query = "&".join(part for part in (fixed_query, urlencode(query)) if part)
+    return _LABEL.sub(filled, path) + (f"?{full_query}" if full_query else "")
 
 
 def _payload(name: str, value: Any, kind: str) -> tuple[bytes, str]:
@@ -114,12 +114,12 @@ class _Writer:
             return [self.written(item, fields["member"]["form"], name, depth + 1) for item in items]
         if not isinstance(value, dict):
             return value
-        given = cast("dict[str, Any]", value)
+        entries = cast("dict[str, Any]", value)
         if shape["kind"] == "map":
-            return {key: self.written(item, fields["value"]["form"], name, depth + 1) for key, item in given.items()}
+            return {key: self.written(item, fields["value"]["form"], name, depth + 1) for key, item in entries.items()}
         return {
             str(fields[key]["wire"]): self.written(item, fields[key]["form"], key, depth + 1)
-            for key, item in given.items()
+            for key, item in entries.items()
             if key in fields
         }
 

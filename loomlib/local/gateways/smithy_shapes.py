@@ -70,11 +70,11 @@ class SmithyShapes:
         Raises:
             TargetError: It has none, or several.
         """
-        found = [(name, shape) for name, shape in self._shapes.items() if object_of(shape).get("type") == "service"]
-        if len(found) != 1:
-            names = ", ".join(name for name, _ in found) or "none"
+        services = [(name, shape) for name, shape in self._shapes.items() if object_of(shape).get("type") == "service"]
+        if len(services) != 1:
+            names = ", ".join(name for name, _ in services) or "none"
             raise TargetError(f"The Smithy model must have one service, and has {names}")
-        return found[0]
+        return services[0]
 
     def shape(self, shape_id: str) -> Shape:
         """Return a shape of the model.
@@ -98,11 +98,11 @@ class SmithyShapes:
         """Return the members of a structure or a union, with those of its mixins."""
         if not shape_id or shape_id.startswith(_PRELUDE):
             return {}
-        shape, found = self.shape(shape_id), dict[str, Shape]()
+        shape, mixin_members = self.shape(shape_id), dict[str, Shape]()
         for mixin in list_of(shape.get("mixins")):
             if depth < _DEEPEST:
-                found |= self.members(target_of(mixin), depth + 1)
-        return found | {name: object_of(member) for name, member in object_of(shape.get("members")).items()}
+                mixin_members |= self.members(target_of(mixin), depth + 1)
+        return mixin_members | {name: object_of(member) for name, member in object_of(shape.get("members")).items()}
 
     def description(self, shape: Shape, *, most: int = _SHOWN_CHARACTERS) -> str:
         """Return the documentation of a shape as plain text."""
@@ -173,10 +173,10 @@ class SmithyShapes:
         traits = traits_of(shape)
         names = _BOUNDS.get(schema["type"])
         if names:
-            given = object_of(traits.get("smithy.api#length"))
+            bounds = object_of(traits.get("smithy.api#length"))
         else:
-            names, given = ("minimum", "maximum"), object_of(traits.get("smithy.api#range"))
-        limits = zip(names, (given.get("min"), given.get("max")), strict=True)
+            names, bounds = ("minimum", "maximum"), object_of(traits.get("smithy.api#range"))
+        limits = zip(names, (bounds.get("min"), bounds.get("max")), strict=True)
         return schema | {name: limit for name, limit in limits if isinstance(limit, int | float)}
 
 
@@ -191,10 +191,10 @@ def member_form(shapes: SmithyShapes, member: Shape, *, place: str = "body") -> 
     target = target_of(member)
     kind = shapes.kind(target)
     if kind == "timestamp":
-        named: Shape = {} if target.startswith(_PRELUDE) else traits_of(shapes.shape(target))
+        shape_traits: Shape = {} if target.startswith(_PRELUDE) else traits_of(shapes.shape(target))
         default = {"header": "http-date", "body": "epoch-seconds", "payload": "epoch-seconds"}.get(place, "date-time")
-        given = traits_of(member).get(_TIME_FORMAT) or named.get(_TIME_FORMAT)
-        return {"time": given if given in _TIME_FORMATS else default}
+        time_format = traits_of(member).get(_TIME_FORMAT) or shape_traits.get(_TIME_FORMAT)
+        return {"time": time_format if time_format in _TIME_FORMATS else default}
     return {"shape": target} if kind in _COMPOSITE and not target.startswith(_PRELUDE) else None
 
 
@@ -237,18 +237,18 @@ class WireForms:
         Raises:
             TargetError: The operations of the model need too many.
         """
-        waiting, found = [target_of(member) for member in members.values()], dict[str, Any]()
-        while waiting:
-            shape_id = waiting.pop()
-            if shape_id in found or shape_id not in self._forms:
+        pending_ids, forms = [target_of(member) for member in members.values()], dict[str, Any]()
+        while pending_ids:
+            shape_id = pending_ids.pop()
+            if shape_id in forms or shape_id not in self._forms:
                 continue
-            found[shape_id] = self._forms[shape_id]
-            fields = _entries(found[shape_id])
+            forms[shape_id] = self._forms[shape_id]
+            fields = _entries(forms[shape_id])
             self._left -= len(fields)
             if self._left < 0:
                 raise TargetError(f"The inputs of the Smithy model have more than {_MOST_FORMS:,} members")
-            waiting += [below["shape"] for _, below in fields if below.get("shape")]
-        return found
+            pending_ids += [below["shape"] for _, below in fields if below.get("shape")]
+        return forms
 
 
 def _entries(form: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
@@ -260,17 +260,17 @@ def _entries(form: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
 def _form(shapes: SmithyShapes, shape_id: str, *, is_rest: bool) -> dict[str, Any]:
     kind, shape = shapes.kind(shape_id), shapes.shape(shape_id)
     if kind in ("list", "set"):
-        named = {"member": object_of(shape.get("member"))}
+        members = {"member": object_of(shape.get("member"))}
     elif kind == "map":
-        named = {"value": object_of(shape.get("value"))}
+        members = {"value": object_of(shape.get("value"))}
     else:
-        named = shapes.members(shape_id)
+        members = shapes.members(shape_id)
     fields: dict[str, Any] = {
         name: {
             "wire": str(traits_of(member).get("smithy.api#jsonName", name)) if is_rest else name,
             "form": member_form(shapes, member),
         }
-        for name, member in named.items()
+        for name, member in members.items()
     }
     return {"kind": {"set": "list", "union": "structure"}.get(kind, kind), "members": fields}
 

@@ -61,8 +61,8 @@ class GatewayTargetBehaviour(Behaviour):
         configurations: Sequence[Mapping[str, Any]] = (
             draft.record.document.get("credentialProviderConfigurations") or ()
         )
-        for given in configurations:
-            providers: Mapping[str, Mapping[str, Any]] = given.get("credentialProvider") or {}
+        for configuration in configurations:
+            providers: Mapping[str, Mapping[str, Any]] = configuration.get("credentialProvider") or {}
             for provider in providers.values():
                 name = str(provider.get("providerArn") or "").rpartition("/")[2]
                 for kind in ("ApiKeyCredentialProvider", "Oauth2CredentialProvider"):

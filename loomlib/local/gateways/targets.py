@@ -59,9 +59,9 @@ class Targets:
         Raises:
             TargetError: It has none that can be read, or is of a kind that is not served here.
         """
-        kind, given = _configuration(target)
+        kind, config = _configuration(target)
         if kind == "openApiSchema":
-            text = await asyncio.to_thread(schema_text, given, gateway.place)
+            text = await asyncio.to_thread(schema_text, config, gateway.place)
             tools = await asyncio.to_thread(openapi_tools, text)
             for tool in tools:
                 check_target(str(tool.request["server"]))
@@ -69,24 +69,24 @@ class Targets:
         if kind == "smithyModel":
             if _credential_type(target) != "GATEWAY_IAM_ROLE":
                 raise TargetError("A Smithy target is called with the credential provider type GATEWAY_IAM_ROLE only")
-            if not given:
+            if not config:
                 raise TargetError("The Smithy model is missing: AWS's own models are not on this machine")
-            text = await asyncio.to_thread(schema_text, given, gateway.place)
+            text = await asyncio.to_thread(schema_text, config, gateway.place)
             return await asyncio.to_thread(smithy_tools, text)
         if kind == "apiGateway":
             if _credential_type(target) not in ("", "API_KEY", "GATEWAY_IAM_ROLE"):
                 raise TargetError(
                     "A stage of API Gateway is called with GATEWAY_IAM_ROLE, an API key or without either"
                 )
-            return await asyncio.to_thread(rest_api_tools, given, gateway.place)
+            return await asyncio.to_thread(rest_api_tools, config, gateway.place)
         if kind == "mcpServer":
-            url = str(given["endpoint"])
+            url = str(config["endpoint"])
             check_target(url)
             return await self._servers.tools(url, self._authorized(gateway, target, "", {}))
         if kind == "lambda":
-            return _lambda_tools(await asyncio.to_thread(_lambda_schema, given["toolSchema"], gateway))
+            return _lambda_tools(await asyncio.to_thread(_lambda_schema, config["toolSchema"], gateway))
         if kind == "connector":
-            return connector_tools(given, self._corpus)
+            return connector_tools(config, self._corpus)
         raise TargetError(f"The local AgentCore does not serve targets of the kind {kind} yet")
 
     async def call(
@@ -112,10 +112,10 @@ class Targets:
         Raises:
             TargetError: The target cannot be called or did not answer.
         """
-        kind, given = _configuration(target)
+        kind, config = _configuration(target)
         if kind == "mcpServer":
             credentials = self._authorized(gateway, target, bearer, trace)
-            return await self._servers.call(str(given["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
+            return await self._servers.call(str(config["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
         if kind == "openApiSchema":
             request = openapi_request(tool, arguments)
             return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
@@ -132,11 +132,11 @@ class Targets:
                 )
             request = method, with_query(url, query), {**trace, **headers, **added}, body
             signer = self.credentials.signer(gateway) if is_signed else False
-            answer = await self._apis.answer(given, gateway.place, tool, arguments, request, signer=signer)
+            answer = await self._apis.answer(config, gateway.place, tool, arguments, request, signer=signer)
             return _shown(tool, method, answer)
         if kind == "connector":
-            return await call_connector(given, arguments, self._corpus)
-        return await self._function(gateway, target, tool, arguments, str(given["lambdaArn"]))
+            return await call_connector(config, arguments, self._corpus)
+        return await self._function(gateway, target, tool, arguments, str(config["lambdaArn"]))
 
     async def _http(
         self,
@@ -211,22 +211,22 @@ def _configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
 
 def _shown(tool: GatewayTool, method: str, answer: TargetAnswer) -> ToolResult:
     if not 200 <= answer.status < 300:
-        what = tool.request.get("path") or tool.name
-        text = f"{method} {what} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
+        operation = tool.request.get("path") or tool.name
+        text = f"{method} {operation} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
         return ToolResult.of_text(text, is_error=True)
     return ToolResult.of_text(answer.text)
 
 
 def _credential_type(target: ResourceRecord) -> str:
-    given = target.document.get("credentialProviderConfigurations") or ()
-    return str(given[0]["credentialProviderType"]) if given else ""
+    configurations = target.document.get("credentialProviderConfigurations") or ()
+    return str(configurations[0]["credentialProviderType"]) if configurations else ""
 
 
-def _lambda_schema(given: Mapping[str, Any], gateway: ResourceRecord) -> Any:
-    if "inlinePayload" in given:
-        return given["inlinePayload"]
+def _lambda_schema(schema: Mapping[str, Any], gateway: ResourceRecord) -> Any:
+    if "inlinePayload" in schema:
+        return schema["inlinePayload"]
     try:
-        return json.loads(schema_text(given, gateway.place))
+        return json.loads(schema_text(schema, gateway.place))
     except ValueError as error:
         raise TargetError("The tool schema is not JSON") from error
 

@@ -90,16 +90,18 @@ class Assessed:
     @property
     def masked_texts(self) -> list[str]:
         """The texts with what is masked replaced."""
-        return [_masked(text, found) for text, found in zip(self.texts, self.findings, strict=False)]
+        return [_masked(text, findings) for text, findings in zip(self.texts, self.findings, strict=False)]
 
     @property
     def reason(self) -> str:
         """`actionReason`: what was done, and which policies are simulated here."""
-        done = "Guardrail blocked." if self.blocked else "Guardrail masked." if self.masked else "No action."
-        judged = sorted(
+        outcome = "Guardrail blocked." if self.blocked else "Guardrail masked." if self.masked else "No action."
+        judged_policies = sorted(
             {finding.policy for finding in self._all if finding.policy in _JUDGED and finding.entry["detected"]}
         )
-        return f"{done} Simulated by the local AgentCore: {', '.join(judged)}." if judged else done
+        return (
+            f"{outcome} Simulated by the local AgentCore: {', '.join(judged_policies)}." if judged_policies else outcome
+        )
 
     def usage(self) -> dict[str, int]:
         """Return the text units of each policy, of 1,000 characters."""
@@ -126,11 +128,11 @@ class Assessed:
         Args:
             full: Whether filters that did not match are shown too. Grounding scores always are.
         """
-        shown: dict[str, Any] = {}
+        assessment: dict[str, Any] = {}
         for finding in self._all:
             if full or finding.entry["detected"] or finding.policy == "contextualGroundingPolicy":
                 lists = {name: list[Any]() for name in _LISTS[finding.policy]}
-                shown.setdefault(finding.policy, lists)[finding.entries].append(dict(finding.entry))
+                assessment.setdefault(finding.policy, lists)[finding.entries].append(dict(finding.entry))
         metrics = {
             "guardrailProcessingLatency": math.ceil(self.latency_ms),
             "usage": self.usage(),
@@ -143,11 +145,11 @@ class Assessed:
             "guardrailOrigin": ["REQUEST"],
             "guardrailOwnership": "SELF",
         }
-        return {**shown, "invocationMetrics": metrics, "appliedGuardrailDetails": applied}
+        return {**assessment, "invocationMetrics": metrics, "appliedGuardrailDetails": applied}
 
     @property
     def _all(self) -> list[GuardrailFinding]:
-        return [finding for found in self.findings for finding in found]
+        return [finding for group in self.findings for finding in group]
 
 
 def assess(
@@ -167,24 +169,24 @@ def assess(
     began = time.perf_counter()
     findings: list[tuple[GuardrailFinding, ...]] = []
     for text in texts:
-        found = list(find_sensitive(guardrail.policy("sensitiveInformationPolicy"), text, source))
-        found += find_words(guardrail.policy("wordPolicy"), text, source)
-        findings.append(tuple(found))
+        text_findings = list(find_sensitive(guardrail.policy("sensitiveInformationPolicy"), text, source))
+        text_findings += find_words(guardrail.policy("wordPolicy"), text, source)
+        findings.append(tuple(text_findings))
     whole = "\n".join(texts)
-    judged: list[GuardrailFinding] = []
+    judged_findings: list[GuardrailFinding] = []
     if whole.strip():
-        judged += find_content(guardrail.policy("contentPolicy"), whole, source)
+        judged_findings += find_content(guardrail.policy("contentPolicy"), whole, source)
         if topics := guardrail.policy("topicPolicy"):
-            judged += find_topics(topics, whole, source)
+            judged_findings += find_topics(topics, whole, source)
     grounding = guardrail.policy("contextualGroundingPolicy")
     grounded = bool(source == "OUTPUT" and grounding and sources and query)
     if grounded:
-        judged += find_grounding(grounding, whole, sources=sources, query=query)
+        judged_findings += find_grounding(grounding, whole, sources=sources, query=query)
     return Assessed(
         guardrail=guardrail,
         source=source,
         texts=tuple(texts),
-        findings=(*findings, tuple(judged)),
+        findings=(*findings, tuple(judged_findings)),
         grounded=grounded,
         latency_ms=(time.perf_counter() - began) * 1_000,
     )

@@ -48,19 +48,19 @@ class GuardedModel:
         texts, plain = _split(request)
         if guard is None:
             return await self._model.converse(model_id, plain)
-        asked = await guard.input(texts)
-        if asked.blocked:
+        input_assessment = await guard.input(texts)
+        if input_assessment.blocked:
             return guard.blocked_answer()
         answer = await self._model.converse(model_id, plain)
         message = as_object(as_object(answer.get("output")).get("message"))
         blocks = [block for block in map(as_object, as_list(message.get("content"))) if "text" in block]
-        answered = await guard.output([as_text(block["text"]) for block in blocks], texts)
-        if answered.blocked:
-            message["content"] = [{"text": answered.outputs[0]}]
+        output_assessment = await guard.output([as_text(block["text"]) for block in blocks], texts)
+        if output_assessment.blocked:
+            message["content"] = [{"text": output_assessment.outputs[0]}]
         else:
-            for block, text in zip(blocks, answered.masked_texts, strict=True):
+            for block, text in zip(blocks, output_assessment.masked_texts, strict=True):
                 block["text"] = text
-        if answered.blocked or answered.masked:
+        if output_assessment.blocked or output_assessment.masked:
             answer["stopReason"] = "guardrail_intervened"
         return {**answer, **guard.trace()}
 
@@ -76,13 +76,13 @@ class GuardedModel:
             async for frame in self._model.converse_stream(model_id, plain):
                 yield frame
             return
-        asked = await guard.input(texts)
-        if asked.blocked:
+        input_assessment = await guard.input(texts)
+        if input_assessment.blocked:
             for frame in guard.blocked_frames():
                 yield frame
             return
         passes_on = as_object(request.get("guardrailConfig")).get("streamProcessingMode") == "async"
-        held: list[bytes] = []
+        withheld_frames: list[bytes] = []
         answer: dict[int, str] = {}
         last = -1
         async for frame in self._model.converse_stream(model_id, plain):
@@ -95,25 +95,25 @@ class GuardedModel:
             if kind == "metadata":
                 yield encode_event("metadata", {**payload, **guard.trace()})
             elif kind == "messageStop":
-                answered = await guard.output(list(answer.values()), texts)
-                intervened = answered.blocked or (answered.masked and not passes_on)
-                if answered.blocked:
+                output_assessment = await guard.output(list(answer.values()), texts)
+                intervened = output_assessment.blocked or (output_assessment.masked and not passes_on)
+                if output_assessment.blocked:
                     if not passes_on:
-                        yield held[0]
-                    for event in _text_frames(last + 1 if passes_on else 0, answered.outputs[0]):
+                        yield withheld_frames[0]
+                    for event in _text_frames(last + 1 if passes_on else 0, output_assessment.outputs[0]):
                         yield event
-                elif answered.masked and not passes_on:
-                    masked = dict(zip(answer, answered.masked_texts, strict=True))
-                    for event in _masked_frames(held, masked):
+                elif output_assessment.masked and not passes_on:
+                    masked_texts = dict(zip(answer, output_assessment.masked_texts, strict=True))
+                    for event in _masked_frames(withheld_frames, masked_texts):
                         yield event
                 else:
-                    for event in held:
+                    for event in withheld_frames:
                         yield event
                 yield encode_event(kind, {**payload, "stopReason": "guardrail_intervened"} if intervened else payload)
             elif passes_on or not kind:
                 yield frame
             else:
-                held.append(frame)
+                withheld_frames.append(frame)
 
     def _guard(self, request: JsonObject) -> _Guard | None:
         configuration = as_object(request.get("guardrailConfig"))
@@ -135,11 +135,11 @@ class _Guard:
 
     async def input(self, texts: _Texts) -> Assessed:
         """Assess the request, and mask in it what is to be masked."""
-        given = [as_text(block["text"]) for block in texts.blocks]
-        self._input = assessed = await asyncio.to_thread(assess, self._guardrail, given, "INPUT")
-        for block, text in zip(texts.blocks, assessed.masked_texts, strict=True):
+        input_texts = [as_text(block["text"]) for block in texts.blocks]
+        self._input = assessment = await asyncio.to_thread(assess, self._guardrail, input_texts, "INPUT")
+        for block, text in zip(texts.blocks, assessment.masked_texts, strict=True):
             block["text"] = text
-        return assessed
+        return assessment
 
     async def output(self, answer: list[str], texts: _Texts) -> Assessed:
         """Assess the answer."""
@@ -174,13 +174,13 @@ class _Guard:
         full, key = self._trace == "enabled_full", self._guardrail.id
         assessments = [item for item in (self._input, *self._outputs) if item is not None]
         acting = next((item for item in reversed(assessments) if item.blocked or item.masked), assessments[-1])
-        shown: JsonObject = {"actionReason": acting.reason}
+        guardrail_trace: JsonObject = {"actionReason": acting.reason}
         if self._input is not None:
-            shown["inputAssessment"] = {key: self._input.document(full=full)}
+            guardrail_trace["inputAssessment"] = {key: self._input.document(full=full)}
         if self._outputs:
-            shown["modelOutput"] = [text for item in self._outputs for text in item.texts]
-            shown["outputAssessments"] = {key: [item.document(full=full) for item in self._outputs]}
-        return {"trace": {"guardrail": shown}}
+            guardrail_trace["modelOutput"] = [text for item in self._outputs for text in item.texts]
+            guardrail_trace["outputAssessments"] = {key: [item.document(full=full) for item in self._outputs]}
+        return {"trace": {"guardrail": guardrail_trace}}
 
     @property
     def _message(self) -> str:
@@ -249,12 +249,12 @@ def _text_frames(index: int, text: str) -> Iterator[bytes]:
     yield encode_event("contentBlockStop", {"contentBlockIndex": index})
 
 
-def _masked_frames(held: list[bytes], masked: dict[int, str]) -> Iterator[bytes]:
+def _masked_frames(frames: list[bytes], masked_texts: dict[int, str]) -> Iterator[bytes]:
     """Yield an answer's frames with its texts masked, each text whole in its block's first part."""
-    for frame in held:
+    for frame in frames:
         kind, payload = _event(frame)
         if kind == "contentBlockDelta" and "text" in as_object(payload["delta"]):
-            text = masked.pop(cast(int, payload["contentBlockIndex"]), None)
+            text = masked_texts.pop(cast(int, payload["contentBlockIndex"]), None)
             if text is None:
                 continue
             frame = encode_event(kind, {**payload, "delta": {"text": text}})

@@ -240,15 +240,15 @@ def _grounded(text: str, sources: Sequence[str]) -> float:
     claims = [sentence for sentence in _SENTENCE.findall(text) if _stems(sentence)]
     if not passages or not claims:
         return 0.0 if claims else 1.0
-    known = [_stems(passage) for passage in passages]
-    everything = set[str]().union(*known)
+    passage_stems = [_stems(passage) for passage in passages]
+    source_stems = set[str]().union(*passage_stems)
     near = embed([_content(claim) for claim in claims]) @ embed([_content(passage) for passage in passages]).T
     total, supported = 0, 0.0
     for row, claim in zip(near, claims, strict=True):
         stems = _stems(claim)
-        shared = max(len(stems & passage) for passage in known) / len(stems)
+        shared = max(len(stems & passage) for passage in passage_stems) / len(stems)
         score = max(shared, min(1.0, float(row.max()) / _SAME_MEANING))
-        if any(word[0].isdigit() and word not in everything for word in stems):
+        if any(word[0].isdigit() and word not in source_stems for word in stems):
             score *= _UNSUPPORTED_NUMBER
         total += len(stems)
         supported += score * len(stems)
@@ -256,9 +256,9 @@ def _grounded(text: str, sources: Sequence[str]) -> float:
 
 
 def _relevant(text: str, query: str) -> float:
-    asked = _stems(query)
-    if not asked:
+    query_stems = _stems(query)
+    if not query_stems:
         return 1.0
-    shared = len(asked & _stems(text)) / len(asked)
+    shared = len(query_stems & _stems(text)) / len(query_stems)
     rows = embed([_content(text), _content(query)])
     return max(0.0, shared, min(1.0, float(rows[0] @ rows[1]) / _SAME_SUBJECT))

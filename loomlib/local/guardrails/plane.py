@@ -89,12 +89,12 @@ class GuardrailPlane:
             record = self._find(parameters["guardrailIdentifier"], place)
             versions = _versions(record)
             last = int(record.internal.get("last", 0)) + 1
-            kept = {
+            snapshot = {
                 "name": record.name,
                 "document": {**record.document, "description": parameters.get("description") or ""},
                 "createdAt": datetime.now(UTC).timestamp(),
             }
-            internal = {"last": last, "versions": {**versions, str(last): kept}}
+            internal = {"last": last, "versions": {**versions, str(last): snapshot}}
             await asyncio.to_thread(self._store.put, [replace(record, internal=internal)])
         return {"guardrailId": record.id, "version": str(last)}
 
@@ -103,7 +103,7 @@ class GuardrailPlane:
         record = self._find(parameters["guardrailIdentifier"], place)
         version: str = parameters.get("guardrailVersion") or _DRAFT
         document = _version(record, version)
-        shown: dict[str, Any] = {
+        guardrail: dict[str, Any] = {
             **_summary(record, version),
             **{name: document[name] for name in ("blockedInputMessaging", "blockedOutputsMessaging")},
             **{name: _shown(document[f"{name}Config"]) for name in _POLICIES if document.get(f"{name}Config")},
@@ -113,8 +113,8 @@ class GuardrailPlane:
             "failureRecommendations": [],
         }
         if key := document.get("kmsKeyId"):
-            shown["kmsKeyArn"] = key
-        return shown
+            guardrail["kmsKeyArn"] = key
+        return guardrail
 
     async def list_guardrails(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """List the working drafts, or the versions of one guardrail."""
@@ -128,8 +128,8 @@ class GuardrailPlane:
             rows = [(item.number, _summary(item, _DRAFT)) for item in records]
         if request.after is not None:
             rows = [row for row in rows if row[0] > request.after[0]]
-        shown = rows[: request.fetch]
-        return request.page("guardrails", [row[1] for row in shown], lambda at: [shown[at][0]])
+        page = rows[: request.fetch]
+        return request.page("guardrails", [row[1] for row in page], lambda at: [page[at][0]])
 
     async def delete_guardrail(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Delete a guardrail, or one of its versions."""
@@ -140,8 +140,8 @@ class GuardrailPlane:
                 await asyncio.to_thread(self._store.remove, record)
                 return {}
             _version(record, version)
-            rest = {name: kept for name, kept in _versions(record).items() if name != version}
-            internal = {**record.internal, "versions": rest}
+            remaining_versions = {name: snapshot for name, snapshot in _versions(record).items() if name != version}
+            internal = {**record.internal, "versions": remaining_versions}
             await asyncio.to_thread(self._store.put, [replace(record, internal=internal)])
         return {}
 
@@ -266,26 +266,26 @@ def _version(record: ResourceRecord, version: str) -> dict[str, Any]:
     """Return the configuration of a version."""
     if version == _DRAFT:
         return dict(record.document)
-    if kept := _versions(record).get(version):
-        return cast("dict[str, Any]", kept["document"])
+    if snapshot := _versions(record).get(version):
+        return cast("dict[str, Any]", snapshot["document"])
     raise not_found(f"The guardrail {record.id} has no version {version}")
 
 
 def _summary(record: ResourceRecord, version: str) -> dict[str, Any]:
-    kept = _versions(record).get(version)
-    created = kept["createdAt"] if kept else record.created_at.timestamp()
-    updated = created if kept else record.updated_at.timestamp()
-    document = kept["document"] if kept else record.document
-    shown = {
+    snapshot = _versions(record).get(version)
+    created = snapshot["createdAt"] if snapshot else record.created_at.timestamp()
+    updated = created if snapshot else record.updated_at.timestamp()
+    document = snapshot["document"] if snapshot else record.document
+    summary = {
         "id": record.id,
         "arn": record.arn,
         "status": record.status,
-        "name": kept["name"] if kept else record.name,
+        "name": snapshot["name"] if snapshot else record.name,
         "version": version,
         "createdAt": created,
         "updatedAt": updated,
     }
-    return {**shown, "description": document["description"]} if document.get("description") else shown
+    return {**summary, "description": document["description"]} if document.get("description") else summary
 
 
 def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,11 +117,11 @@ def find_sensitive(policy: Mapping[str, Any], text: str, source: Source) -> Iter
     for item in policy.get("regexesConfig") or ():
         if action := action_for(item, source):
             for start, end in own_pattern(item["pattern"]).spans(text):
-                named = {"name": item["name"], "regex": item["pattern"], "match": text[start:end]}
+                match_details = {"name": item["name"], "regex": item["pattern"], "match": text[start:end]}
                 yield GuardrailFinding(
                     policy="sensitiveInformationPolicy",
                     entries="regexes",
-                    entry={**named, "action": action, "detected": True},
+                    entry={**match_details, "action": action, "detected": True},
                     spans=((start, end),),
                     placeholder=f"{{{item['name']}}}",
                 )

@@ -59,36 +59,36 @@ async def ask(
         IssuerError: The address is refused, does not answer in time, or answers something else. The message has
             nothing of what was sent.
     """
-    shown = _shown(url)
+    shown_url = _shown(url)
     if fault := check_address(url):
-        raise IssuerError(f"{shown} is refused: {fault}")
+        raise IssuerError(f"{shown_url} is refused: {fault}")
     connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(urlsplit(url))), force_close=True)
-    wanted = {"Accept": "application/json", **(headers or {})}
+    request_headers = {"Accept": "application/json", **(headers or {})}
     try:
         async with (
             asyncio.timeout(timeout_s),
             aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.request(method, url, data=form, allow_redirects=False, headers=wanted) as response,
+            session.request(method, url, data=form, allow_redirects=False, headers=request_headers) as response,
         ):
             if 300 <= response.status < 400:
-                raise IssuerError(f"{shown} redirects, and redirects of issuers are not followed")
+                raise IssuerError(f"{shown_url} redirects, and redirects of issuers are not followed")
             content = bytearray()
             while part := await response.content.readany():
                 content += part
                 if len(content) > LARGEST_BYTES:
-                    raise IssuerError(f"{shown} answered more than {LARGEST_BYTES:,} bytes")
+                    raise IssuerError(f"{shown_url} answered more than {LARGEST_BYTES:,} bytes")
     except TimeoutError as error:
-        raise IssuerError(f"{shown} did not answer within {timeout_s:g} s") from error
+        raise IssuerError(f"{shown_url} did not answer within {timeout_s:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise IssuerError(f"{shown} cannot be read: {type(error).__name__}") from error
+        raise IssuerError(f"{shown_url} cannot be read: {type(error).__name__}") from error
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         if response.status >= 400:
-            raise IssuerError(f"{shown} answered {response.status}")
-        raise IssuerError(f"{shown} did not answer {'a JSON object' if document is not None else 'JSON'}")
+            raise IssuerError(f"{shown_url} answered {response.status}")
+        raise IssuerError(f"{shown_url} did not answer {'a JSON object' if document is not None else 'JSON'}")
     return response.status, cast("dict[str, Any]", document)
 
 

@@ -100,8 +100,8 @@ class LocalIssuer:
             raise invalid("A token needs a user and a client")
         if not 1 <= expires_s <= _LONGEST_S:
             raise invalid(f"expires must be between 1 and {_LONGEST_S} seconds")
-        if taken := sorted(_RESERVED & set(claims or {})):
-            raise invalid(f"These claims have arguments of their own or are the issuer's: {', '.join(taken)}")
+        if reserved_claims := sorted(_RESERVED & set(claims or {})):
+            raise invalid(f"These claims have arguments of their own or are the issuer's: {', '.join(reserved_claims)}")
         now = int(time.time())
         content: dict[str, Any] = {
             **(claims or {}),
@@ -141,14 +141,14 @@ class LocalIssuer:
             RefusedError: The request has another form.
         """
         try:
-            asked = json.loads(request)
+            parameters = json.loads(request)
             arguments: dict[str, Any] = {
-                "user": _text(asked["user"]),
-                "client": _text(asked.get("client", DEFAULT_CLIENT)),
-                "scopes": [_text(item) for item in asked.get("scopes", ())],
-                "audience": [_text(item) for item in asked.get("audience", ())],
-                "expires_s": float(asked.get("expires_s", 3_600.0)),
-                "claims": dict(asked.get("claims") or {}),
+                "user": _text(parameters["user"]),
+                "client": _text(parameters.get("client", DEFAULT_CLIENT)),
+                "scopes": [_text(item) for item in parameters.get("scopes", ())],
+                "audience": [_text(item) for item in parameters.get("audience", ())],
+                "expires_s": float(parameters.get("expires_s", 3_600.0)),
+                "claims": dict(parameters.get("claims") or {}),
             }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RefusedError(
@@ -170,8 +170,8 @@ class LocalIssuer:
         from joserfc.errors import JoseError
 
         try:
-            kept = json.loads(self._file.read_text("utf-8"))
-            return {"RS256": jwk.RSAKey.import_key(kept["RS256"]), "ES384": jwk.ECKey.import_key(kept["ES384"])}
+            document = json.loads(self._file.read_text("utf-8"))
+            return {"RS256": jwk.RSAKey.import_key(document["RS256"]), "ES384": jwk.ECKey.import_key(document["ES384"])}
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
@@ -188,8 +188,8 @@ class LocalIssuer:
             "ES384": jwk.ECKey.generate_key("P-384", auto_kid=False),
         }
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
-        made = {algorithm: key.as_dict(private=True) for algorithm, key in keys.items()}
-        write_private(self._file, json.dumps(made).encode())
+        document = {algorithm: key.as_dict(private=True) for algorithm, key in keys.items()}
+        write_private(self._file, json.dumps(document).encode())
         return keys
 
     @cached_property

@@ -60,19 +60,19 @@ class OutwardUses:
         self._record(principal, operation, body, request_id, "")
 
     def _record(self, principal: SessionPrincipal, operation: str, body: bytes, request_id: str, error: str) -> None:
-        asked = _members(body)
-        scopes = asked.get("scopes")
+        members = _members(body)
+        scopes = members.get("scopes")
         document: dict[str, Any] = {
             "requestId": request_id,
             "sessionId": principal.session_id,
             "operation": operation,
             "caller": principal.arn,
             "error": error,
-            **{name: str(asked[name])[:_SHOWN_CHARACTERS] for name in _SHOWN if isinstance(asked.get(name), str)},
+            **{name: str(members[name])[:_SHOWN_CHARACTERS] for name in _SHOWN if isinstance(members.get(name), str)},
         }
         if isinstance(scopes, list):
-            given = cast("list[object]", scopes)[:20]
-            document["scopes"] = [str(scope)[:_SHOWN_CHARACTERS] for scope in given]
+            first_scopes = cast("list[object]", scopes)[:20]
+            document["scopes"] = [str(scope)[:_SHOWN_CHARACTERS] for scope in first_scopes]
         self._sink.write(
             group=principal.group.replace(_RUNTIMES, _GROUPS),
             stream=STREAM,

@@ -46,8 +46,8 @@ async def answer_token_request(scope: AsgiScope, receive: Receive, send: Send) -
     """Answer a request of which `has_token_request` is true."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     form = dict(parse_qsl((await read_body(receive, _FORM_BYTES)).decode("latin-1")))
-    found = token_of(f"https://{headers['host'].lower()}{PATH}", form, headers)
-    status, document = found or (400, {"error": "invalid_request"})  # no user pool has this domain
+    answer = token_of(f"https://{headers['host'].lower()}{PATH}", form, headers)
+    status, document = answer or (400, {"error": "invalid_request"})  # no user pool has this domain
     await send_json(send, document, status, headers=_NO_STORE)
 
 
@@ -123,17 +123,17 @@ def _token(pool: Any, form: Mapping[str, str], headers: Mapping[str, str]) -> di
             raise _RefusalError("unauthorized_client")
         return _for_client(pool, client_id, config, form.get("scope", ""))
     if grant == "refresh_token":
-        known: Any = pool.refresh_tokens.get(form.get("refresh_token", ""))
-        if not known or known[0] != client_id:
+        token_record: Any = pool.refresh_tokens.get(form.get("refresh_token", ""))
+        if not token_record or token_record[0] != client_id:
             raise _RefusalError("invalid_grant")
         access, identity, lifetime_s = pool.create_tokens_from_refresh_token(form["refresh_token"])
         return {"access_token": access, "id_token": identity, "token_type": "Bearer", "expires_in": lifetime_s}
     raise _RefusalError("unsupported_grant_type" if grant else "invalid_request")
 
 
-def _for_client(pool: Any, client_id: str, config: Mapping[str, Any], wanted: str) -> dict[str, Any]:
+def _for_client(pool: Any, client_id: str, config: Mapping[str, Any], scope: str) -> dict[str, Any]:
     allowed: list[str] = list(config.get("AllowedOAuthScopes") or ())
-    scopes = wanted.split() or allowed
+    scopes = scope.split() or allowed
     if not scopes or set(scopes) - set(allowed):
         raise _RefusalError("invalid_scope")
     from joserfc import jwt
@@ -162,11 +162,11 @@ def _lifetime_s(config: Mapping[str, Any]) -> int:
 
 
 def _credentials(form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[str, str]:
-    given = headers.get("authorization", "")
-    if not given.lower().startswith("basic "):
+    authorization = headers.get("authorization", "")
+    if not authorization.lower().startswith("basic "):
         return form.get("client_id", ""), form.get("client_secret", "")
     try:
-        name, _, secret = base64.b64decode(given[6:], validate=True).decode().partition(":")
+        name, _, secret = base64.b64decode(authorization[6:], validate=True).decode().partition(":")
     except ValueError:
         return "", ""
     return unquote_plus(name), unquote_plus(secret)

@@ -98,15 +98,15 @@ class _Layers:
         """Copy files of the context into the image."""
         for source in step.sources:
             pattern = posixpath.normpath(source.lstrip("/"))
-            found = {name: rest for name in self.files if (rest := _below(pattern, name)) is not None}
-            if not found and not _WILDCARD.search(pattern):
+            matches = {name: rest for name in self.files if (rest := _below(pattern, name)) is not None}
+            if not matches and not _WILDCARD.search(pattern):
                 raise DockerfileError(f"COPY {source}: the source has no such file, or .dockerignore excludes it")
-            if not found:
+            if not matches:
                 self.notes.append(f"COPY {source}: no file matches")
             is_folder = step.target.endswith("/") or any(_below(step.target, path) for path in self.content)
-            if not is_folder and sum(not rest for rest in found.values()) > 1:
+            if not is_folder and sum(not rest for rest in matches.values()) > 1:
                 raise DockerfileError(f"COPY {source}: several files need a target that ends with a slash")
-            for name, rest in found.items():
+            for name, rest in matches.items():
                 below = rest or (posixpath.basename(name) if is_folder else "")
                 self.content[posixpath.normpath(f"{step.target.rstrip('/')}/{below}")] = self.files[name]
 
@@ -170,15 +170,15 @@ class _Layers:
         if extras != () and not has_project:
             raise OptionError("the option --extra is supported only with a pyproject.toml")
 
-    def _read_requirements(self, path: str, text: str, seen: set[str]) -> None:
+    def _read_requirements(self, path: str, text: str, seen_paths: set[str]) -> None:
         """Add the lines of a file of requirements, and of those that it names."""
-        seen.add(path)
+        seen_paths.add(path)
         for line in re.sub(r"\\\r?\n", " ", self._read(path, text).removeprefix("\ufeff")).splitlines():
             requirement = re.sub(r"(?:^|\s)#.*", "", line).strip()
             if match := re.fullmatch(r"(?:-r|--requirement)[\s=]*(.+)", requirement):
                 other = posixpath.normpath(PurePosixPath(path).parent / match[1].strip())
-                if other not in seen:
-                    self._read_requirements(other, text, seen)
+                if other not in seen_paths:
+                    self._read_requirements(other, text, seen_paths)
             elif re.match(r"-c|--constraint", requirement):
                 read_installation(("pip", "install", "--constraint", path))  # refuses it
             elif requirement:
@@ -205,10 +205,10 @@ class _Layers:
             if word.startswith("-"):
                 continue
             pattern = posixpath.normpath(folder / word)
-            found = {path: rest for path in self.content if (rest := _below(pattern, path, hides=True)) is not None}
-            if any(found.values()) and not options & {"r", "R"}:
+            matches = {path: rest for path in self.content if (rest := _below(pattern, path, hides=True)) is not None}
+            if any(matches.values()) and not options & {"r", "R"}:
                 raise DockerfileError(f"RUN {text}: {word} is a folder, which rm removes only with -r")
-            removed |= found.keys()
+            removed |= matches.keys()
         for path in removed:
             del self.content[path]
         self.notes.append(f"{'removed from the package' if removed else 'without effect here'}: {text}")
@@ -220,8 +220,8 @@ class _Layers:
 
     def _system_packages(self, words: Sequence[str], text: str) -> None:
         if "install" in words:
-            asked = [word for word in words[words.index("install") + 1 :] if not word.startswith("-")]
-            missing = [name for name in asked if name != "ca-certificates" and shutil.which(name) is None]
+            packages = [word for word in words[words.index("install") + 1 :] if not word.startswith("-")]
+            missing = [name for name in packages if name != "ca-certificates" and shutil.which(name) is None]
             if missing:
                 raise DockerfileError(f"RUN {text}: this machine has no {', '.join(missing)}; install it here")
         self.notes.append(f"without effect here: {text}")
@@ -259,13 +259,13 @@ def _below(pattern: str, path: str, *, hides: bool = False) -> str | None:
     """
     if pattern in (".", "/"):
         return path
-    wanted, parts = pattern.rstrip("/").replace("[^", "[!").split("/"), path.split("/")
-    if len(wanted) > len(parts):
+    pattern_parts, parts = pattern.rstrip("/").replace("[^", "[!").split("/"), path.split("/")
+    if len(pattern_parts) > len(parts):
         return None
-    for part, name in zip(wanted, parts, strict=False):
+    for part, name in zip(pattern_parts, parts, strict=False):
         if not fnmatch.fnmatchcase(name, part) or (hides and name.startswith(".") and not part.startswith(".")):
             return None
-    return "/".join(parts[len(wanted) :])
+    return "/".join(parts[len(pattern_parts) :])
 
 
 def _search_path(value: str, folder: PurePosixPath) -> str:

@@ -58,11 +58,13 @@ class CodeBuild:
 
     async def batch_get_builds(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
         """Return builds by their ids or ARNs; `buildsNotFound` names those that are not of the caller's region."""
-        wanted = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
-        here = {name: build for name in wanted if (build := self._builds.get(name)) and place_of(build["arn"]) == place}
+        build_ids = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
+        builds = {
+            name: build for name in build_ids if (build := self._builds.get(name)) and place_of(build["arn"]) == place
+        }
         return {
-            "builds": [dict(here[name]) for name in wanted if name in here],
-            "buildsNotFound": [name for name in wanted if name not in here],
+            "builds": [dict(builds[name]) for name in build_ids if name in builds],
+            "buildsNotFound": [name for name in build_ids if name not in builds],
         }
 
     async def update_project(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:

@@ -103,8 +103,8 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
     values: dict[str, str] = {}
     entry: tuple[str, ...] = ()
     for line, name, rest in _instructions(text):
-        known = {**values, **result.environment}
-        rest = replace_variables(rest, known) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
+        variables = {**values, **result.environment}
+        rest = replace_variables(rest, variables) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
         if name in ("RUN", "COPY", "ADD") and re.search(r"(?:^|\s)\d*<<-?[\w'\"]", rest):
             raise DockerfileError(f"line {line}: {name} with a here-document (<<) is not supported")
         if name == "FROM":
@@ -124,9 +124,9 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
             if step := _copy(line, name, rest, result.folder):
                 result.steps.append(step)
         elif name == "RUN":
-            result.steps.append(Run(_run_text(rest), result.folder, known))
+            result.steps.append(Run(_run_text(rest), result.folder, variables))
         elif name in ("CMD", "ENTRYPOINT"):
-            words = _command(line, rest, known)
+            words = _command(line, rest, variables)
             entry, result.command = (words, ()) if name == "ENTRYPOINT" else (entry, words)
         elif name not in _NO_EFFECT:
             raise DockerfileError(f"line {line}: the instruction {name} is not supported")

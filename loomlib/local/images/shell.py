@@ -97,8 +97,10 @@ def _words(raw: str, values: Mapping[str, str]) -> list[str]:
             continue
         text = piece["bare"] or piece["double"] or ""
         replaced = replace_variables(text, values)
-        if found := _SUBSTITUTION.search(replace_variables(text, {})):
-            raise DockerfileError(f"RUN {without_credentials(raw)}: the substitution {found[0]} is not supported")
+        if substitution := _SUBSTITUTION.search(replace_variables(text, {})):
+            raise DockerfileError(
+                f"RUN {without_credentials(raw)}: the substitution {substitution[0]} is not supported"
+            )
         if piece["bare"] is None:
             words[-1] += re.sub(r'\\([$`"\\])', r"\1", replaced)
             continue

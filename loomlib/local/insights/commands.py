@@ -48,8 +48,8 @@ def read_command(reader: TokenReader) -> Stage:
     token = reader.next()
     read = _COMMANDS.get(token.value.lower()) if token.kind == "name" else None
     if read is None:
-        what = f"the command {token.value!r} is not supported here" if token.value else "a command is missing"
-        raise reader.malformed(f"{what}; there are {', '.join(sorted(_COMMANDS))}", token)
+        problem = f"the command {token.value!r} is not supported here" if token.value else "a command is missing"
+        raise reader.malformed(f"{problem}; there are {', '.join(sorted(_COMMANDS))}", token)
     return read(reader)
 
 
@@ -90,8 +90,8 @@ class _Descending:
 
 
 def _fields(reader: TokenReader) -> Stage:
-    named = _named_expressions(reader)
-    computed = [(name, expression.evaluate) for name, expression in named if name != expression.name]
+    fields = _named_expressions(reader)
+    computed = [(name, expression.evaluate) for name, expression in fields if name != expression.name]
 
     def run(rows: Rows) -> Iterator[Row]:
         for row in rows:
@@ -101,7 +101,7 @@ def _fields(reader: TokenReader) -> Stage:
                     row.values[name] = value
             yield row
 
-    return Stage("fields", run, shows=tuple(name for name, _ in named), defines=bool(computed))
+    return Stage("fields", run, shows=tuple(name for name, _ in fields), defines=bool(computed))
 
 
 def _display(reader: TokenReader) -> Stage:
@@ -209,28 +209,28 @@ def _dedup(reader: TokenReader) -> Stage:
     keys = [expression for _, expression in _named_expressions(reader)]
 
     def run(rows: Rows) -> Iterator[Row]:
-        seen: set[tuple[str, ...]] = set()
+        seen_keys: set[tuple[str, ...]] = set()
         for row in rows:
             values = [key.evaluate(row) for key in keys]
             # CloudWatch keeps every event that lacks one of the fields.
             mark = tuple(shown(value) for value in values)
-            if None in values or mark not in seen:
-                seen.add(mark)
+            if None in values or mark not in seen_keys:
+                seen_keys.add(mark)
                 yield row
 
     return Stage("dedup", run)
 
 
 def _named_expressions(reader: TokenReader) -> list[tuple[str, Expression]]:
-    named: list[tuple[str, Expression]] = []
+    fields: list[tuple[str, Expression]] = []
     while True:
         expression = read_expression(reader)
         (name,) = names_of([expression])
         if reader.take("as"):
             name = reader.name("a name")
-        named.append((name, expression))
+        fields.append((name, expression))
         if not reader.take(","):
-            return named
+            return fields
 
 
 LARGEST_LIMIT = 10_000

@@ -114,13 +114,13 @@ def _comparison(reader: TokenReader) -> Expression:
     if sign is None:
         return left
     right = _arithmetic(reader, 0)
-    one, other = left.evaluate, right.evaluate
+    evaluate_left, evaluate_right = left.evaluate, right.evaluate
     if sign == "!=":
-        return Expression(lambda row: compare(one(row), other(row)) != 0, reader.text_from(start))
+        return Expression(lambda row: compare(evaluate_left(row), evaluate_right(row)) != 0, reader.text_from(start))
     holds = _COMPARISONS[sign]
 
     def test(row: Row) -> bool:
-        order = compare(one(row), other(row))
+        order = compare(evaluate_left(row), evaluate_right(row))
         return order is not None and holds(order)
 
     return Expression(test, reader.text_from(start), required=_equal_text(sign, left, right))
@@ -131,9 +131,9 @@ def _equal_text(sign: str, left: Expression, right: Expression) -> tuple[str, ..
 
     Texts that JSON can spell in another way are left out.
     """
-    named, text = left.name, right.constant
+    field, text = left.name, right.constant
     is_plain = isinstance(text, str) and number(text) is None and _PLAIN.match(text)
-    return (text,) if sign == "=" and is_plain and named and not named.startswith("@") else ()
+    return (text,) if sign == "=" and is_plain and field and not field.startswith("@") else ()
 
 
 def _contained(left: Expression, text: str, *, is_plain: bool) -> tuple[str, ...]:
@@ -152,10 +152,10 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
     token = reader.next()
     value = left.evaluate
     if token.kind == "text":
-        wanted = token.value
-        required = _contained(left, wanted, is_plain=_PLAIN.match(wanted) is not None)
+        text = token.value
+        required = _contained(left, text, is_plain=_PLAIN.match(text) is not None)
         return Expression(
-            lambda row: (cell := value(row)) is not None and wanted in shown(cell),
+            lambda row: (cell := value(row)) is not None and text in shown(cell),
             reader.text_from(start),
             required=required,
         )
@@ -194,11 +194,11 @@ def _arithmetic(reader: TokenReader, level: int) -> Expression:
 
 def _computed(run: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
     def compute(row: Row) -> float | int | None:
-        one, other = number(left(row)), number(right(row))
-        if one is None or other is None:
+        left_number, right_number = number(left(row)), number(right(row))
+        if left_number is None or right_number is None:
             return None
         try:
-            result = run(one, other)
+            result = run(left_number, right_number)
         except (ArithmeticError, ValueError):
             return None
         return result if isinstance(result, int | float) and math.isfinite(result) else None

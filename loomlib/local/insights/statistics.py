@@ -39,9 +39,9 @@ def read_statistic(reader: TokenReader) -> Statistic:
     token = reader.next()
     function = token.value.lower()
     if token.kind != "name" or function not in _KINDS:
-        known = ", ".join(sorted(_KINDS))
-        what = f"{token.value!r} is not a statistic supported here" if token.value else "a statistic is missing"
-        raise reader.malformed(f"{what}; use one of {known}", token)
+        supported_names = ", ".join(sorted(_KINDS))
+        problem = f"{token.value!r} is not a statistic supported here" if token.value else "a statistic is missing"
+        raise reader.malformed(f"{problem}; use one of {supported_names}", token)
     reader.expect("(")
     argument: Evaluate | None = None
     share = 50.0
@@ -51,10 +51,10 @@ def read_statistic(reader: TokenReader) -> Statistic:
         argument = read_expression(reader).evaluate
         if function in ("pct", "percentile"):
             reader.expect(",")
-            given = reader.next()
-            if given.kind != "number" or not 0 <= float(given.value) <= 100:
-                raise reader.malformed("a percentile between 0 and 100 was expected", given)
-            share = float(given.value)
+            percentile = reader.next()
+            if percentile.kind != "number" or not 0 <= float(percentile.value) <= 100:
+                raise reader.malformed("a percentile between 0 and 100 was expected", percentile)
+            share = float(percentile.value)
     reader.expect(")")
     name = reader.text_from(start)
     if reader.take("as"):

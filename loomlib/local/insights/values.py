@@ -39,11 +39,11 @@ def compare(left: Any, right: Any) -> int | None:
     """Compare two values: -1, 0 or 1; as numbers when both are, else as texts; None when one is missing."""
     if left is None or right is None:
         return None
-    first, second = number(left), number(right)
-    if first is not None and second is not None:
-        return (first > second) - (first < second)
-    one, other = shown(left), shown(right)
-    return (one > other) - (one < other)
+    left_number, right_number = number(left), number(right)
+    if left_number is not None and right_number is not None:
+        return (left_number > right_number) - (left_number < right_number)
+    left_text, right_text = shown(left), shown(right)
+    return (left_text > right_text) - (left_text < right_text)
 
 
 def sort_key(value: Any) -> tuple[int, float, str]:

@@ -199,10 +199,10 @@ class CodeInvocations:
 
 
 def _executed(stdout: str, stderr: str, exit_code: int, took_s: float) -> Result:
-    shown = "\n".join(filter(None, (stdout, stderr if exit_code or not stdout else "")))
+    output = "\n".join(filter(None, (stdout, stderr if exit_code or not stdout else "")))
     structured = {"stdout": stdout, "stderr": stderr, "exitCode": exit_code, "executionTime": took_s}
     return {
-        "content": [{"type": "text", "text": shown}],
+        "content": [{"type": "text", "text": output}],
         "structuredContent": structured,
         "isError": exit_code != 0,
     }
@@ -259,8 +259,8 @@ def _entries(answer: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     entries: object = answer.get(name)
     if not isinstance(entries, list):
         return []
-    given = [cast("Mapping[str, Any]", entry) for entry in cast("list[object]", entries) if isinstance(entry, dict)]
-    return [entry for entry in given if isinstance(entry.get("path"), str)]
+    objects = [cast("Mapping[str, Any]", entry) for entry in cast("list[object]", entries) if isinstance(entry, dict)]
+    return [entry for entry in objects if isinstance(entry.get("path"), str)]
 
 
 def _mime_type(path: str, *, is_text: bool) -> str:

@@ -33,8 +33,10 @@ def node_program(language: str, runtime: str | None) -> str:
     if language == "javascript":
         return "node"
     if version < _STRIPS_TYPES:
-        found = ".".join(map(str, version))
-        raise invalid(f"The local AgentCore runs typescript with Node.js 22.6 or newer; this machine has {found}")
+        installed_version = ".".join(map(str, version))
+        raise invalid(
+            f"The local AgentCore runs typescript with Node.js 22.6 or newer; this machine has {installed_version}"
+        )
     return "node" if version >= _STRIPS_BY_DEFAULT else "node --experimental-strip-types"
 
 

@@ -47,9 +47,9 @@ class InterpreterPool:
             if parameters.get(member):
                 raise invalid(f"The local AgentCore does not support {member} of code interpreter sessions")
         token, tenant = parameters.get("clientToken") or "", new_tenant(interpreter.tenant)
-        asked = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter.id}
+        request = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter.id}
         if token and (former := self._tokens.get((place, tenant, token))):
-            if former[1] != asked:
+            if former[1] != request:
                 raise conflict("clientToken was used already, with other parameters")
             if same := self._sessions.get(former[0]):
                 return _started(same)
@@ -72,7 +72,7 @@ class InterpreterPool:
         session = InterpreterSession(plan, self._shared, mark=str(uuid.uuid4()), on_end=self._forget_oldest)
         self._sessions[plan.session_id] = session
         if token:
-            self._tokens[place, tenant, token] = (plan.session_id, asked)
+            self._tokens[place, tenant, token] = (plan.session_id, request)
         return _started(session)
 
     async def get_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
@@ -84,17 +84,17 @@ class InterpreterPool:
         """List the sessions of a code interpreter, the newest first."""
         interpreter_id = self._interpreter(parameters, place).id
         request = page_request(parameters, "ListCodeInterpreterSessions", str, size=10)
-        wanted = parameters.get("status")
+        status = parameters.get("status")
         sessions = [
             session
             for session in sorted(self._sessions.values(), key=lambda session: session.plan.session_id, reverse=True)
             if (session.plan.interpreter_id, session.plan.place) == (interpreter_id, place)
-            and wanted in (None, session.status)
+            and status in (None, session.status)
             and owns_row(session.plan.tenant)
             and (request.after is None or session.plan.session_id < request.after[0])
         ][: request.fetch]
-        shown = [_summary(session) | {"lastUpdatedAt": session.updated_at} for session in sessions]
-        return request.page("items", shown, lambda at: [sessions[at].plan.session_id])
+        summaries = [_summary(session) | {"lastUpdatedAt": session.updated_at} for session in sessions]
+        return request.page("items", summaries, lambda at: [sessions[at].plan.session_id])
 
     async def stop_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Stop a session; one that has ended stays so."""
@@ -172,8 +172,8 @@ def _started(session: InterpreterSession) -> dict[str, Any]:
 
 
 def _summary(session: InterpreterSession) -> dict[str, Any]:
-    named = {"name": session.plan.name} if session.plan.name else {}
-    return {**_started(session), **named, "status": session.status}
+    name_member = {"name": session.plan.name} if session.plan.name else {}
+    return {**_started(session), **name_member, "status": session.status}
 
 
 def _ulid() -> str:

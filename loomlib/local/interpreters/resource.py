@@ -56,5 +56,5 @@ class CodeInterpreterBehaviour(Behaviour):
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
         """Return whether a resource has the type that `ListCodeInterpreters` asks for: SYSTEM or CUSTOM."""
-        wanted = parameters.get("type")
-        return wanted is None or wanted == ("CUSTOM" if record.number else "SYSTEM")
+        interpreter_type = parameters.get("type")
+        return interpreter_type is None or interpreter_type == ("CUSTOM" if record.number else "SYSTEM")

@@ -108,10 +108,10 @@ def _packed(sentences: Sequence[str], most: int, overlap: int) -> list[str]:
     for sentence in sentences:
         if current and estimate_tokens("".join((*current, sentence))) > most:
             passages.append("".join(current).strip())
-            kept: list[str] = []
-            while current and estimate_tokens("".join((current[-1], *kept))) <= overlap:
-                kept.insert(0, current.pop())
-            fits = estimate_tokens("".join((*kept, sentence))) <= most
-            current = kept if fits else []
+            tail: list[str] = []
+            while current and estimate_tokens("".join((current[-1], *tail))) <= overlap:
+                tail.insert(0, current.pop())
+            fits = estimate_tokens("".join((*tail, sentence))) <= most
+            current = tail if fits else []
         current.append(sentence)
     return [passage for passage in (*passages, "".join(current).strip()) if passage]

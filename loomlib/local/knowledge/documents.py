@@ -90,16 +90,16 @@ def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[Sour
     backend = s3_backends[owner][partition_of(place.region)]
     try:
         keys = sorted(cast("Mapping[str, Any]", backend.get_bucket(bucket).keys))  # type: ignore[attr-defined]
-        wanted = [key for key in keys if key.startswith(prefixes) and not key.endswith("/")]
-        for key in wanted:
+        included_keys = [key for key in keys if key.startswith(prefixes) and not key.endswith("/")]
+        for key in included_keys:
             if key.endswith(_METADATA):
                 continue
-            stored = backend.get_object(bucket, key)
-            beside = backend.get_object(bucket, key + _METADATA) if key + _METADATA in keys else None
-            if stored is not None:
+            document_object = backend.get_object(bucket, key)
+            metadata_object = backend.get_object(bucket, key + _METADATA) if key + _METADATA in keys else None
+            if document_object is not None:
                 address = f"s3://{bucket}/{key}"
-                metadata = _read_metadata(beside.value, address) if beside is not None else {}
-                yield SourceDocument(address=address, content=stored.value, metadata=metadata)
+                metadata = _read_metadata(metadata_object.value, address) if metadata_object is not None else {}
+                yield SourceDocument(address=address, content=document_object.value, metadata=metadata)
     except ServiceException as error:
         raise SourceError(f"The bucket {bucket} cannot be read: {error}") from error
 

@@ -77,17 +77,17 @@ class KnowledgeIndex:
             self._vectors = np.concatenate([self._vectors, added]) if len(self._vectors) else added
             self._added = []
         document_of = np.array(self._documents, dtype=np.int64)
-        asked = document_of > 0
+        row_mask = document_of > 0
         if documents is not None:
-            asked = np.isin(document_of, np.array(sorted(documents), dtype=np.int64))
+            row_mask = np.isin(document_of, np.array(sorted(documents), dtype=np.int64))
         scores = np.clip(self._vectors @ embed([question])[0], 0, 1)
         if hybrid:
-            lexical, largest = self._words.scores(words_of(question), asked)
+            lexical, largest = self._words.scores(words_of(question), row_mask)
             best = max(float(lexical.max()), _LEAST_COVERAGE * largest)
             scores *= 1 - _WORDS_SHARE
             if best:
                 scores += _WORDS_SHARE / best * lexical
-        rows = np.flatnonzero(asked)
+        rows = np.flatnonzero(row_mask)
         while rows.size:
             first = rows
             if rows.size > _FIRST:

@@ -89,8 +89,8 @@ class IngestionPlane:
         request = page_request(parameters, "ListIngestionJobs", int)
         start = request.after[0] + 1 if request.after else 0
         jobs = self._store.jobs(base.id, source.id)[start : start + request.fetch]
-        shown = [{name: value for name, value in _shown(job).items() if name != "failureReasons"} for job in jobs]
-        return request.page("ingestionJobSummaries", shown, lambda at: [start + at])
+        summaries = [{name: value for name, value in _shown(job).items() if name != "failureReasons"} for job in jobs]
+        return request.page("ingestionJobSummaries", summaries, lambda at: [start + at])
 
     async def stop_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Stop a job after the document that it reads."""
@@ -103,10 +103,10 @@ class IngestionPlane:
     async def ingest_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Index documents that the request holds."""
         base, source = self._source(parameters, place)
-        given = [_given(document) for document in parameters["documents"]]
-        for document in given:
+        documents = [_given(document) for document in parameters["documents"]]
+        for document in documents:
             await asyncio.to_thread(self._index, base.id, source, document, "CUSTOM")
-        return await self._details(base.id, source.id, [document.address for document in given])
+        return await self._details(base.id, source.id, [document.address for document in documents])
 
     async def list_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """List the documents of a data source."""
@@ -114,9 +114,9 @@ class IngestionPlane:
         request = page_request(parameters, "ListKnowledgeBaseDocuments", str)
         documents = await asyncio.to_thread(self._store.documents, base.id, source.id)
         documents = [item for item in documents if request.after is None or item.address > request.after[0]]
-        shown = documents[: request.fetch]
-        details = [_detail(base.id, item) for item in shown]
-        return request.page("documentDetails", details, lambda at: [shown[at].address])
+        page = documents[: request.fetch]
+        details = [_detail(base.id, item) for item in page]
+        return request.page("documentDetails", details, lambda at: [page[at].address])
 
     async def get_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Return the states of documents."""
@@ -145,25 +145,31 @@ class IngestionPlane:
         try:
             note("IN_PROGRESS")
             former = {item.address: item for item in self._store.documents(job["base"], job["source"])}
-            seen: set[str] = set()
+            seen_addresses: set[str] = set()
             for document in read_source(source.document["dataSourceConfiguration"]["s3Configuration"], place):
                 if job["id"] in self._stopped:
                     note("STOPPED")
                     return
-                seen.add(document.address)
+                seen_addresses.add(document.address)
                 counts["numberOfDocumentsScanned"] += 1
                 counts["numberOfMetadataDocumentsScanned"] += bool(document.metadata)
-                known = former.get(document.address)
-                if known is not None and known.digest == document.digest and known.status == "INDEXED":
+                stored_document = former.get(document.address)
+                if (
+                    stored_document is not None
+                    and stored_document.digest == document.digest
+                    and stored_document.status == "INDEXED"
+                ):
                     continue
                 if failure := self._index(job["base"], source, document, "S3"):
                     counts["numberOfDocumentsFailed"] += 1
                     job["reasons"] = [*job["reasons"], f"{document.address}: {failure}"][:_MOST_REASONS]
                 else:
-                    changed = "numberOfModifiedDocumentsIndexed" if known else "numberOfNewDocumentsIndexed"
+                    changed = "numberOfModifiedDocumentsIndexed" if stored_document else "numberOfNewDocumentsIndexed"
                     counts[changed] += 1
                 note("IN_PROGRESS")
-            counts["numberOfDocumentsDeleted"] = self._store.remove(job["base"], job["source"], set(former) - seen)
+            counts["numberOfDocumentsDeleted"] = self._store.remove(
+                job["base"], job["source"], set(former) - seen_addresses
+            )
             note("COMPLETE")
         except (SourceError, DocumentError) as error:
             job["reasons"] = [*job["reasons"], str(error)]
@@ -206,10 +212,10 @@ class IngestionPlane:
 
     def _job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         base, source = self._source(parameters, place)
-        wanted = parameters["ingestionJobId"]
-        job = next((job for job in self._store.jobs(base.id, source.id) if job["id"] == wanted), None)
+        job_id = parameters["ingestionJobId"]
+        job = next((job for job in self._store.jobs(base.id, source.id) if job["id"] == job_id), None)
         if job is None:
-            raise not_found(f"Ingestion job not found: {wanted}")
+            raise not_found(f"Ingestion job not found: {job_id}")
         return job
 
     async def _details(self, base: str, source: str, addresses: list[str]) -> dict[str, Any]:
@@ -291,7 +297,7 @@ def _detail(base: str, document: StoredDocument) -> dict[str, Any]:
 
 
 def _shown(job: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
+    details = {
         "knowledgeBaseId": job["base"],
         "dataSourceId": job["source"],
         "ingestionJobId": job["id"],
@@ -301,4 +307,4 @@ def _shown(job: Mapping[str, Any]) -> dict[str, Any]:
         "startedAt": job["started_at"],
         "updatedAt": job["updated_at"],
     }
-    return {**shown, "description": job["description"]} if job["description"] else shown
+    return {**details, "description": job["description"]} if job["description"] else details

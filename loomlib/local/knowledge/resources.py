@@ -98,9 +98,9 @@ class DataSourceBehaviour(Behaviour):
         if source["type"] == "S3" and not source.get("s3Configuration"):
             raise invalid("s3Configuration is missing, which a data source of the type S3 needs")
         ingestion: Mapping[str, Any] = parameters.get("vectorIngestionConfiguration") or {}
-        for member, what in _NOT_HERE.items():
+        for member, feature in _NOT_HERE.items():
             if ingestion.get(member):
-                raise not_implemented(what)
+                raise not_implemented(feature)
         chunking: Mapping[str, Any] = ingestion.get("chunkingConfiguration") or {}
         for strategy in ("FIXED_SIZE", "HIERARCHICAL", "SEMANTIC"):
             member = {"FIXED_SIZE": "fixedSize", "HIERARCHICAL": "hierarchical", "SEMANTIC": "semantic"}[strategy]

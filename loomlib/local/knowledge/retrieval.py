@@ -135,16 +135,16 @@ class RetrievalPlane:
             start: How many of the best are on earlier pages.
         """
         base = find_base(self._resources, key, place)
-        given: Mapping[str, Any] = configuration or {}
+        options: Mapping[str, Any] = configuration or {}
         search: Mapping[str, Any] = (
-            given.get("vectorSearchConfiguration") or given.get("managedSearchConfiguration") or {}
+            options.get("vectorSearchConfiguration") or options.get("managedSearchConfiguration") or {}
         )
-        for member, what in {
+        for member, feature in {
             "implicitFilterConfiguration": "filters that a model writes",
             "rerankingConfiguration": "reranking of passages by a model",
         }.items():
             if search.get(member):
-                raise not_implemented(what)
+                raise not_implemented(feature)
         size: int = search.get("numberOfResults") or _RESULTS
         condition = search.get("filter")
         passages = await asyncio.to_thread(
@@ -171,12 +171,15 @@ def _request(
         request["messages"] = [*history, {"role": "user", "content": [{"text": text}]}]
     else:
         call = {"toolUseId": "search", "name": _TOOL, "input": {"query": question}}
-        found = {"toolUseId": "search", "content": [{"text": text} for text in results] or [{"text": "No results."}]}
+        tool_result = {
+            "toolUseId": "search",
+            "content": [{"text": text} for text in results] or [{"text": "No results."}],
+        }
         request["messages"] = [
             *history,
             {"role": "user", "content": [{"text": question}]},
             {"role": "assistant", "content": [{"toolUse": call}]},
-            {"role": "user", "content": [{"toolResult": found}]},
+            {"role": "user", "content": [{"toolResult": tool_result}]},
         ]
         schema = {"json": {"type": "object", "properties": {"query": {"type": "string"}}}}
         tool = {"name": _TOOL, "description": "Searches the knowledge base", "inputSchema": schema}
@@ -231,13 +234,13 @@ def citations_of(answer: str, passages: Sequence[RankedPassage]) -> list[dict[st
     words = [{stem(word) for word in _WORD.findall(passage.text.lower())} for passage in passages]
     citations: list[dict[str, Any]] = []
     for match in _SENTENCE.finditer(answer):
-        own = {stem(word) for word in _WORD.findall(match[0].lower())}
-        if not own:
+        sentence_words = {stem(word) for word in _WORD.findall(match[0].lower())}
+        if not sentence_words:
             continue
         cited = [
             passage
-            for passage, known in zip(passages, words, strict=True)
-            if len(own & known) / len(own) >= _SHARED_WORDS
+            for passage, passage_words in zip(passages, words, strict=True)
+            if len(sentence_words & passage_words) / len(sentence_words) >= _SHARED_WORDS
         ]
         text = match[0].rstrip()
         span = {"start": match.start(), "end": match.start() + len(text) - 1}

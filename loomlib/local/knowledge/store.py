@@ -134,10 +134,10 @@ class KnowledgeStore:
                 ).fetchall()[0]
                 for at, chunk in enumerate(chunks):
                     vector = vectors[at].tobytes() if vectors is not None else b""
-                    shown = chunk.shown if chunk.shown != chunk.text else None
+                    display_text = chunk.shown if chunk.shown != chunk.text else None
                     number = self._db.execute(
                         "INSERT INTO chunks (base, document, text, shown, vector) VALUES (?, ?, ?, ?, ?)",
-                        (base, document["number"], chunk.text, shown, vector),
+                        (base, document["number"], chunk.text, display_text, vector),
                     ).lastrowid
                     rows.append((number, document["number"], chunk.text, vector))
             self._reindex(base, [row["number"] for row in former], [_document(document)], rows)
@@ -150,13 +150,17 @@ class KnowledgeStore:
             source: Only those of this data source.
             addresses: Only these; all when None.
         """
-        wanted = None if addresses is None else set(addresses)
+        selected_addresses = None if addresses is None else set(addresses)
         with self._lock:
-            gone = [item.number for item in self.documents(base, source) if wanted is None or item.address in wanted]
+            numbers = [
+                item.number
+                for item in self.documents(base, source)
+                if selected_addresses is None or item.address in selected_addresses
+            ]
             with self._transaction():
-                self._db.executemany("DELETE FROM documents WHERE number=?", [(number,) for number in gone])
-            self._reindex(base, gone)
-        return len(gone)
+                self._db.executemany("DELETE FROM documents WHERE number=?", [(number,) for number in numbers])
+            self._reindex(base, numbers)
+        return len(numbers)
 
     # Jobs
 
@@ -203,21 +207,21 @@ class KnowledgeStore:
         """
         with self._lock:
             index, documents = self._index(base)
-            good = None
+            matching_numbers = None
             if wanted is not None:
-                good = {number for number, item in documents.items() if wanted(item.metadata)}
+                matching_numbers = {number for number, item in documents.items() if wanted(item.metadata)}
             passages: list[RankedPassage] = []
-            shown: set[tuple[int, str]] = set()
-            for chunk, score in index.ranked(question, good, hybrid=hybrid):
+            seen_passages: set[tuple[int, str]] = set()
+            for chunk, score in index.ranked(question, matching_numbers, hybrid=hybrid):
                 if len(passages) == k:
                     break
-                found = self._db.execute(
+                row = self._db.execute(
                     "SELECT document, coalesce(shown, text) AS passage FROM chunks WHERE number=?", (chunk,)
                 ).fetchone()
-                if (key := (found["document"], found["passage"])) not in shown:
-                    shown.add(key)
-                    document = documents[found["document"]]
-                    passages.append(RankedPassage(chunk=chunk, text=found["passage"], score=score, document=document))
+                if (key := (row["document"], row["passage"])) not in seen_passages:
+                    seen_passages.add(key)
+                    document = documents[row["document"]]
+                    passages.append(RankedPassage(chunk=chunk, text=row["passage"], score=score, document=document))
         return passages
 
     def _index(self, base: str) -> tuple[KnowledgeIndex, dict[int, StoredDocument]]:
@@ -236,19 +240,19 @@ class KnowledgeStore:
     def _reindex(
         self,
         base: str,
-        gone: Sequence[int],
+        removed_numbers: Sequence[int],
         documents: Sequence[StoredDocument] = (),
         rows: Sequence[tuple[int | None, int, str, bytes]] = (),
     ) -> None:
         """Take a change of documents over into the index of a knowledge base, if there is one."""
         if base not in self._indexes:
             return
-        index, known = self._indexes[base]
-        index.remove(gone)
+        index, indexed_documents = self._indexes[base]
+        index.remove(removed_numbers)
         index.add(rows)
-        for number in gone:
-            known.pop(number, None)
-        known.update((document.number, document) for document in documents)
+        for number in removed_numbers:
+            indexed_documents.pop(number, None)
+        indexed_documents.update((document.number, document) for document in documents)
         if index.is_sparse:
             del self._indexes[base]
 

@@ -91,20 +91,20 @@ class LogDeliveries:
         if not backend.deliveries:
             return []
         with self._logs.backend_lock:
-            names = {
+            source_names = {
                 name
                 for name, source in backend.delivery_sources.items()
                 if arn in source.resource_arns and source.log_type == log_type
             }
-            wanted = {
+            destination_arns = {
                 delivery.delivery_destination_arn
                 for delivery in backend.deliveries.values()
-                if delivery.delivery_source_name in names
+                if delivery.delivery_source_name in source_names
             }
             targets = [
                 str(destination.delivery_destination_configuration.get("destinationResourceArn", ""))
                 for destination in backend.delivery_destinations.values()
-                if destination.arn in wanted
+                if destination.arn in destination_arns
             ]
         return [
             self._logs.keys.of(place, target.partition(":log-group:")[2].removesuffix(":*"))

@@ -27,8 +27,8 @@ class LogEvents:
     def _read(self, parameters: Mapping[str, Any], caller: Place) -> dict[str, Any] | None:
         place = (self._logs.keys.of(caller, group_of(parameters)), str(parameters.get("logStreamName")))
         with self._logs.backend_lock:
-            known = place in self._logs.places()
-        if not known or place not in self._telemetry.places():
+            is_known = place in self._logs.places()
+        if not is_known or place not in self._telemetry.places():
             return None
         limit = limit_of(parameters, LARGEST_PAGE)
         direction, _, token = str(parameters.get("nextToken") or "").partition("/")

@@ -40,7 +40,7 @@ class LogFilter:
         matches, name = compile_pattern(pattern), group_of(parameters)
         begin, end = parameters.get("startTime") or 0, parameters.get("endTime") or math.inf
         limit, after = limit_of(parameters, LARGEST_PAGE), read_token(parameters.get("nextToken"))
-        named: set[str] = set(parameters.get("logStreamNames") or ())
+        stream_names: set[str] = set(parameters.get("logStreamNames") or ())
         prefix = parameters.get("logStreamNamePrefix") or ""
         self._logs.wait_restored()
         self._logs.wait_current()
@@ -52,7 +52,7 @@ class LogFilter:
             streams = {
                 stream_name: stream
                 for stream_name, stream in group.streams.items()
-                if stream_name.startswith(prefix) and (not named or stream_name in named)
+                if stream_name.startswith(prefix) and (not stream_names or stream_name in stream_names)
             }
             stored: list[tuple[str, list[Any]]] = [(item, list(stream.events)) for item, stream in streams.items()]
         # Matched after the lock is released: new lines must not wait for a slow pattern.

@@ -142,11 +142,11 @@ class Insights:
         self._logs.wait_restored()
         found_events: list[_EventRow] = []
         with self._logs.backend_lock:
-            known = self._logs.backend(place).groups
+            log_groups = self._logs.backend(place).groups
             for name in groups:
-                if name not in known:
+                if name not in log_groups:
                     raise group_not_found(f"The log group {name} does not exist.")
-                for stream_name, stream in known[name].streams.items():
+                for stream_name, stream in log_groups[name].streams.items():
                     events: list[Any] = stream.events
                     found_events += [
                         (name, stream_name, event.timestamp, event.ingestion_time, event.message)
@@ -220,10 +220,10 @@ def _parts(question: Mapping[str, Any], events: list[_EventRow]) -> Iterator[byt
 
 
 def _groups(parameters: Mapping[str, Any]) -> list[str]:
-    named: list[Any] = [parameters.get("logGroupName"), *(parameters.get("logGroupNames") or ())]
-    identified: Sequence[Any] = parameters.get("logGroupIdentifiers") or ()
-    named += [str(identifier).rpartition(":log-group:")[2].removesuffix(":*") for identifier in identified]
-    groups = list(dict.fromkeys(str(name) for name in named if name))
+    names: list[Any] = [parameters.get("logGroupName"), *(parameters.get("logGroupNames") or ())]
+    identifiers: Sequence[Any] = parameters.get("logGroupIdentifiers") or ()
+    names += [str(identifier).rpartition(":log-group:")[2].removesuffix(":*") for identifier in identifiers]
+    groups = list(dict.fromkeys(str(name) for name in names if name))
     if not groups:
         raise invalid_parameter("Name a log group: logGroupName, logGroupNames or logGroupIdentifiers")
     return groups

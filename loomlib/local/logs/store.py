@@ -86,10 +86,10 @@ class Logs:
         """Wait until the lines that were written before this call are visible, unless lines are delayed on purpose."""
         if self._delay_s or self._closing:
             return
-        shown = threading.Event()
-        self._readers.append(shown)
+        current_event = threading.Event()
+        self._readers.append(current_event)
         self._wake.set()
-        shown.wait(timeout_s)
+        current_event.wait(timeout_s)
 
     def backend(self, place: Place | None = None) -> LogsBackend:
         """Return moto's store of a place's groups and streams; hold `backend_lock` while reading it.
@@ -197,20 +197,23 @@ class Logs:
             group, stream = place
             with self.backend_lock:
                 place_of_group, name = self.keys.split(group)
-                known = self.backend(place_of_group).groups.get(name)
-                if known is None or stream not in known.streams:
+                log_group = self.backend(place_of_group).groups.get(name)
+                if log_group is None or stream not in log_group.streams:
                     self._rotation.forget(place)
                     continue
-                events = known.streams[stream].events
+                events = log_group.streams[stream].events
                 count = self._rotation.surplus(place, [event.message for event in events])
                 if not count:
                     self._rotation.forget(place)
                     continue
-                gone = sum(len(event.message) for event in events[:count])
+                dropped_chars = sum(len(event.message) for event in events[:count])
                 moment_ms = events[count - 1].timestamp
                 del events[:count]
             self.write(
-                group=group, stream=stream, timestamp_ms=moment_ms, message=_NOTICE.format(lines=count, bytes=gone)
+                group=group,
+                stream=stream,
+                timestamp_ms=moment_ms,
+                message=_NOTICE.format(lines=count, bytes=dropped_chars),
             )
             journal.drop_oldest(place, count)
 

@@ -40,13 +40,13 @@ def branch_of_new_event(
         if root_event:
             raise invalid(f"The branch {MAIN} has no root event; leave rootEventId out")
         return MAIN, None
-    known = connection.execute(
+    branch = connection.execute(
         "SELECT root_event FROM branches WHERE session_number = ? AND name = ?", (session_number, name)
     ).fetchone()
-    if known:
-        if root_event and root_event != known["root_event"]:
-            raise invalid(f"The branch {name} exists already with the root event {known['root_event']}")
-        return name, known["root_event"]
+    if branch:
+        if root_event and root_event != branch["root_event"]:
+            raise invalid(f"The branch {name} exists already with the root event {branch['root_event']}")
+        return name, branch["root_event"]
     if not root_event:
         raise invalid(f"The branch {name} does not exist; give the rootEventId at which it starts")
     root = connection.execute(

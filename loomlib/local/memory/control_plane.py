@@ -119,7 +119,7 @@ def _updated(memory: Parameters, parameters: Parameters, moment: float) -> Memor
     return changed
 
 
-def _known(strategies: Mapping[str, Any], named: Mapping[str, str]) -> str:
-    if named["memoryStrategyId"] not in strategies:
-        raise not_found(f"Memory strategy not found: {named['memoryStrategyId']}")
-    return named["memoryStrategyId"]
+def _known(strategies: Mapping[str, Any], reference: Mapping[str, str]) -> str:
+    if reference["memoryStrategyId"] not in strategies:
+        raise not_found(f"Memory strategy not found: {reference['memoryStrategyId']}")
+    return reference["memoryStrategyId"]

@@ -43,31 +43,31 @@ def newest_matching(
     Returns:
         The statement and its values.
     """
-    wanted, unwanted = _terms_asked(metadata_filters)
+    required_terms, excluded_terms = _terms_asked(metadata_filters)
     conditions: list[Condition] = [("e.expires_at > ?", [now_ms])]
     if segments is not None and len(segments) == 1:
-        wanted.append(f"b{segments[0].branch}")
+        required_terms.append(f"b{segments[0].branch}")
     elif segments is not None:
         within = "(coalesce(e.branch, ?) = ? AND (e.timestamp_ms, e.seq) <= (?, ?))"
         values = [value for segment in segments for value in (MAIN, segment.branch, *segment.until)]
         conditions.append((f"({' OR '.join([within] * len(segments))})", values))
-    if wanted:
+    if required_terms:
         # The first term selects the events, newest first, by their rowid, until the page is full.
         source = "event_terms t CROSS JOIN events e ON e.seq = t.seq"
-        here, place = "t", [("t.session_number = ? AND t.term = ?", [session_number, wanted[0]])]
+        alias, source_conditions = "t", [("t.session_number = ? AND t.term = ?", [session_number, required_terms[0]])]
     else:
-        source, here, place = "events e", "e", [("e.session_number = ?", [session_number])]
+        source, alias, source_conditions = "events e", "e", [("e.session_number = ?", [session_number])]
     if after is not None:
-        place.append((f"({here}.timestamp_ms, {here}.seq) < (?, ?)", list(after)))
-    has = (
+        source_conditions.append((f"({alias}.timestamp_ms, {alias}.seq) < (?, ?)", list(after)))
+    has_term = (
         f"EXISTS (SELECT 1 FROM event_terms o WHERE o.session_number = ? AND o.term = ? "  # noqa: S608 - the texts are ours
-        f"AND o.timestamp_ms = {here}.timestamp_ms AND o.seq = {here}.seq)"
+        f"AND o.timestamp_ms = {alias}.timestamp_ms AND o.seq = {alias}.seq)"
     )
-    place += [(has, [session_number, term]) for term in wanted[1:]]
-    place += [(f"NOT {has}", [session_number, term]) for term in unwanted]
-    where = " AND ".join(text for text, _ in (*place, *conditions))
-    order = f"ORDER BY {here}.timestamp_ms DESC, {here}.seq DESC LIMIT ?"
-    values = [value for _, values in (*place, *conditions) for value in values]
+    source_conditions += [(has_term, [session_number, term]) for term in required_terms[1:]]
+    source_conditions += [(f"NOT {has_term}", [session_number, term]) for term in excluded_terms]
+    where = " AND ".join(text for text, _ in (*source_conditions, *conditions))
+    order = f"ORDER BY {alias}.timestamp_ms DESC, {alias}.seq DESC LIMIT ?"
+    values = [value for _, values in (*source_conditions, *conditions) for value in values]
     return f"SELECT {columns} FROM {source} WHERE {where} {order}", [*values, limit]  # noqa: S608 - the texts are ours
 
 

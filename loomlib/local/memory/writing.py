@@ -156,11 +156,11 @@ def _session(
         (memory_id, actor_id, session_id),
     ).fetchone()
     if row is None:
-        made = connection.execute(
+        cursor = connection.execute(
             "INSERT INTO sessions (memory_id, actor_id, session_id, created_at, tenant) VALUES (?, ?, ?, ?, ?)",
             (memory_id, actor_id, session_id, now_ms, tenant),
         )
-        return made.lastrowid or 0
+        return cursor.lastrowid or 0
     if not owns_row(row["tenant"]):
         raise RefusedError("AccessDeniedException", 403, "The session belongs to another tenant")
     if row["empty_since"] is not None:

@@ -40,8 +40,8 @@ class ModelCatalog:
         summaries = [_describe(model_id, place) for model_id in _LISTED]
         provider, custom = str(parameters.get("byProvider", "")), parameters.get("byCustomizationType")
         for name, member in (("byOutputModality", "outputModalities"), ("byInferenceType", "inferenceTypesSupported")):
-            if wanted := parameters.get(name):
-                summaries = [summary for summary in summaries if wanted in summary[member]]
+            if filter_value := parameters.get(name):
+                summaries = [summary for summary in summaries if filter_value in summary[member]]
         if provider:
             summaries = [summary for summary in summaries if summary["providerName"].lower() == provider.lower()]
         return {"modelSummaries": [] if custom else summaries}

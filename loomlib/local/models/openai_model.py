@@ -53,7 +53,7 @@ class OpenAiModel:
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """Answer a Converse request with a chat completion."""
-        started = asyncio.get_running_loop().time()
+        began_s = asyncio.get_running_loop().time()
         async with self._posted(model_id, request, stream=False) as response:
             try:
                 answer = as_object(json.loads(await response.read()))
@@ -62,13 +62,13 @@ class OpenAiModel:
                 raise ModelRefusedError(
                     "ModelErrorException", f"The model at {self._host} did not answer with a chat completion: {error}"
                 ) from error
-        return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - started) * 1000)
+        return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """Answer a ConverseStream request with a streamed chat completion."""
-        started = asyncio.get_running_loop().time()
+        began_s = asyncio.get_running_loop().time()
         chat = ChatStream()
-        begun = False
+        has_begun = False
         try:
             async with self._posted(model_id, request, stream=True) as response:
                 async for event in events_of(aiter(response.content)):
@@ -79,7 +79,7 @@ class OpenAiModel:
                             f"The model at {self._host} ended the stream with an error: {detail}",
                         )
                     for frame in chat.feed(event):
-                        begun = True
+                        has_begun = True
                         yield frame
         except (ModelRefusedError, ValueError) as error:
             refused = (
@@ -89,7 +89,7 @@ class OpenAiModel:
                     "ModelStreamErrorException", f"The model at {self._host} sent an event that is not JSON: {error}"
                 )
             )
-            if not begun:
+            if not has_begun:
                 raise refused from error
             # The status is sent already, so the error goes into the stream.
             yield encode_exception("modelStreamErrorException", refused.message)
@@ -97,7 +97,7 @@ class OpenAiModel:
         for frame in chat.finish():
             yield frame
         tokens = Reply(input_tokens=chat.input_tokens, output_tokens=chat.output_tokens)
-        yield metadata_frame(_counted(tokens, request), (asyncio.get_running_loop().time() - started) * 1000)
+        yield metadata_frame(_counted(tokens, request), (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -35,7 +35,7 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
     chat: JsonObject = {"model": model, "messages": messages}
     limits = as_object(body.get("inferenceConfig"))
     names = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
-    chat.update({theirs: limits[ours] for ours, theirs in names.items() if limits.get(ours) is not None})
+    chat.update({chat_name: limits[name] for name, chat_name in names.items() if limits.get(name) is not None})
     tool_config = as_object(body.get("toolConfig"))
     tools = [
         _tool(as_object(as_object(tool).get("toolSpec")))

@@ -124,25 +124,25 @@ def body_of(reply: Reply, latency_ms: float) -> JsonObject:
 
 def stream_of(reply: Reply) -> Iterator[tuple[int, bytes]]:
     """Yield the frames up to and including messageStop, each with the number of output tokens sent so far."""
-    sent = 0
+    sent_tokens = 0
     index = 0
-    yield sent, encode_event("messageStart", {"role": "assistant"})
+    yield sent_tokens, encode_event("messageStart", {"role": "assistant"})
     if reply.text or not reply.calls:
         for piece in split_tokens(reply.text) or [""]:
-            sent += estimate_tokens(piece)
-            yield sent, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": {"text": piece}})
-        yield sent, encode_event("contentBlockStop", {"contentBlockIndex": index})
+            sent_tokens += estimate_tokens(piece)
+            yield sent_tokens, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": {"text": piece}})
+        yield sent_tokens, encode_event("contentBlockStop", {"contentBlockIndex": index})
         index += 1
     for call in reply.calls:
         start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
-        yield sent, encode_event("contentBlockStart", {"contentBlockIndex": index, "start": start})
+        yield sent_tokens, encode_event("contentBlockStart", {"contentBlockIndex": index, "start": start})
         arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
         for at in range(0, len(arguments), _INPUT_PIECE):
             piece = arguments[at : at + _INPUT_PIECE]
-            sent += estimate_tokens(piece)
+            sent_tokens += estimate_tokens(piece)
             delta = {"toolUse": {"input": piece}}
-            yield sent, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
-        yield sent, encode_event("contentBlockStop", {"contentBlockIndex": index})
+            yield sent_tokens, encode_event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+        yield sent_tokens, encode_event("contentBlockStop", {"contentBlockIndex": index})
         index += 1
     stop: JsonObject = {"stopReason": reply.stop_reason}
     if reply.additional is not None:
@@ -161,12 +161,12 @@ def metadata_frame(reply: Reply, latency_ms: float) -> bytes:
 
 
 def _closing(reply: Reply, latency_ms: float) -> JsonObject:
-    read, written = reply.cache_read_tokens, reply.cache_write_tokens
+    read_tokens, write_tokens = reply.cache_read_tokens, reply.cache_write_tokens
     usage = {
         "inputTokens": reply.input_tokens,
         "outputTokens": reply.output_tokens,
-        "totalTokens": reply.input_tokens + reply.output_tokens + (read or 0) + (written or 0),
+        "totalTokens": reply.input_tokens + reply.output_tokens + (read_tokens or 0) + (write_tokens or 0),
     }
-    if read is not None and written is not None:
-        usage |= {"cacheReadInputTokens": read, "cacheWriteInputTokens": written}
+    if read_tokens is not None and write_tokens is not None:
+        usage |= {"cacheReadInputTokens": read_tokens, "cacheWriteInputTokens": write_tokens}
     return {"usage": usage, "metrics": {"latencyMs": max(0, round(latency_ms))}}

@@ -255,14 +255,14 @@ def _check_tool_traffic(turns: tuple[ChatTurn, ...], *, has_tools: bool) -> None
     for index, turn in enumerate(turns):
         before = turns[index - 1] if index else None
         call_ids = {call.id for call in before.calls} if before and before.role == "assistant" else set[str]()
-        answered = {outcome.id for outcome in turn.outcomes}
-        if missing := sorted(call_ids - answered):
+        outcome_ids = {outcome.id for outcome in turn.outcomes}
+        if missing := sorted(call_ids - outcome_ids):
             raise invalid(
                 f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
             )
         # A history that was cut to its newest messages may begin with results, whose calls nobody can compare.
-        if index and answered - call_ids:
+        if index and outcome_ids - call_ids:
             raise invalid(
                 f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "
-                + ", ".join(sorted(answered - call_ids))
+                + ", ".join(sorted(outcome_ids - call_ids))
             )

@@ -55,13 +55,16 @@ def _histogram_difference(point: Mapping[str, Any], last: Mapping[str, Any]) -> 
     if count <= 0:
         return None
     before = dict(last["buckets"])
-    added = [(middle, held - before.get(middle, 0)) for middle, held in point["buckets"]]
+    bucket_deltas = [(middle, bucket_count - before.get(middle, 0)) for middle, bucket_count in point["buckets"]]
     # After a change of scale the buckets are not comparable: what is left is the mean.
-    comparable = all(held >= 0 for _, held in added) and sum(held for _, held in added) == count
+    comparable = (
+        all(bucket_count >= 0 for _, bucket_count in bucket_deltas)
+        and sum(bucket_count for _, bucket_count in bucket_deltas) == count
+    )
     return {
         "count": count,
         "sum": _difference(point["sum"], last["sum"]),
-        "buckets": [item for item in added if item[1]] if comparable else [],
+        "buckets": [item for item in bucket_deltas if item[1]] if comparable else [],
     }
 
 

@@ -56,7 +56,7 @@ def _line(
     service = str(resource.get("service.name") or "")
     place = "bedrock-agentcore" if resource.get("cloud.platform") == "aws_bedrock_agentcore" else "generic"
     environment = resource.get("deployment.environment.name") or resource.get("deployment.environment")
-    named = {
+    dimension_values = {
         **dimensions,
         "Service": "UnknownService" if not service or service.startswith("unknown_service") else service,
         "Environment": str(environment or f"{place}:default"),
@@ -68,12 +68,14 @@ def _line(
     return {
         "_aws": {
             "Timestamp": moment_ms,
-            "CloudWatchMetrics": [{"Namespace": namespace, "Metrics": declared, "Dimensions": [list(named)]}],
+            "CloudWatchMetrics": [
+                {"Namespace": namespace, "Metrics": declared, "Dimensions": [list(dimension_values)]}
+            ],
         },
         "Version": "1",
         **{f"otel.resource.{name}": _text(value) for name, value in resource.items()},
         **{metric["name"]: _value(value) for metric, value in metrics},
-        **named,
+        **dimension_values,
     }
 
 
@@ -90,7 +92,7 @@ def _value(value: Any) -> Any:
     values = [middle for middle, _ in buckets]
     return {
         "Values": values,
-        "Counts": [float(held) for _, held in buckets],
+        "Counts": [float(bucket_count) for _, bucket_count in buckets],
         "Count": count,
         "Sum": point["sum"],
         "Max": point.get("max", max(values, default=0.0)),
@@ -99,8 +101,8 @@ def _value(value: Any) -> Any:
 
 
 def _merged(buckets: BucketCounts) -> tuple[float, int]:
-    count = sum(held for _, held in buckets)
-    return sum(middle * held for middle, held in buckets) / count, count
+    count = sum(bucket_count for _, bucket_count in buckets)
+    return sum(middle * bucket_count for middle, bucket_count in buckets) / count, count
 
 
 def _text(value: object) -> str:

@@ -105,22 +105,22 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _log_record(given: dict[str, Any]) -> dict[str, Any]:
+def _log_record(raw_record: dict[str, Any]) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "timeUnixNano": moment(given.get("timeUnixNano")),
-        "observedTimeUnixNano": moment(given.get("observedTimeUnixNano")),
-        "severityNumber": _severity(given.get("severityNumber")),
-        "severityText": text(given.get("severityText")),
-        "body": plain(given.get("body")),
-        "attributes": attributes(given.get("attributes")),
+        "timeUnixNano": moment(raw_record.get("timeUnixNano")),
+        "observedTimeUnixNano": moment(raw_record.get("observedTimeUnixNano")),
+        "severityNumber": _severity(raw_record.get("severityNumber")),
+        "severityText": text(raw_record.get("severityText")),
+        "body": plain(raw_record.get("body")),
+        "attributes": attributes(raw_record.get("attributes")),
     }
-    if "flags" in given:
-        record["flags"] = integer(given["flags"])
-    if event_name := text(given.get("eventName")):
+    if "flags" in raw_record:
+        record["flags"] = integer(raw_record["flags"])
+    if event_name := text(raw_record.get("eventName")):
         record["eventName"] = event_name
         record["attributes"].setdefault("event.name", event_name)
-    record["traceId"] = hex_id(given.get("traceId"), TRACE_ID_BYTES) or ""
-    record["spanId"] = hex_id(given.get("spanId"), SPAN_ID_BYTES) or ""
+    record["traceId"] = hex_id(raw_record.get("traceId"), TRACE_ID_BYTES) or ""
+    record["spanId"] = hex_id(raw_record.get("spanId"), SPAN_ID_BYTES) or ""
     return record
 
 

@@ -24,29 +24,29 @@ def metric(source: dict[str, Any]) -> dict[str, Any]:
     raise MalformedTelemetryError(f"the metric {text(source.get('name'))[:80]!r} has no data of a known kind")
 
 
-def _point(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+def _point(kind: str, raw_point: dict[str, Any]) -> dict[str, Any]:
     point: dict[str, Any] = {
-        "attributes": attributes(given.get("attributes")),
-        "startTimeUnixNano": moment(given.get("startTimeUnixNano")),
-        "timeUnixNano": moment(given.get("timeUnixNano")),
+        "attributes": attributes(raw_point.get("attributes")),
+        "startTimeUnixNano": moment(raw_point.get("startTimeUnixNano")),
+        "timeUnixNano": moment(raw_point.get("timeUnixNano")),
     }
     if kind in ("sum", "gauge"):
-        point["value"] = integer(given["asInt"]) if "asInt" in given else double(given.get("asDouble", 0.0))
+        point["value"] = integer(raw_point["asInt"]) if "asInt" in raw_point else double(raw_point.get("asDouble", 0.0))
         return point
-    point["count"], point["sum"] = integer(given.get("count")), double(given.get("sum", 0.0))
+    point["count"], point["sum"] = integer(raw_point.get("count")), double(raw_point.get("sum", 0.0))
     for name in ("min", "max"):
-        if name in given:
-            point[name] = double(given[name])
+        if name in raw_point:
+            point[name] = double(raw_point[name])
     if kind == "histogram":
-        bounds = [_finite(item) for item in items(given.get("explicitBounds"))]
-        counts = [integer(item) for item in items(given.get("bucketCounts"))]
+        bounds = [_finite(item) for item in items(raw_point.get("explicitBounds"))]
+        counts = [integer(item) for item in items(raw_point.get("bucketCounts"))]
         point["buckets"] = bucket_middles(bounds, counts, point.get("min"), point.get("max"))
     elif kind == "exponential":
         point["buckets"] = exponential_middles(
-            scale=integer(given.get("scale")),
-            zero=integer(given.get("zeroCount")),
-            positive=_side(given.get("positive")),
-            negative=_side(given.get("negative")),
+            scale=integer(raw_point.get("scale")),
+            zero=integer(raw_point.get("zeroCount")),
+            positive=_side(raw_point.get("positive")),
+            negative=_side(raw_point.get("negative")),
         )
     else:
         point["buckets"] = []

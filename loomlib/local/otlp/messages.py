@@ -30,30 +30,30 @@ def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> di
     events: list[dict[str, Any]] | None = span.get("events")
     if not events:
         return None
-    messages: list[dict[str, Any]] = []
-    answered: list[dict[str, Any]] = []
+    input_messages: list[dict[str, Any]] = []
+    output_messages: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for event in events:
         name, content = event["name"], event["attributes"]
         if role := _INPUT_ROLES.get(name):
-            messages.append({"role": role, "content": content})
+            input_messages.append({"role": role, "content": content})
         elif name in _OUTPUT_EVENTS:
-            answered.append({"role": "assistant", "content": content})
+            output_messages.append({"role": "assistant", "content": content})
             if name == "gen_ai.choice" and _TOOL_RESULT in content:
-                answered.append({"role": "assistant", "content": content[_TOOL_RESULT]})
+                output_messages.append({"role": "assistant", "content": content[_TOOL_RESULT]})
         else:
             others.append(event)
-    if not messages and not answered:
+    if not input_messages and not output_messages:
         return None
     if others:
         span["events"] = others
     else:
         del span["events"]
     body: dict[str, Any] = {}
-    if messages:
-        body["input"] = {"messages": messages}
-    if answered:
-        body["output"] = {"messages": answered}
+    if input_messages:
+        body["input"] = {"messages": input_messages}
+    if output_messages:
+        body["output"] = {"messages": output_messages}
     attributes = {"event.name": scope_name} | ({"session.id": session_id} if session_id else {})
     return {
         "timeUnixNano": span["endTimeUnixNano"],

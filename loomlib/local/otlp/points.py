@@ -31,8 +31,8 @@ def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, 
             continue
         below = bounds[index - 1] if 0 < index <= len(bounds) else low
         above = bounds[index] if index < len(bounds) else high
-        known = [float(edge) for edge in (below, above) if isinstance(edge, int | float)]
-        middles.append((sum(known) / len(known) if known else 0.0, count))
+        edges = [float(edge) for edge in (below, above) if isinstance(edge, int | float)]
+        middles.append((sum(edges) / len(edges) if edges else 0.0, count))
     return middles
 
 

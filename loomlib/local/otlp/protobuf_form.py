@@ -163,22 +163,22 @@ def _span(span: Span) -> dict[str, Any]:
     return record
 
 
-def _log_record(given: LogRecord) -> dict[str, Any]:
+def _log_record(raw_record: LogRecord) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "timeUnixNano": _moment(given.time_unix_nano),
-        "observedTimeUnixNano": _moment(given.observed_time_unix_nano),
-        "severityNumber": int(given.severity_number),
-        "severityText": given.severity_text,
-        "body": _plain(given.body, given.body.WhichOneof("value")),
-        "attributes": _attributes(given.attributes),
+        "timeUnixNano": _moment(raw_record.time_unix_nano),
+        "observedTimeUnixNano": _moment(raw_record.observed_time_unix_nano),
+        "severityNumber": int(raw_record.severity_number),
+        "severityText": raw_record.severity_text,
+        "body": _plain(raw_record.body, raw_record.body.WhichOneof("value")),
+        "attributes": _attributes(raw_record.attributes),
     }
-    if given.flags:
-        record["flags"] = given.flags
-    if given.event_name:
-        record["eventName"] = given.event_name
-        record["attributes"].setdefault("event.name", given.event_name)
-    record["traceId"] = bytes_id(given.trace_id, TRACE_ID_BYTES) or ""
-    record["spanId"] = bytes_id(given.span_id, SPAN_ID_BYTES) or ""
+    if raw_record.flags:
+        record["flags"] = raw_record.flags
+    if raw_record.event_name:
+        record["eventName"] = raw_record.event_name
+        record["attributes"].setdefault("event.name", raw_record.event_name)
+    record["traceId"] = bytes_id(raw_record.trace_id, TRACE_ID_BYTES) or ""
+    record["spanId"] = bytes_id(raw_record.span_id, SPAN_ID_BYTES) or ""
     return record
 
 
@@ -199,31 +199,31 @@ def _metric(metric: Metric) -> dict[str, Any]:
     }
 
 
-def _point(kind: str, given: Any) -> dict[str, Any]:
+def _point(kind: str, raw_point: Any) -> dict[str, Any]:
     point: dict[str, Any] = {
-        "attributes": _attributes(given.attributes),
-        "startTimeUnixNano": _moment(given.start_time_unix_nano),
-        "timeUnixNano": _moment(given.time_unix_nano),
+        "attributes": _attributes(raw_point.attributes),
+        "startTimeUnixNano": _moment(raw_point.start_time_unix_nano),
+        "timeUnixNano": _moment(raw_point.time_unix_nano),
     }
     if kind in ("sum", "gauge"):
-        whole = given.WhichOneof("value") == "as_int"
-        point["value"] = given.as_int if whole else _double(given.as_double)
+        whole = raw_point.WhichOneof("value") == "as_int"
+        point["value"] = raw_point.as_int if whole else _double(raw_point.as_double)
         return point
-    point["count"], point["sum"] = given.count, _double(given.sum)
+    point["count"], point["sum"] = raw_point.count, _double(raw_point.sum)
     if kind in ("histogram", "exponential"):
         for name in ("min", "max"):
-            if given.HasField(name):
-                point[name] = _double(getattr(given, name))
+            if raw_point.HasField(name):
+                point[name] = _double(getattr(raw_point, name))
     if kind == "histogram":
         point["buckets"] = bucket_middles(
-            list(given.explicit_bounds), list(given.bucket_counts), point.get("min"), point.get("max")
+            list(raw_point.explicit_bounds), list(raw_point.bucket_counts), point.get("min"), point.get("max")
         )
     elif kind == "exponential":
         point["buckets"] = exponential_middles(
-            scale=given.scale,
-            zero=given.zero_count,
-            positive=(given.positive.offset, list(given.positive.bucket_counts)),
-            negative=(given.negative.offset, list(given.negative.bucket_counts)),
+            scale=raw_point.scale,
+            zero=raw_point.zero_count,
+            positive=(raw_point.positive.offset, list(raw_point.positive.bucket_counts)),
+            negative=(raw_point.negative.offset, list(raw_point.negative.bucket_counts)),
         )
     else:
         point["buckets"] = []

@@ -126,11 +126,11 @@ class TelemetryReader:
             where = [f"place IN ({', '.join('?' * len(names))})", "timestamp_ms BETWEEN ? AND ?", _VISIBLE]
             low, high = max(begin_ms, after[0], 0), min(end_ms, before[0], 2**62)
             values: list[object] = [*names, int(low), int(high), *self._moments()]
-            for known in _known_ids(database, containing):
+            for known_id in _known_ids(database, containing):
                 # The unary plus keeps SQLite from taking the index of times instead.
                 where[0], where[1] = where[0].replace("place", "+place", 1), "+timestamp_ms BETWEEN ? AND ?"
                 where.append(_OF_ID)
-                values += [known] * 3
+                values += [known_id] * 3
                 break
             for text in containing:
                 where.append("instr(message, ?) > 0")

@@ -87,17 +87,17 @@ class Recorder:
             for span in group.records:
                 session_id = self._join(span["attributes"], span["traceId"], origin)
                 moment_ms = span["endTimeUnixNano"] // 1_000_000 or now_ms
-                made: list[Record] = []
+                span_records: list[Record] = []
                 try:
                     messages = split_messages(span, str(group.scope["name"]), session_id) if runtime_group else None
                     if messages is not None:
                         place = (runtime_group, OTEL_STREAM)
-                        made.append(_record(place, moment_ms, messages, head, session_id))
-                    made.append(_record((spans_group, SPANS_STREAM), moment_ms, span, head, session_id))
+                        span_records.append(_record(place, moment_ms, messages, head, session_id))
+                    span_records.append(_record((spans_group, SPANS_STREAM), moment_ms, span, head, session_id))
                 except Exception as error:  # noqa: BLE001 - one sender's span must not cost the others
                     refused.append(f"{type(error).__name__}: {error}")
                 else:
-                    records += made
+                    records += span_records
         return records, refused
 
     def _logs(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
@@ -186,10 +186,10 @@ def _place(resource: Mapping[str, Any], origin: Origin) -> tuple[str, str] | Non
 
 
 def _runtime_group(resource: Mapping[str, Any], origin: Origin) -> str:
-    named = resource.get(_GROUPS_ATTRIBUTE)
-    if isinstance(named, list):
-        named = cast("list[object]", named)[0] if named else ""
-    for name in (origin.group, str(named or "").split("&")[0].split(",")[0].strip()):
+    group_names = resource.get(_GROUPS_ATTRIBUTE)
+    if isinstance(group_names, list):
+        group_names = cast("list[object]", group_names)[0] if group_names else ""
+    for name in (origin.group, str(group_names or "").split("&")[0].split(",")[0].strip()):
         if _GROUP_NAME.match(name):
             return name
     return ""

@@ -60,20 +60,20 @@ class TelemetryWriter:
         if not records:
             return spans
         run = self._database.execute
-        known = dict(self._places)
+        place_ids = dict(self._places)
         run("BEGIN IMMEDIATE")
         try:
             (last,) = run("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'").fetchone()
             rows: list[tuple[object, ...]] = []
             for number, record in enumerate(records, start=last + 1):
                 place = (record.group, record.stream)
-                if place not in known:
-                    known[place] = int(
+                if place not in place_ids:
+                    place_ids[place] = int(
                         run("INSERT INTO places (log_group, stream) VALUES (?, ?)", place).lastrowid or 0
                     )
                 first, latest = spans.get(place, (record.timestamp_ms, record.timestamp_ms))
                 spans[place] = (min(first, record.timestamp_ms), max(latest, record.timestamp_ms))
-                row = (number, known[place], record.timestamp_ms, visible_ms, record.trace_id)
+                row = (number, place_ids[place], record.timestamp_ms, visible_ms, record.trace_id)
                 rows.append((*row, storable(record.session_id), storable(record.message)))
                 if record.whole is not None:
                     run("INSERT INTO wholes VALUES (?, ?)", (number, storable(record.whole)))
@@ -85,7 +85,7 @@ class TelemetryWriter:
             if self._database.in_transaction:
                 run("ROLLBACK")
             raise
-        self._places = known
+        self._places = place_ids
         self._since_pruned += len(records)
         if self._since_pruned >= _PRUNED_EVERY:
             self._since_pruned = 0

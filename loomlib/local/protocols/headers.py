@@ -79,7 +79,7 @@ def agent_headers(
     Raises:
         RefusedError: An allowed header's value is longer than 4 KB.
     """
-    seen = {
+    fields = {
         SESSION_HEADER.decode(): session_id,
         "x-amzn-bedrock-agentcore-runtime-request-id": request_id,
     }
@@ -88,13 +88,15 @@ def agent_headers(
         if name in allowlist and len(value) > _VALUE_LIMIT_BYTES:
             raise invalid(f"The header {name} has {len(value):,} bytes; at most {_VALUE_LIMIT_BYTES:,} are passed on")
         if name in _PASSED or name in allowlist:
-            seen[name] = value.decode("latin-1")
-    if seen.get("authorization", "").startswith("AWS4-"):
-        del seen["authorization"]  # SigV4's, which stays with the service
-    if "traceparent" not in seen:
-        seen["traceparent"] = f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
-    if "x-amzn-trace-id" not in seen:
+            fields[name] = value.decode("latin-1")
+    if fields.get("authorization", "").startswith("AWS4-"):
+        del fields["authorization"]  # SigV4's, which stays with the service
+    if "traceparent" not in fields:
+        fields["traceparent"] = f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
+    if "x-amzn-trace-id" not in fields:
         # X-Ray's form of the same trace id separates the first 8 hex digits, a time.
-        trace_id = seen["traceparent"].split("-")[1] if seen["traceparent"].count("-") >= 3 else secrets.token_hex(16)
-        seen["x-amzn-trace-id"] = f"Root=1-{trace_id[:8]}-{trace_id[8:]};Sampled=1"
-    return seen
+        trace_id = (
+            fields["traceparent"].split("-")[1] if fields["traceparent"].count("-") >= 3 else secrets.token_hex(16)
+        )
+        fields["x-amzn-trace-id"] = f"Root=1-{trace_id[:8]}-{trace_id[8:]};Sampled=1"
+    return fields

@@ -39,8 +39,8 @@ class McpSessionIds:
             given: The request's runtime session id. SDKs make one for each request that has none, so a known MCP
                 session id has precedence.
         """
-        if known := self._sessions.get((runtime_id, qualifier, mcp_id)):
-            return known
+        if session_id := self._sessions.get((runtime_id, qualifier, mcp_id)):
+            return session_id
         if given is not None:
             return given
         return mcp_id if _SESSION_ID.fullmatch(mcp_id) else str(uuid.uuid5(_NAMESPACE, mcp_id))
@@ -79,8 +79,8 @@ def json_rpc_method(body: bytes) -> str:
 
 def json_rpc_id(body: bytes) -> str | int | float | None:
     """Return the id of a JSON-RPC request, None for anything else."""
-    given = _request(body).get("id")
-    return given if isinstance(given, str | int | float) and not isinstance(given, bool) else None
+    request_id = _request(body).get("id")
+    return request_id if isinstance(request_id, str | int | float) and not isinstance(request_id, bool) else None
 
 
 def _request(body: bytes) -> Mapping[str, Any]:

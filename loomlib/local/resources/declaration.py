@@ -181,8 +181,8 @@ def bind(resource: Resource, model: Any) -> Binding:
         "list": plurals,
         "versions": (f"List{noun}Versions",) if resource.versioned else (),
     }
-    known = set(model.operation_names)
-    operations = {verb: name for verb, names in candidates.items() for name in names if name in known}
+    operation_names = set(model.operation_names)
+    operations = {verb: name for verb, names in candidates.items() for name in names if name in operation_names}
     shapes = {verb: model.operation_model(name) for verb, name in operations.items()}
     envelopes = {verb: envelope for verb, shape in shapes.items() if (envelope := _envelope(verb, shape))}
     outputs = {verb: _members(shape, envelopes.get(verb)) for verb, shape in shapes.items()}

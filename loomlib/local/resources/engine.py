@@ -102,9 +102,9 @@ class ResourceEngine:
         Raises:
             RefusedError: The resource is elsewhere (404).
         """
-        identifier, named = key.rpartition("/")[2], self.store.of_arn(key)
+        identifier, named_record = key.rpartition("/")[2], self.store.of_arn(key)
         random = [family.kind for family in self._families.values() if "{suffix}" in family.resource.id]
-        for record in [named] if named else [self.store.of_id(kind, identifier) for kind in random]:
+        for record in [named_record] if named_record else [self.store.of_id(kind, identifier) for kind in random]:
             if record is None:
                 continue
             if record.place != (region, account_id or self._account_id) or not sees_resource(record.tenant):
@@ -167,8 +167,8 @@ class ResourceEngine:
 
     async def _get(self, family: Family, parameters: Parameters, place: Place) -> Result:
         record = self._find(family, parameters, place)
-        if wanted := family.wanted_version(parameters):
-            record = self._version(record, wanted)
+        if version := family.wanted_version(parameters):
+            record = self._version(record, version)
         return self._answer(family, "get", record)
 
     async def _list(self, family: Family, parameters: Parameters, place: Place) -> Result:
@@ -276,9 +276,12 @@ class ResourceEngine:
     def _parent(self, family: Family, parameters: Parameters, place: Place) -> ResourceRecord | None:
         if family.resource.parent is None:
             return None
-        above = self._families[family.resource.parent.noun]
-        named = {**parameters, above.binding.identifier: parameters[family.binding.parent_identifier]}
-        return self._find(above, named, place)
+        parent_family = self._families[family.resource.parent.noun]
+        parent_parameters = {
+            **parameters,
+            parent_family.binding.identifier: parameters[family.binding.parent_identifier],
+        }
+        return self._find(parent_family, parent_parameters, place)
 
     def _version(self, record: ResourceRecord, number: int) -> ResourceRecord:
         if version := self.store.version(record, number):
@@ -306,8 +309,8 @@ class ResourceEngine:
             after: int = request.after[0]
             descending = verb == "versions" or family.resource.newest_first
             records = [item for item in records if (position(item) < after if descending else position(item) > after)]
-        shown = [self._members(family, verb, record) for record in records[: request.fetch]]
-        return request.page(family.binding.envelopes[verb], shown, lambda at: [position(records[at])])
+        rows = [self._members(family, verb, record) for record in records[: request.fetch]]
+        return request.page(family.binding.envelopes[verb], rows, lambda at: [position(records[at])])
 
     def _moment(self) -> datetime:
         return datetime.fromtimestamp(round(self._clock(), 3), UTC)

@@ -47,8 +47,8 @@ class Family:
 
     def wanted_version(self, parameters: Parameters) -> int | None:
         """Return the version that a request names, if any."""
-        wanted = parameters.get(f"{self.resource.prefix}Version") if self.resource.versioned else None
-        return int(wanted) if wanted else None
+        version = parameters.get(f"{self.resource.prefix}Version") if self.resource.versioned else None
+        return int(version) if version else None
 
     def name_taken(self, record: ResourceRecord) -> RefusedError:
         """Return the error for a name that a record has already."""

@@ -57,22 +57,33 @@ class Commands:
         )
         length = headers.get(b"content-length", b"").decode()
         command, timeout_s = _checked(await read_body(receive, _BODY_BYTES, length))
-        seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+        forwarded_headers = agent_headers(
+            headers, version.header_allowlist, session_id=session_id, request_id=request_id
+        )
         call = AgentCall(
-            runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen, identity=identity
+            runtime=version,
+            qualifier=qualifier,
+            session_id=session_id,
+            body=b"",
+            headers=forwarded_headers,
+            identity=identity,
         )
         async with while_connected(receive):
             with as_refusals():
                 self._quotas.admit_call(version.runtime_id, qualifier)
                 use = await self._sessions.use(call)
             try:
-                back = [
+                response_headers = [
                     (b"content-type", b"application/vnd.amazon.eventstream"),
                     (SESSION_HEADER, session_id.encode()),
                     (b"x-amzn-requestid", request_id.encode()),
                 ]
-                back += [(name.encode(), seen[name].encode("latin-1")) for name in TRACE_HEADERS if name in seen]
-                await send({"type": "http.response.start", "status": 200, "headers": back})
+                response_headers += [
+                    (name.encode(), forwarded_headers[name].encode("latin-1"))
+                    for name in TRACE_HEADERS
+                    if name in forwarded_headers
+                ]
+                await send({"type": "http.response.start", "status": 200, "headers": response_headers})
                 async for frame in _frames(use, command, timeout_s):
                     await send({"type": "http.response.body", "body": frame, "more_body": True})
                 await send({"type": "http.response.body", "body": b""})
@@ -111,8 +122,8 @@ def _checked(body: bytes) -> tuple[str, float]:
         raise RefusedError("SerializationException", 400, "The request is not JSON") from error
     if not isinstance(document, dict):
         raise RefusedError("SerializationException", 400, "The request is not a JSON object")
-    given = cast("Mapping[str, Any]", document)
-    command, timeout_s = given.get("command"), given.get("timeout", _TIMEOUT_S)
+    parameters = cast("Mapping[str, Any]", document)
+    command, timeout_s = parameters.get("command"), parameters.get("timeout", _TIMEOUT_S)
     if not isinstance(command, str) or not 1 <= len(command) <= _COMMAND_CHARACTERS:
         raise invalid(f"body.command must be a text of 1 to {_COMMAND_CHARACTERS:,} characters")
     if "\0" in command:

@@ -151,21 +151,21 @@ class Deployments:
             await self._environments.overlay(code, python),
         )
         configuration = version.document["agentRuntimeArtifact"].get("codeConfiguration")
-        wanted = configuration and configuration["runtime"]
-        if wanted and wanted != own_runtime() and python is None and not wanted_node(version.document):
+        runtime = configuration and configuration["runtime"]
+        if runtime and runtime != own_runtime() and python is None and not wanted_node(version.document):
             own = platform.python_version()
-            _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
+            _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, runtime, own)
         return tuple(folder for folder in folders if folder)
 
     def _python(self, version: ResourceRecord) -> Python | None:
         """Return the Python that runs a version; None for the workbench's."""
         code: Mapping[str, Any] = version.document["agentRuntimeArtifact"].get("codeConfiguration") or {}
-        wanted = code.get("runtime", own_runtime())
-        if not self.exact_python or wanted == own_runtime() or wanted_node(version.document):
+        runtime = code.get("runtime", own_runtime())
+        if not self.exact_python or runtime == own_runtime() or wanted_node(version.document):
             return None
-        if (found := find_python(wanted)) is None:
-            raise invalid(f"{version.id} runs on {wanted}, which this machine no longer has")
-        return found
+        if (python := find_python(runtime)) is None:
+            raise invalid(f"{version.id} runs on {runtime}, which this machine no longer has")
+        return python
 
     def settled(self, version: ResourceRecord) -> None:
         """Delete the downloaded package after its extraction succeeded or failed."""
@@ -175,14 +175,14 @@ class Deployments:
         """Return what sessions need to know about a READY version."""
         key = (version.id, version.version)
         if key not in self._runnable:
-            given, overlay = version.document, version.internal.get("overlay")
-            lifecycle: Mapping[str, Any] = given.get("lifecycleConfiguration") or {}
+            document, overlay = version.document, version.internal.get("overlay")
+            lifecycle: Mapping[str, Any] = document.get("lifecycleConfiguration") or {}
             entry_point, of_image = self._start(version)
-            environment: Mapping[str, str] = {**of_image, **(given.get("environmentVariables") or {})}
-            headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
-            authorizer: Mapping[str, Any] = given.get("authorizerConfiguration") or {}
-            server, python, node = served(given), self._python(version), _node(version)
-            warm_up = warm_up_of(given)
+            environment: Mapping[str, str] = {**of_image, **(document.get("environmentVariables") or {})}
+            headers: Mapping[str, Any] = document.get("requestHeaderConfiguration") or {}
+            authorizer: Mapping[str, Any] = document.get("authorizerConfiguration") or {}
+            server, python, node = served(document), self._python(version), _node(version)
+            warm_up = warm_up_of(document)
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
                 arn=version.arn,
@@ -194,19 +194,19 @@ class Deployments:
                 # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
-                role_arn=str(given.get("roleArn") or ""),
+                role_arn=str(document.get("roleArn") or ""),
                 authorizer=authorizer.get("customJWTAuthorizer"),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
                 protocol=server.protocol,
                 port=server.port,
                 path=server.path,
-                mount_paths=mount_paths(given),
-                memory_bytes=memory_bytes(given),
-                allowed_ports=allowed_ports(given),
+                mount_paths=mount_paths(document),
+                memory_bytes=memory_bytes(document),
+                allowed_ports=allowed_ports(document),
                 interpreter=python and python.executable,
                 interpreter_folders=(*(python.folders if python else ()), *((node,) if node else ())),
                 node=node,
-                platform=platform_of(given),
+                platform=platform_of(document),
                 warm_up=warm_up.path if warm_up else "",
                 warm_up_port=warm_up.port if warm_up else server.port,
             )
@@ -231,9 +231,9 @@ def _node(version: ResourceRecord) -> Path | None:
     major = wanted_node(version.document)
     if not major:
         return None
-    if (found := find_node(major)) is None:
+    if (node := find_node(major)) is None:
         raise invalid(f"{version.id} runs on Node.js {major}, which this machine no longer has")
-    return found
+    return node
 
 
 def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:

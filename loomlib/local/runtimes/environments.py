@@ -63,8 +63,8 @@ class Environments:
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
         """
-        wanted = await asyncio.to_thread(_lacking, code, python)
-        return await self._installed(wanted, python, code) if wanted else None
+        requirements = await asyncio.to_thread(_lacking, code, python)
+        return await self._installed(requirements, python, code) if requirements else None
 
     async def builds(self, distributions: Sequence[str], python: Python | None = None) -> Path | None:
         """Return the folder with this machine's builds of a package's distributions, or None when it has them all.
@@ -76,33 +76,35 @@ class Environments:
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
         """
-        wanted = await asyncio.to_thread(_not_installed, distributions) if python is None else list(distributions)
-        return await self._installed(wanted, python, None) if wanted else None
+        requirements = await asyncio.to_thread(_not_installed, distributions) if python is None else list(distributions)
+        return await self._installed(requirements, python, None) if requirements else None
 
-    async def _installed(self, wanted: list[str], python: Python | None, code: Path | None) -> Path:
+    async def _installed(self, requirements: list[str], python: Python | None, code: Path | None) -> Path:
         version = sys.version if python is None else str(python.executable)
-        subject = "\n".join((version, platform.platform(), *wanted, *([] if code else ["--no-deps"])))
-        if code and any(map(any, map(_local_words, wanted))):  # `.` is another package in each package
+        subject = "\n".join((version, platform.platform(), *requirements, *([] if code else ["--no-deps"])))
+        if code and any(map(any, map(_local_words, requirements))):  # `.` is another package in each package
             subject += await asyncio.to_thread(_digest_of, code)
         digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
         folder = self._folder / digest
         async with self._building.setdefault(digest, asyncio.Lock()):
             if not folder.is_dir():
-                await self._install(wanted, folder, code, python)
+                await self._install(requirements, folder, code, python)
         return folder
 
-    async def _install(self, wanted: list[str], folder: Path, code: Path | None, python: Python | None) -> None:
+    async def _install(self, requirements: list[str], folder: Path, code: Path | None, python: Python | None) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         (partial / "scratch").mkdir(parents=True)
-        lines = partial / "requirements.txt"
-        lines.write_text("\n".join(_with_paths(wanted, code, partial / "source") if code else wanted) + "\n", "utf-8")
+        requirements_file = partial / "requirements.txt"
+        requirements_file.write_text(
+            "\n".join(_with_paths(requirements, code, partial / "source") if code else requirements) + "\n", "utf-8"
+        )
         environment = installer_environment(os.environ, partial / "scratch")
         # Isolated mode and another working folder: a package's own `pip` must not run in pip's place.
         # pip byte-compiles what it installs, so that the first session does not.
         command = [
             *(self._interpreter, "-I", "-m", "pip", *(("--python", str(python.executable)) if python else ())),
-            *("install", "--target", str(partial / "packages"), "-r", str(lines)),
+            *("install", "--target", str(partial / "packages"), "-r", str(requirements_file)),
             *("--no-input", "--no-warn-script-location", "--quiet", *(() if code else ("--no-deps",))),
             "--no-warn-conflicts",  # with the interpreter's own packages: reading those takes most of pip's time
         ]
@@ -121,7 +123,7 @@ class Environments:
             descriptors = [in_memory(environment)]
             command = supervising((), command, user, descriptors[0])
             environment = supervisor_variables()
-        mark, cgroups, reached = secrets.token_hex(8), Cgroups(), list[str]()
+        mark, cgroups, limit_names = secrets.token_hex(8), Cgroups(), list[str]()
         watch = Watch(cgroups)
         groups = cgroups.make(mark, self._limits)
         if groups:
@@ -154,7 +156,7 @@ class Environments:
                 signal_group(process.pid, signal.SIGKILL)
 
         def end(name: str) -> None:
-            reached.append(name)
+            limit_names.append(name)
             kill()
 
         watch.add(mark, process.pid, (), self._limits, end)
@@ -166,7 +168,7 @@ class Environments:
             raise
         finally:
             watch.close()
-            reached += filter(None, [cgroups.reached(mark)])
+            limit_names += filter(None, [cgroups.reached(mark)])
             cgroups.remove(mark)
             cgroups.close()
             if user:
@@ -181,14 +183,14 @@ class Environments:
                 await asyncio.sleep(0.05)
                 cgroups.remove(mark)
                 cgroups.close()
-            if reached:
+            if limit_names:
                 raise InvalidPackageError(
-                    f"pip could not install {', '.join(wanted)}: {self._limits.reached(reached[0])}"
+                    f"pip could not install {', '.join(requirements)}: {self._limits.reached(limit_names[0])}"
                 )
             tail = output.decode("utf-8", "replace").strip().splitlines()[-_PIP_LINES_SHOWN:]
-            raise InvalidPackageError("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
+            raise InvalidPackageError("\n".join([f"pip could not install {', '.join(requirements)}:", *tail]))
         if (partial / "packages").is_symlink():
-            raise InvalidPackageError(f"{', '.join(wanted)} put a link in place of the folder of packages")
+            raise InvalidPackageError(f"{', '.join(requirements)} put a link in place of the folder of packages")
         (partial / "packages").mkdir(exist_ok=True)
         if user:
             hand_over(partial / "packages", os.geteuid(), former=user)

@@ -144,7 +144,7 @@ def _check(entries: list[zipfile.ZipInfo], zipped_bytes: int) -> None:
 
 
 def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Path) -> None:
-    written = 0
+    bytes_written = 0
     for entry in entries:
         target = folder / entry.filename
         if entry.is_dir():
@@ -154,8 +154,8 @@ def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Pat
         with archive.open(entry) as source, target.open("wb") as file:
             # The sizes in a zip's directory may be wrong; count what is really written.
             while piece := source.read(_PIECE_BYTES):
-                written += len(piece)
-                if written > UNZIPPED_LIMIT_BYTES:
+                bytes_written += len(piece)
+                if bytes_written > UNZIPPED_LIMIT_BYTES:
                     raise InvalidPackageError(f"The package unzips to more than {UNZIPPED_LIMIT_BYTES:,} bytes")
                 file.write(piece)
         if entry.external_attr >> 16 & stat.S_IXUSR:

@@ -94,8 +94,8 @@ class Invoke:
         qualifier, version = self.target_for(caller, arn, scope["query_string"])
         body = b""
         try:
-            given = session_id_of(headers)
-            session_id = self._routed(version, qualifier, given, headers)
+            requested_session_id = session_id_of(headers)
+            session_id = self._routed(version, qualifier, requested_session_id, headers)
             identity = await self.inbound.authorize(
                 caller,
                 version,
@@ -108,22 +108,33 @@ class Invoke:
                 check_accept(headers)
             body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
             self.target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
-            seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+            forwarded_headers = agent_headers(
+                headers, version.header_allowlist, session_id=session_id, request_id=request_id
+            )
             if identity.kind == "jwt":
-                seen.pop(USER_HEADER, None)  # the token says who the user is
-            self.tokens.pass_on(seen, headers, version, identity, caller.bearer)
-            if version.protocol == "MCP" and MCP_SESSION not in seen and json_rpc_method(body) != "initialize":
-                seen[MCP_SESSION] = session_id
+                forwarded_headers.pop(USER_HEADER, None)  # the token says who the user is
+            self.tokens.pass_on(forwarded_headers, headers, version, identity, caller.bearer)
+            if (
+                version.protocol == "MCP"
+                and MCP_SESSION not in forwarded_headers
+                and json_rpc_method(body) != "initialize"
+            ):
+                forwarded_headers[MCP_SESSION] = session_id
             call = AgentCall(
-                runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen, identity=identity
+                runtime=version,
+                qualifier=qualifier,
+                session_id=session_id,
+                body=body,
+                headers=forwarded_headers,
+                identity=identity,
             )
             async with while_connected(receive):
                 await self._pass_on(call, send, request_id)
         except RefusedError as refused:
             if keeps_aws_form(version.protocol, refused):
                 raise
-            status, named, content = protocol_error(version.protocol, refused, body, request_id)
-            await send_body(send, content, status, named)
+            status, error_headers, content = protocol_error(version.protocol, refused, body, request_id)
+            await send_body(send, content, status, error_headers)
 
     async def agent_card(
         self,
@@ -148,14 +159,16 @@ class Invoke:
         )
         if version.protocol != "A2A":
             raise invalid(f"{version.runtime_id} speaks {version.protocol}; only A2A agents have an agent card")
-        seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
-        self.tokens.pass_on(seen, headers, version, identity, caller.bearer)
+        forwarded_headers = agent_headers(
+            headers, version.header_allowlist, session_id=session_id, request_id=request_id
+        )
+        self.tokens.pass_on(forwarded_headers, headers, version, identity, caller.bearer)
         call = AgentCall(
             runtime=version,
             qualifier=qualifier,
             session_id=session_id,
             body=b"",
-            headers=seen,
+            headers=forwarded_headers,
             method="GET",
             path=CARD_PATH,
             identity=identity,
@@ -164,42 +177,46 @@ class Invoke:
             await self._pass_on(call, send, request_id)
 
     def _routed(
-        self, version: RuntimeVersion, qualifier: str, given: str | None, headers: Mapping[bytes, bytes]
+        self, version: RuntimeVersion, qualifier: str, requested_session_id: str | None, headers: Mapping[bytes, bytes]
     ) -> str:
         """Return the session id of a request: an MCP session id names one as well as a runtime session id does."""
         mcp_id = headers.get(MCP_SESSION.encode(), b"").decode("latin-1") if version.protocol == "MCP" else ""
         if mcp_id:
-            return self._mcp_sessions.session_of(version.runtime_id, qualifier, mcp_id, given)
-        return given or str(uuid.uuid4())
+            return self._mcp_sessions.session_of(version.runtime_id, qualifier, mcp_id, requested_session_id)
+        return requested_session_id or str(uuid.uuid4())
 
     async def _pass_on(self, call: AgentCall, send: Send, request_id: str) -> None:
-        seen, session_id = call.headers, call.session_id
+        forwarded_headers, session_id = call.headers, call.session_id
         with as_refusals():
             self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
             answer = await self._sessions.invoke(call)
         if not 200 <= answer.status < 300:
             raise await _agent_answered(answer)
         if call.runtime.protocol == "MCP" and call.method == "POST":
-            mcp_id = answer.headers.get(MCP_SESSION) or seen.get(MCP_SESSION) or session_id
+            mcp_id = answer.headers.get(MCP_SESSION) or forwarded_headers.get(MCP_SESSION) or session_id
             self._mcp_sessions.remember(call.runtime.runtime_id, call.qualifier, mcp_id, session_id)
             answer = replace(answer, headers={**answer.headers, MCP_SESSION: mcp_id})
-        back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
-        back += [(name.encode(), seen[name].encode("latin-1")) for name in TRACE_HEADERS if name in seen]
+        response_headers = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
+        response_headers += [
+            (name.encode(), forwarded_headers[name].encode("latin-1"))
+            for name in TRACE_HEADERS
+            if name in forwarded_headers
+        ]
         if call.runtime.allowed_ports:
-            back.append((ENDPOINT_HEADER, endpoint_url(self._url, call).encode()))
+            response_headers.append((ENDPOINT_HEADER, endpoint_url(self._url, call).encode()))
         for name in _PASSED_OUT:
             if value := answer.headers.get(name):
-                back.append((name.encode(), value.encode("latin-1")))
-        await send({"type": "http.response.start", "status": answer.status, "headers": back})
-        logged = self._application_logs.begin(call, request_id)
+                response_headers.append((name.encode(), value.encode("latin-1")))
+        await send({"type": "http.response.start", "status": answer.status, "headers": response_headers})
+        response_log = self._application_logs.begin(call, request_id)
         try:
             async for chunk in answer.chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                if logged is not None:
-                    logged.add(chunk)
+                if response_log is not None:
+                    response_log.add(chunk)
         finally:
-            if logged is not None:
-                logged.end()
+            if response_log is not None:
+                response_log.end()
         await send({"type": "http.response.body", "body": b""})
 
     async def stop_session(
@@ -249,13 +266,13 @@ class Invoke:
         await send_json(send, document)
 
     def _runtime(self, arn: str, query: bytes) -> tuple[ResourceRecord, str]:
-        asked = parse_qs(query.decode("latin-1")) if query else {}
-        qualifier = asked.get("qualifier", [DEFAULT_ENDPOINT])[0]
+        parameters = parse_qs(query.decode("latin-1")) if query else {}
+        qualifier = parameters.get("qualifier", [DEFAULT_ENDPOINT])[0]
         # An id instead of the ARN is allowed together with accountId.
         runtime = self._resources.of_arn(arn) or self._resources.of_id(AGENT_RUNTIME.noun, arn)
         if runtime is None or runtime.kind != AGENT_RUNTIME.noun:
             raise not_found(f"No runtime {arn}")
-        account_id = asked.get("accountId", [""])[0]
+        account_id = parameters.get("accountId", [""])[0]
         if account_id and f":{account_id}:" not in runtime.arn:
             raise not_found(f"No runtime {arn} in account {account_id}")
         return runtime, qualifier

@@ -49,28 +49,28 @@ def check_node(document: Mapping[str, Any], isolation: Isolation) -> None:
 
 def find_node(major: int) -> Path | None:
     """Return the first program `node` on the path that has this major version or a newer one."""
-    return next((program for program, found in _installed() if int(found.partition(".")[0]) >= major), None)
+    return next((program for program, version in _installed() if int(version.partition(".")[0]) >= major), None)
 
 
 def installed_nodes() -> str:
     """Return the versions of Node.js on the path, with their programs, for a message."""
-    return ", ".join(f"{found} ({program})" for program, found in _installed()) or "none"
+    return ", ".join(f"{version} ({program})" for program, version in _installed()) or "none"
 
 
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yield each program `node` on the path with its version."""
     for program in dict.fromkeys(Path(folder, "node").resolve() for folder in os.get_exec_path()):
-        if os.access(program, os.X_OK) and (found := _version(program)):
-            yield program, found
+        if os.access(program, os.X_OK) and (version := _version(program)):
+            yield program, version
 
 
 @cache
 def _version(program: Path) -> str:
     try:
-        asked = subprocess.run(
+        result = subprocess.run(
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ASKED_WITHIN_S
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return ""
-    match = re.fullmatch(r"v(\d+\.\d+\.\d+)\s*", asked.stdout)
+    match = re.fullmatch(r"v(\d+\.\d+\.\d+)\s*", result.stdout)
     return match[1] if match else ""

@@ -39,8 +39,8 @@ def with_platform(
     Raises:
         RefusedError: The platform does not exist, or cannot have the hooks that are asked for.
     """
-    kept = default if created else platform_of(former or {})
-    platform = str(document.get("platformVersion") or kept)
+    fallback = default if created else platform_of(former or {})
+    platform = str(document.get("platformVersion") or fallback)
     if platform not in PLATFORMS:
         raise invalid(f"platformVersion {platform!r} is not one of {', '.join(PLATFORMS)}")
     if document.get("hooksConfiguration"):

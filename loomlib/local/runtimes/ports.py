@@ -105,5 +105,5 @@ def passed_headers(headers: Mapping[bytes, bytes], *, names_user: bool = True) -
         names_user: Whether its header may name the user; a bearer token says itself who the user is.
     """
     left_out = _NOT_PASSED if names_user else {*_NOT_PASSED, USER_HEADER}
-    given = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.items())
-    return {name: value for name, value in given if name not in left_out and not name.startswith("x-amz-")}
+    fields = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.items())
+    return {name: value for name, value in fields if name not in left_out and not name.startswith("x-amz-")}

@@ -40,12 +40,17 @@ def check_python(document: Mapping[str, Any], *, exact: bool) -> None:
         exact: Whether the version matters; otherwise the workbench's Python runs the code of any.
     """
     code: Mapping[str, Any] = document["agentRuntimeArtifact"].get("codeConfiguration") or {}
-    wanted = str(code.get("runtime") or "")
-    if exact and wanted.startswith("PYTHON_3_") and wanted != own_runtime() and find_python(wanted) is None:
-        there = ", ".join(runtime for runtime in map("PYTHON_3_{}".format, MINORS) if _is_there(runtime))
+    runtime_name = str(code.get("runtime") or "")
+    if (
+        exact
+        and runtime_name.startswith("PYTHON_3_")
+        and runtime_name != own_runtime()
+        and find_python(runtime_name) is None
+    ):
+        available = ", ".join(runtime for runtime in map("PYTHON_3_{}".format, MINORS) if _is_there(runtime))
         raise invalid(
-            f"This machine has no Python for {wanted}; it has {there}. Install it, or let the workbench's Python run "
-            "the code (loom up --python workbench)"
+            f"This machine has no Python for {runtime_name}; it has {available}. Install it, "
+            "or let the workbench's Python run the code (loom up --python workbench)"
         )
 
 
@@ -63,14 +68,14 @@ def find_python(runtime: str) -> Python | None:
     minor = int(runtime.removeprefix("PYTHON_3_"))
     for candidate in _candidates(f"python3.{minor}"):
         try:
-            asked = subprocess.run(
+            result = subprocess.run(
                 [candidate, "-I", "-c", _QUESTION],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_ASKED_WITHIN_S,
                 check=True,
             )
-            version, executable, prefix = json.loads(asked.stdout)
+            version, executable, prefix = json.loads(result.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
             continue  # such as a shim of a version that is not installed
         if version == minor:
@@ -85,8 +90,8 @@ def _is_there(runtime: str) -> bool:
 
 
 def _candidates(name: str) -> Iterator[str]:
-    if found := shutil.which(name):
-        yield found
+    if program := shutil.which(name):
+        yield program
     home, number = Path.home(), name.removeprefix("python")
     for folder in (home / ".pyenv" / "versions", home / ".local" / "share" / "uv" / "python"):
         for path in sorted(folder.glob(f"*{number}*/bin/{name}"), reverse=True):

@@ -35,9 +35,9 @@ def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
     return options + missing if missing else []
 
 
-def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
+def _lines(file: Path, code: Path, seen_files: set[Path]) -> Iterator[str]:
     """Yield logical lines: continuations joined, comments removed, `-r other.txt` included."""
-    seen.add(file)
+    seen_files.add(file)
     text = file.read_text("utf-8-sig", errors="replace").replace("\\\n", " ")
     for raw in text.splitlines():
         line = raw.split(" #")[0].strip()
@@ -48,8 +48,8 @@ def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
             other = (file.parent / rest.strip()).resolve()
             if not other.is_relative_to(code.resolve()) or not other.is_file():
                 raise InvalidPackageError(f"requirements.txt names a file that is not in the package: {rest.strip()}")
-            if other not in seen:
-                yield from _lines(other, code, seen)
+            if other not in seen_files:
+                yield from _lines(other, code, seen_files)
         else:
             yield line
 
@@ -81,7 +81,7 @@ def is_satisfied(line: str) -> bool:
     return _holds(requirement, "", set())
 
 
-def _holds(requirement: Requirement, extra: str, seen: set[str]) -> bool:
+def _holds(requirement: Requirement, extra: str, seen_extras: set[str]) -> bool:
     if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
         return True
     if requirement.url is not None:
@@ -92,16 +92,16 @@ def _holds(requirement: Requirement, extra: str, seen: set[str]) -> bool:
         return False
     if not requirement.specifier.contains(distribution.version, prereleases=True):
         return False
-    for wanted in requirement.extras:
-        mark = f"{requirement.name.lower()}[{wanted}]"
-        if mark in seen:
+    for extra_name in requirement.extras:
+        mark = f"{requirement.name.lower()}[{extra_name}]"
+        if mark in seen_extras:
             continue
-        seen.add(mark)
+        seen_extras.add(mark)
         for text in distribution.requires or ():
             needed = Requirement(text)
             # Only what the extra adds: a distribution that is installed has its plain requirements.
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
                 continue
-            if not _holds(needed, wanted, seen):
+            if not _holds(needed, extra_name, seen_extras):
                 return False
     return True

@@ -87,15 +87,17 @@ class RuntimeBehaviour(Behaviour):
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Extract the package, install its requirements, and take its snapshot on platform V2."""
         try:
-            installed = await self._deployments.make(record)
+            overlay_folders = await self._deployments.make(record)
         except InvalidPackageError as error:
             raise SettlementError(str(error)) from error
-        made = replace(record, internal={"overlay": os.pathsep.join(map(str, installed))} if installed else {})
+        deployed_record = replace(
+            record, internal={"overlay": os.pathsep.join(map(str, overlay_folders))} if overlay_folders else {}
+        )
         try:
-            await self._sessions.build(self._deployments.runnable(made))
+            await self._sessions.build(self._deployments.runnable(deployed_record))
         except SnapshotError as error:
             raise SettlementError(str(error)) from error
-        return made
+        return deployed_record
 
     def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
         """Let the DEFAULT endpoint serve the version, or show its failure."""
@@ -149,23 +151,23 @@ class RuntimeBehaviour(Behaviour):
     def _checked(self, draft: Draft) -> ResourceRecord:
         """Return the record with a network configuration and a platform, refused when the version cannot run here."""
         record, former = draft.record, draft.former
-        given = with_platform(
+        document = with_platform(
             record.document, former and former.document, default=self._platform, created=former is None
         )
-        artifact: Mapping[str, Any] = given["agentRuntimeArtifact"]
-        check_python(given, exact=self._deployments.exact_python)
-        check_node(given, self._deployments.isolation)
+        artifact: Mapping[str, Any] = document["agentRuntimeArtifact"]
+        check_python(document, exact=self._deployments.exact_python)
+        check_node(document, self._deployments.isolation)
         if container := artifact.get("containerConfiguration"):
             self._deployments.image(container["containerUri"])
         else:
             _check_code(artifact.get("codeConfiguration"))
-        check_protocol(given)
-        check_header_allowlist(given)
-        check_filesystems(given, self._deployments.isolation)
-        check_resources(given)
-        check_ports(given, self._deployments.isolation)
-        check_authorizer(given.get("authorizerConfiguration"))
-        return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})
+        check_protocol(document)
+        check_header_allowlist(document)
+        check_filesystems(document, self._deployments.isolation)
+        check_resources(document)
+        check_ports(document, self._deployments.isolation)
+        check_authorizer(document.get("authorizerConfiguration"))
+        return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **document})
 
 
 class EndpointBehaviour(Behaviour):
@@ -182,20 +184,20 @@ class EndpointBehaviour(Behaviour):
         """Point the endpoint at another version, if one is given."""
         if draft.record.name == DEFAULT_ENDPOINT:
             raise invalid("The DEFAULT endpoint follows the newest version and cannot be changed")
-        if wanted := draft.parameters.get("agentRuntimeVersion"):
-            draft.record = self._pointed(draft, wanted)
+        if version_number := draft.parameters.get("agentRuntimeVersion"):
+            draft.record = self._pointed(draft, version_number)
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Refuse to delete DEFAULT."""
         if record.name == DEFAULT_ENDPOINT:
             raise conflict("The DEFAULT endpoint is deleted only together with its runtime")
 
-    def _pointed(self, draft: Draft, wanted: str | None) -> ResourceRecord:
+    def _pointed(self, draft: Draft, version_number: str | None) -> ResourceRecord:
         runtime = draft.parent
         assert runtime is not None
-        version = runtime if wanted is None else self._store.version(runtime, int(wanted))
+        version = runtime if version_number is None else self._store.version(runtime, int(version_number))
         if version is None:
-            raise not_found(f"{runtime.id} has no version {wanted}")
+            raise not_found(f"{runtime.id} has no version {version_number}")
         if version.status != "READY":
             raise conflict(f"Version {version.version} of {runtime.id} is {version.status}, not READY")
         document = {name: value for name, value in draft.record.document.items() if name != "agentRuntimeVersion"}

@@ -80,8 +80,8 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
         service: The service's own variables.
         scratch: A folder for temporary files.
     """
-    kept = {"PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH"} | _CERTIFICATES
-    environment = {name: value for name, value in service.items() if name in kept or name.startswith("LC_")}
+    inherited_names = {"PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH"} | _CERTIFICATES
+    environment = {name: value for name, value in service.items() if name in inherited_names or name.startswith("LC_")}
     environment |= {name: _without_credentials(service[name]) for name in service if name.upper() in _PROXIES}
     # Once more, because the service's variables are the user's where it was not started through `start`.
     environment |= _pip_variables({name: value for name, value in service.items() if name.startswith("PIP_")})

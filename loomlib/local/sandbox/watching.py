@@ -76,8 +76,8 @@ class Watch:
 
     def _look(self, mark: str, watched: _Watched) -> list[str]:
         limits, names = watched.limits, list[str]()
-        if kept := self._cgroups.reached(mark):
-            names.append(kept)
+        if limit_name := self._cgroups.reached(mark):
+            names.append(limit_name)
         pids = list(descendants(watched.leader))
         # Where setrlimit(2) keeps the limit, the count stops there: forks fail, and the session would try for ever.
         if limits.processes is not None and sum(map(_threads, pids)) >= limits.processes:
@@ -146,15 +146,15 @@ def _open_files(pid: int) -> int:
 
 def _folder_bytes(folder: Path, enough: int) -> int:
     """Return the bytes that a folder's files take, or a figure above `enough` as soon as it is."""
-    total, waiting, seen = 0, [os.fspath(folder)], set[int]()
-    while waiting and total <= enough:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+    total, folders, inodes = 0, [os.fspath(folder)], set[int]()
+    while folders and total <= enough:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    folders.append(entry.path)
                     continue
                 status = entry.stat(follow_symlinks=False)
-                if status.st_nlink == 1 or status.st_ino not in seen:
+                if status.st_nlink == 1 or status.st_ino not in inodes:
                     total += status.st_blocks * 512
-                    seen.add(status.st_ino) if status.st_nlink > 1 else None
+                    inodes.add(status.st_ino) if status.st_nlink > 1 else None
     return total

@@ -283,8 +283,8 @@ def follow_the_service(
                 network.release()
             for level, kind, descriptor in control:
                 if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
-                    given = int.from_bytes(descriptor[:4], sys.byteorder)
-                    start_new_thread(answer or answer_request, (given,))
+                    request_fd = int.from_bytes(descriptor[:4], sys.byteorder)
+                    start_new_thread(answer or answer_request, (request_fd,))
             if not data:
                 break
     except OSError:
@@ -299,7 +299,7 @@ def answer_request(descriptor: int) -> None:
 
 def end_session(mark: str) -> None:
     """Kill every process with the session's mark in its environment, then this process group."""
-    wanted, own = f"LOOM_SESSION={mark}".encode(), os.getpid()
+    marker, own = f"LOOM_SESSION={mark}".encode(), os.getpid()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -307,7 +307,7 @@ def end_session(mark: str) -> None:
     for pid in processes:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if pid != own and wanted in file.read().split(b"\0"):
+                if pid != own and marker in file.read().split(b"\0"):
                     os.kill(pid, 9)
         except OSError:
             continue

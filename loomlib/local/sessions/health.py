@@ -47,10 +47,10 @@ class Health:
 async def ask_health(connections: Connections, runtime: RuntimeVersion) -> Health:
     """Ping the agent, without a timeout. Raise `ConnectionClosedError` or `NotHttpError`."""
     if runtime.protocol == "MCP":
-        asked = f"POST {runtime.path} (ping)"
+        request = f"POST {runtime.path} (ping)"
         headers = _MCP_HEADERS | {"host": f"127.0.0.1:{runtime.port}"}
-        status, _ = await _ask(connections, asked, "POST", runtime.path, headers, _MCP_PING)
-        return Health(status=status, asked=asked, is_mcp=True)
+        status, _ = await _ask(connections, request, "POST", runtime.path, headers, _MCP_PING)
+        return Health(status=status, asked=request, is_mcp=True)
     status, body = await _ask(connections, f"GET {PATH}", "GET", PATH, {"host": f"127.0.0.1:{runtime.port}"}, b"")
     try:
         document = json.loads(body)
@@ -64,7 +64,7 @@ async def ask_health(connections: Connections, runtime: RuntimeVersion) -> Healt
 
 
 async def _ask(
-    connections: Connections, asked: str, method: str, path: str, headers: dict[str, str], body: bytes
+    connections: Connections, request: str, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> tuple[int, bytes]:
     connection = await connections.take()
     try:
@@ -74,7 +74,7 @@ async def _ask(
             answer += chunk
             if len(answer) > _BODY_LIMIT_BYTES:
                 connection.close()
-                raise NotHttpError(f"{asked} answered more than {_BODY_LIMIT_BYTES:,} bytes")
+                raise NotHttpError(f"{request} answered more than {_BODY_LIMIT_BYTES:,} bytes")
     finally:
         connections.give_back(connection)
     return head.status, answer

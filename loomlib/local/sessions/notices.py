@@ -66,8 +66,8 @@ class SessionNotices:
         """Record that the session reached a limit; `sentence` names it."""
         self._sink.write(group=self._group, stream=self._stream, timestamp_ms=_now_ms(), message=self._text(sentence))
 
-    def _text(self, what: str) -> str:
-        return f"Loom: session {self._session_id}: {what}"
+    def _text(self, message: str) -> str:
+        return f"Loom: session {self._session_id}: {message}"
 
     def _record(self, body: str, event: str, more: Mapping[str, object] | None = None) -> None:
         now_ms = _now_ms()

@@ -57,15 +57,15 @@ def otel_environment(
     if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in runtime.environment):
         variables |= _exporter_variables(target.url, headers)
     if not _is_off(runtime.environment):
-        named = {**resource, **_pairs(runtime.environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))}
+        resource_attributes = {**resource, **_pairs(runtime.environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))}
         if runtime.environment.get("OTEL_SERVICE_NAME"):
-            named["service.name"] = runtime.environment["OTEL_SERVICE_NAME"]
+            resource_attributes["service.name"] = runtime.environment["OTEL_SERVICE_NAME"]
         sdk = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry"}
         settings = {
             "url": target.url,
             "headers": headers,
             "session_id": session_id,
-            "resource": {**sdk, "service.instance.id": stream, **named},
+            "resource": {**sdk, "service.instance.id": stream, **resource_attributes},
             "adot": asks_for_adot(runtime),
             "metrics": runtime.environment.get("OTEL_METRICS_EXPORTER", "").strip().lower() != "none",
         }

@@ -34,7 +34,7 @@ def resident_bytes(pid: int) -> int:
 
 def marked_processes(marks: Collection[str]) -> list[int]:
     """Return the pids of processes whose environment has one of the session marks; none without `/proc`."""
-    wanted = {f"{MARK}={mark}".encode() for mark in marks}
+    markers = {f"{MARK}={mark}".encode() for mark in marks}
     pids: list[int] = []
     try:
         names = [entry.name for entry in os.scandir(_PROC) if entry.name.isdigit()]
@@ -42,7 +42,7 @@ def marked_processes(marks: Collection[str]) -> list[int]:
         return pids
     for name in names:
         with contextlib.suppress(OSError):
-            if not wanted.isdisjoint((_PROC / name / "environ").read_bytes().split(b"\0")):
+            if not markers.isdisjoint((_PROC / name / "environ").read_bytes().split(b"\0")):
                 pids.append(int(name))
     return pids
 

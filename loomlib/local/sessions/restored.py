@@ -113,9 +113,9 @@ class RestoredProcess(SessionProcess):
         try:
             with make_listener(self.mark, self._isolation) as listener:
                 self.address = listener.getsockname()
-                sent = [listener.fileno(), self._lifeline_child_end.fileno(), output_child_end, status_child_end]
+                descriptors = [listener.fileno(), self._lifeline_child_end.fileno(), output_child_end, status_child_end]
                 async with lock:
-                    await _send(control, [*sent, document])
+                    await _send(control, [*descriptors, document])
         except OSError:
             os.close(self.output_fd)
             os.close(self._status_fd)

@@ -148,8 +148,8 @@ class SandboxWorker:
     def take_output(self) -> bytes:
         """Return what the process has written since the last call, at most a megabyte of it."""
         self._read_output()
-        taken, self._output = bytes(self._output), bytearray()
-        return taken
+        output, self._output = bytes(self._output), bytearray()
+        return output
 
     async def end(self, why: str) -> None:
         """End the worker; return when no process and no file of it is left.

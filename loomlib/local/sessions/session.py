@@ -207,8 +207,8 @@ class RuntimeSession:
         try:
             running = await self._start_process()
         except (SnapshotError, OSError, ValueError) as failure:
-            what = "" if isinstance(failure, SnapshotError) else "The agent could not be started: "
-            self._failed, self._start_error = f"{what}{failure}", failure
+            prefix = "" if isinstance(failure, SnapshotError) else "The agent could not be started: "
+            self._failed, self._start_error = f"{prefix}{failure}", failure
             self._on_end(self)
             await self._leave()
             return
@@ -345,9 +345,9 @@ class RuntimeSession:
         if self._stopping:
             return SessionEndedError(self._why_ended)
         if isinstance(failure, TimeoutError):
-            what = "no further byte" if mid_answer else "no answer"
+            subject = "no further byte" if mid_answer else "no answer"
             return AgentProcessError(
-                f"The agent sent {what} within {self._place.answer_timeout_s:g} s", self._log_tail()
+                f"The agent sent {subject} within {self._place.answer_timeout_s:g} s", self._log_tail()
             )
         if isinstance(failure, AnswerTooLargeError):
             self._notices.reached_limit(self._limits.reached("answer"))

@@ -96,9 +96,9 @@ class Shell:
 
     def output_from(self, position: int) -> bytes:
         """Return output from a position on, and let the terminal go on if it waited for the client."""
-        found = bytes(self._recent[position - self._begin :][:_CHUNK_BYTES])
+        chunk = bytes(self._recent[position - self._begin :][:_CHUNK_BYTES])
         self._watch()
-        return found
+        return chunk
 
     def write(self, data: bytes) -> bool:
         """Type something; return False when too much waits to be read."""

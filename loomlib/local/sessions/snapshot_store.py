@@ -165,5 +165,5 @@ class Snapshots:
 
 
 def _kept_unused() -> int:
-    given = os.environ.get("LOOM_KEPT_SNAPSHOTS", "")
-    return max(1, int(given)) if given.isdecimal() else KEPT_UNUSED
+    setting = os.environ.get("LOOM_KEPT_SNAPSHOTS", "")
+    return max(1, int(setting)) if setting.isdecimal() else KEPT_UNUSED

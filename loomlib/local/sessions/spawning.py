@@ -65,8 +65,8 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
         with contextlib.suppress(OSError):  # the service has given up
             channel.sendall(str(failure).encode())
     finally:
-        for given in descriptors:
-            os.close(given)
+        for received_fd in descriptors:
+            os.close(received_fd)
         channel.close()
 
 

@@ -50,7 +50,7 @@ async def call_hook(
     Raises:
         WarmUpError: It did not succeed within `WARM_UP_WITHIN_S`.
     """
-    port, asked = runtime.warm_up_port, name_of_hook(runtime)
+    port, hook_name = runtime.warm_up_port, name_of_hook(runtime)
     try:
         async with asyncio.timeout(WARM_UP_WITHIN_S):
             connection = await (connections.take() if port == runtime.port else _connect(process, runtime))
@@ -66,12 +66,12 @@ async def call_hook(
                     connection.close()
     except TimeoutError as failure:
         raise WarmUpError(
-            f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s"
+            f"The warm-up hook failed: {hook_name} did not succeed within {WARM_UP_WITHIN_S:g} s"
         ) from failure
     except (ConnectionClosedError, NotHttpError) as failure:
-        raise WarmUpError(f"The warm-up hook failed: {asked}: {await explain(failure)}") from failure
+        raise WarmUpError(f"The warm-up hook failed: {hook_name}: {await explain(failure)}") from failure
     if not 200 <= head.status < 300:
-        raise WarmUpError(f"The warm-up hook failed: {asked} answered {head.status}")
+        raise WarmUpError(f"The warm-up hook failed: {hook_name} answered {head.status}")
 
 
 async def _connect(process: SessionProcess, runtime: RuntimeVersion) -> AgentConnection:

@@ -127,14 +127,14 @@ class WebCorpus:
 
     def _refresh(self, folder: Path) -> None:
         """Read the pages that are new or have changed, and forget those that are gone."""
-        seen = dict(_files(folder))
-        for path in [path for path, state in self._state.items() if seen.get(path) != state]:
+        states = dict(_files(folder))
+        for path in [path for path, state in self._state.items() if states.get(path) != state]:
             del self._state[path]
             if number := self._number_of.pop(path, 0):
                 self._index.remove([number])
                 del self._pages[number]
                 self._passages = {key: value for key, value in self._passages.items() if value[0] != number}
-        for path, state in seen.items():
+        for path, state in states.items():
             if path not in self._state:
                 self._state[path] = state
                 self._add(folder, path)
@@ -165,7 +165,7 @@ def _is_below(host: str, domains: Sequence[str]) -> bool:
 
 def _files(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the pages below a folder with their times of change and sizes; links are not followed."""
-    left = _MOST_PAGES
+    pages_left = _MOST_PAGES
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -177,8 +177,8 @@ def _files(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
             except OSError:  # deleted meanwhile
                 continue
             if facts.st_size <= _MOST_BYTES:
-                if not left:
+                if not pages_left:
                     _log.warning("The web search folder has more than %d pages; the others are left out", _MOST_PAGES)
                     return
-                left -= 1
+                pages_left -= 1
                 yield file.relative_to(folder).as_posix(), (facts.st_mtime_ns, facts.st_size)

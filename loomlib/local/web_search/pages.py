@@ -54,23 +54,23 @@ def read_page(path: PurePosixPath, content: bytes) -> WebPage | None:
         text = SourceDocument(address=str(path), content=content, metadata={}).text()
     except DocumentError:
         return None
-    named: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     if path.suffix.lower() in (".html", ".htm"):
         head = _Head()
         head.feed(content[:_HEAD_CHARACTERS].decode("utf-8-sig", "replace"))
         head.close()
-        named = {"title": " ".join("".join(head.title).split()), **head.named}
+        metadata = {"title": " ".join("".join(head.title).split()), **head.named}
     elif match := _FRONT_MATTER.match(text):
         text = text[match.end() :]
         pairs = (line.partition(":") for line in match[1].splitlines() if ":" in line)
-        named = {name.strip().lower(): value.strip().strip("\"'") for name, _, value in pairs}
+        metadata = {name.strip().lower(): value.strip().strip("\"'") for name, _, value in pairs}
     if not text.strip():
         return None
-    url = next((named[name] for name in _ADDRESSES if named.get(name)), "") or _mirrored(path)
+    url = next((metadata[name] for name in _ADDRESSES if metadata.get(name)), "") or _mirrored(path)
     host = re.match(r"https?://([^/:?#]+)", url)
     heading = re.match(r"#+\s*(.+)", text.lstrip())
-    title = named.get("title") or (heading[1] if heading else "") or path.stem
-    date = next((named[name] for name in _DATES if named.get(name)), "")
+    title = metadata.get("title") or (heading[1] if heading else "") or path.stem
+    date = next((metadata[name] for name in _DATES if metadata.get(name)), "")
     return WebPage(
         title=title[:_TITLE_CHARACTERS],
         url=url if host else "",
@@ -105,13 +105,13 @@ class _Head(html.parser.HTMLParser):
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         self._in_title = tag == "title" and not self.title
         if tag == "meta":
-            name = given.get("property") or given.get("name") or ""
-            self.named.setdefault(name.lower(), given.get("content", ""))
-        elif tag == "link" and given.get("rel", "").lower() == "canonical":
-            self.named.setdefault("canonical", given.get("href", ""))
+            name = attributes.get("property") or attributes.get("name") or ""
+            self.named.setdefault(name.lower(), attributes.get("content", ""))
+        elif tag == "link" and attributes.get("rel", "").lower() == "canonical":
+            self.named.setdefault("canonical", attributes.get("href", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":

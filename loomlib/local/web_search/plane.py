@@ -37,7 +37,7 @@ class WebSearchPlane:
         filters: Mapping[str, Any] = parameters.get("filters") or {}
         domains: Mapping[str, Any] = filters.get("domainFilter") or {}
         dates: Mapping[str, Any] = filters.get("publishedDateFilter") or {}
-        wanted = PageFilter(
+        page_filter = PageFilter(
             include=[domains["include"]] if domains.get("include") else [],
             exclude=domains.get("exclude") or (),
             after=_moment(dates.get("publishedAfter")),
@@ -46,7 +46,7 @@ class WebSearchPlane:
         most = parameters.get("maxResults") or _MOST_RESULTS
         query = str(parameters["searchQuery"])
         try:
-            found = await asyncio.to_thread(self._corpus.search, query, most=most, filters=wanted)
+            results = await asyncio.to_thread(self._corpus.search, query, most=most, filters=page_filter)
         except WebSearchOffError as error:
             raise RefusedError("NotImplementedException", 501, str(error)) from error
         return {
@@ -57,7 +57,7 @@ class WebSearchPlane:
                     **({"url": result.page.url} if result.page.url else {}),
                     **({"publishedAt": result.page.published} if result.page.published else {}),
                 }
-                for result in found
+                for result in results
             ]
         }
 

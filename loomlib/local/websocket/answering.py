@@ -142,12 +142,12 @@ class WebSockets:
     async def _serve(
         self, arn: str, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str
     ) -> None:
-        call, left = await self._authorized(_OPERATION, arn, caller, scope, request_id)
+        call, agent_query = await self._authorized(_OPERATION, arn, caller, scope, request_id)
         if call.runtime.protocol not in ("HTTP", "AGUI"):
             raise invalid(
                 f"{call.runtime.runtime_id} speaks {call.runtime.protocol}; only HTTP and AGUI agents have WebSockets"
             )
-        target = "/ws" + (f"?{urlencode(left)}" if left else "")
+        target = "/ws" + (f"?{urlencode(agent_query)}" if agent_query else "")
         with as_refusals():
             self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
             use, agent = await self._connect(call, target, _offered(scope))
@@ -164,8 +164,8 @@ class WebSockets:
     ) -> tuple[AgentCall, list[tuple[str, str]]]:
         """Return the call that an opening request makes, and what is left of its query."""
         qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
-        given, left = _from_query(scope["query_string"])
-        headers: dict[bytes, bytes] = {**given, **dict(scope["headers"])}
+        query_headers, agent_query = _from_query(scope["query_string"])
+        headers: dict[bytes, bytes] = {**query_headers, **dict(scope["headers"])}
         session_id = session_id_of(headers) or str(uuid.uuid4())
         identity = await self._invoke.inbound.authorize(
             caller,
@@ -176,16 +176,23 @@ class WebSockets:
             session_id=session_id,
             user_id=headers.get(USER_HEADER.encode(), b"").decode("latin-1"),
         )
-        seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
-        self._invoke.tokens.pass_on(seen, headers, version, identity, caller.bearer)
-        if identity.kind == "jwt":
-            seen.pop(USER_HEADER, None)  # the token says who the user is
-            if "authorization" in version.header_allowlist:
-                seen["authorization"] = f"Bearer {caller.bearer}"
-        call = AgentCall(
-            runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen, identity=identity
+        forwarded_headers = agent_headers(
+            headers, version.header_allowlist, session_id=session_id, request_id=request_id
         )
-        return call, left
+        self._invoke.tokens.pass_on(forwarded_headers, headers, version, identity, caller.bearer)
+        if identity.kind == "jwt":
+            forwarded_headers.pop(USER_HEADER, None)  # the token says who the user is
+            if "authorization" in version.header_allowlist:
+                forwarded_headers["authorization"] = f"Bearer {caller.bearer}"
+        call = AgentCall(
+            runtime=version,
+            qualifier=qualifier,
+            session_id=session_id,
+            body=b"",
+            headers=forwarded_headers,
+            identity=identity,
+        )
+        return call, agent_query
 
     async def _serve_shell(
         self, arn: str, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str
@@ -197,13 +204,13 @@ class WebSockets:
             use = await self._sessions.use(call)
         try:
             try:
-                shell, known = await self._shells.open(use, shell_id)
+                shell, is_reconnection = await self._shells.open(use, shell_id)
             except OSError as failure:
                 message = f"The session's process does not start a shell: {failure}"
                 raise RefusedError("RuntimeClientError", 424, message, error=message) from failure
             await receive()  # websocket.connect
             accept = _acceptance(call, _chosen(scope, None), request_id)
-            await serve_shell(shell, use, receive, send, accept=accept, shell_id=shell_id, known=known)
+            await serve_shell(shell, use, receive, send, accept=accept, shell_id=shell_id, known=is_reconnection)
         finally:
             use.close()
 
@@ -284,11 +291,11 @@ def _acceptance(call: AgentCall, subprotocol: str | None, request_id: str) -> As
 def _from_query(query: bytes) -> tuple[Mapping[bytes, bytes], list[tuple[str, str]]]:
     """Return the header fields in a query, which is where presigned addresses carry them, and what the agent gets."""
     fields: dict[bytes, bytes] = {}
-    left: list[tuple[str, str]] = []
+    agent_query: list[tuple[str, str]] = []
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         lower = name.lower()
         if lower in _IN_QUERY or lower.startswith(_CUSTOM_PREFIX):
             fields[lower.encode("latin-1", "replace")] = value.encode("latin-1", "replace")
         elif lower not in _OF_THE_PLATFORM and not lower.startswith("x-amz-"):
-            left.append((name, value))
-    return fields, left
+            agent_query.append((name, value))
+    return fields, agent_query

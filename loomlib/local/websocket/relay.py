@@ -132,9 +132,9 @@ async def relay(receive: Receive, send: Send, agent: ClientConnection, use: Sess
             close = await from_agent
         else:
             close = Close(None)
-        shown = await _shown(close, agent, use)
+        client_close = await _shown(close, agent, use)
         with contextlib.suppress(OSError, RuntimeError):  # the client has gone as well
-            await send({"type": "websocket.close", "code": shown.code, "reason": _cut(shown.reason)})
+            await send({"type": "websocket.close", "code": client_close.code, "reason": _cut(client_close.reason)})
     finally:
         for task in tasks:
             task.cancel()

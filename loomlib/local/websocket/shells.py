@@ -49,10 +49,10 @@ def shell_id_of(query: bytes) -> str:
     Raises:
         RefusedError: The id has another form.
     """
-    given = dict(parse_qsl(query.decode("latin-1"))).get("shellId", "")
-    if given and not _SHELL_ID.fullmatch(given):
+    shell_id = dict(parse_qsl(query.decode("latin-1"))).get("shellId", "")
+    if shell_id and not _SHELL_ID.fullmatch(shell_id):
         raise _refused("Shell ID format invalid: it must be 1-128 alphanumeric characters, underscores or hyphens")
-    return given or str(uuid.uuid4())
+    return shell_id or str(uuid.uuid4())
 
 
 class Shells:
@@ -75,10 +75,10 @@ class Shells:
         process = use.running.process
         key = (process.mark, shell_id)
         if key in self._shells:
-            found = self._shells[key]
-            if found is None:
+            open_shell = self._shells[key]
+            if open_shell is None:
                 raise conflict(f"Another connection is starting the shell {shell_id}; retry in a second")
-            return found, True
+            return open_shell, True
         if sum(mark == process.mark for mark, _ in self._shells) >= _MOST_SHELLS:
             raise _refused(f"{_MOST_SHELLS} shells are open in the session; end one of them")
         self._shells[key] = None
@@ -216,8 +216,8 @@ def _size(content: bytes) -> tuple[int, int] | None:
         return None
     if not isinstance(document, dict):
         return None
-    given = cast("Mapping[str, Any]", document)
-    width, height = given.get("width"), given.get("height")
+    message = cast("Mapping[str, Any]", document)
+    width, height = message.get("width"), message.get("height")
     if type(width) is int and type(height) is int and 0 < width <= _LARGEST_SIDE and 0 < height <= _LARGEST_SIDE:
         return width, height
     return None

@@ -190,8 +190,8 @@ def preview_export(
     export_redactor, half = ExportRedactor(redactor), max(1, lines // 2)
     actor_ids = reader.actors() if actors is None else list(dict.fromkeys(actors))
     first = list(islice(_event_lines(reader, actor_ids, export_redactor), half))
-    named = actor_ids if isinstance(actor_ids, list) else ()
-    first += islice(_record_lines(reader, named, export_redactor, all_actors=actors is None), lines - len(first))
+    named_actors = actor_ids if isinstance(actor_ids, list) else ()
+    first += islice(_record_lines(reader, named_actors, export_redactor, all_actors=actors is None), lines - len(first))
     redactions = None if redactor is None else export_redactor.counts
     return ExportPreview(name=reader.memory.name, lines=tuple(first), redactions=redactions, labels=labels)
 
@@ -252,11 +252,13 @@ def _record_lines(
 ) -> Iterator[dict[str, Any]]:
     memory, clients = reader.memory, reader.clients
     strategies = {strategy.strategy_id: strategy.name for strategy in memory.strategies}
-    wanted = None if all_actors else {record.record_id for actor in actors for record in reader.records(actor=actor)}
-    written: set[str] = set()
+    chosen_ids = (
+        None if all_actors else {record.record_id for actor in actors for record in reader.records(actor=actor)}
+    )
+    written_ids: set[str] = set()
     for path in all_paths(memory):
         for shape in writing.iter_record_shapes(clients, memory.memory_id, path, region=memory.region):
             record_id = str(shape["memoryRecordId"])
-            if record_id not in written and (wanted is None or record_id in wanted):
-                written.add(record_id)
+            if record_id not in written_ids and (chosen_ids is None or record_id in chosen_ids):
+                written_ids.add(record_id)
                 yield export_redactor.record(shape, strategies)

@@ -104,5 +104,5 @@ def _check(kind: str, line: Mapping[str, Any], where: str) -> None:
             raise _invalid(f"The export's {kind} has an invalid {name}", where, form, name)
 
 
-def _invalid(what: str, where: str, form: str, name: str) -> SettingsError:
-    return SettingsError(what, on=where, try_=f"{name} must be {form}; memory.export(path) writes valid files")
+def _invalid(problem: str, where: str, form: str, name: str) -> SettingsError:
+    return SettingsError(problem, on=where, try_=f"{name} must be {form}; memory.export(path) writes valid files")

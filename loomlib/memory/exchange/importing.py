@@ -133,18 +133,18 @@ def preview_import(
         else:
             strategies.add(str(line.get("strategy") or ""))
             kinds[line["memoryRecordId"]] = "record"
-    done = set(ImportJournal.of(path, reader.memory.memory_id, checksum).done)
+    imported_ids = set(ImportJournal.of(path, reader.memory.memory_id, checksum).done)
     if manifest["memory"].get("id") == reader.memory.memory_id:
-        done |= _ids_in_memory(reader, sessions, progress)
-    already = frozenset(done & kinds.keys())
+        imported_ids |= _ids_in_memory(reader, sessions, progress)
+    present_ids = frozenset(imported_ids & kinds.keys())
     return ImportPreview(
         reader=reader,
         path=Path(path),
         checksum=checksum,
         source=str(manifest["memory"].get("name", "")),
         counts=dict(counts),
-        already=already,
-        present=dict(Counter(kinds[id] for id in already)),
+        already=present_ids,
+        present=dict(Counter(kinds[id] for id in present_ids)),
         warnings=tuple(_warnings(reader, manifest, oldest, strategies - {""})),
         is_redacted=manifest.get("redacted") is True,
         labels=labels,

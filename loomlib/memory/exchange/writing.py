@@ -38,7 +38,7 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
     """
     memory = preview.reader.memory
     strategies = _strategies(preview)
-    written, before, failed = {"event": 0, "record": 0}, {"event": 0, "record": 0}, {"event": 0, "record": 0}
+    counts, before, failed = {"event": 0, "record": 0}, {"event": 0, "record": 0}, {"event": 0, "record": 0}
     failures: list[str] = []
     sources: dict[str, str] = {}
     reported = 0
@@ -61,18 +61,18 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
                     metadata_event_id(old): metadata_event_id(new) for old, new in journal.done.items()
                 }
                 refused, error = _write_records(preview, journal, todo, strategies, sources)
-            written[kind] += len(todo) - len(refused)
+            counts[kind] += len(todo) - len(refused)
             failed[kind] += len(refused)
             failures += refused.values() if kind == "event" or error is None else [str(error)]
             if error is not None and len(failures) >= _MOST_FAILURES:
                 raise error
-            if progress is not None and (kind == "record" or written["event"] >= reported + _PROGRESS_EVENTS):
-                reported = written["event"]
-                progress(f"{plural(written['event'], 'event')} and {plural(written['record'], 'record')} imported")
+            if progress is not None and (kind == "record" or counts["event"] >= reported + _PROGRESS_EVENTS):
+                reported = counts["event"]
+                progress(f"{plural(counts['event'], 'event')} and {plural(counts['record'], 'record')} imported")
     return ImportResult(
         name=memory.name,
-        events=written["event"],
-        records=written["record"],
+        events=counts["event"],
+        records=counts["record"],
         events_before=before["event"],
         records_before=before["record"],
         failures=tuple(failures),
@@ -185,12 +185,12 @@ def _write_records(
         shapes.append(shape)
     token = _token(preview, *map(_id_of, lines))
     try:
-        made, refused = service.create_records(
+        new_ids, refused = service.create_records(
             reader.clients, reader.memory.memory_id, shapes, token=token, region=reader.memory.region
         )
     except LoomError as error:
         return dict.fromkeys(map(_id_of, lines), str(error)), error
-    journal.add({_id_of(line): made[f"r{n}"] for n, line in enumerate(lines) if f"r{n}" in made})
+    journal.add({_id_of(line): new_ids[f"r{n}"] for n, line in enumerate(lines) if f"r{n}" in new_ids})
     return refused, None
 
 

@@ -86,30 +86,30 @@ def actor_records(
     """
     own_events = {metadata_event_id(event_id) for event_id in events}
     similar = _similar_actors(reader, actor_id)
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     locations = [*actor_locations(reader.memory, actor_id), *_session_locations(reader, actor_id, sessions)]
     for location in locations:
         for record in _records_at(reader, location):
-            if record.record_id in seen or not location.holds(record):
+            if record.record_id in seen_ids or not location.holds(record):
                 continue
-            seen.add(record.record_id)
+            seen_ids.add(record.record_id)
             other = next((actor for actor in similar if _may_belong_to(reader, record, actor)), "")
             yield ActorRecord(
                 record=record, how=UNSURE if other else OWN, because=f"it may belong to {other}" if other else ""
             )
-            _report(progress, len(seen))
+            _report(progress, len(seen_ids))
     for path in all_paths(reader.memory):
         for record in _records_at(reader, RecordLocation(template="", path=path)):
             if (
-                record.record_id in seen
+                record.record_id in seen_ids
                 or not (stated := {metadata_event_id(id) for id in record.stated_sources}) & own_events
             ):
                 continue
-            seen.add(record.record_id)
+            seen_ids.add(record.record_id)
             only_own = stated <= own_events
             because = "the service states source events of this actor" + ("" if only_own else " and of others")
             yield ActorRecord(record=record, how=BY_SOURCE if only_own else UNSURE, because=because)
-            _report(progress, len(seen))
+            _report(progress, len(seen_ids))
 
 
 def shared_templates(reader: MemoryReader) -> list[str]:

@@ -96,9 +96,11 @@ class ForgetResult(TableReport):
 
     def note(self) -> str:
         """Return whether the deletion is verified, the first failure, and where data may remain stored."""
-        left = f"{plural(self.left_events, 'event')} and {plural(self.left_records, 'record')}"
+        remaining = f"{plural(self.left_events, 'event')} and {plural(self.left_records, 'record')}"
         state = (
-            "verified: a second search found nothing" if self.is_verified else f"NOT complete: {left} are still stored"
+            "verified: a second search found nothing"
+            if self.is_verified
+            else f"NOT complete: {remaining} are still stored"
         )
         failed = f"{plural(len(self.failures), 'failure')}, the first: {self.failures[0]}" if self.failures else ""
         elsewhere = "may still be stored: " + "; ".join(self.may_still_hold)

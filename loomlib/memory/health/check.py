@@ -65,7 +65,7 @@ def check_health(
     scan = scan_memory(reader, now=checked_at, redactor=rules, records=records, events=events, progress=progress)
     growth = growth_of(scan, memory_prices(prices), retrievals=retrievals)
     findings: list[Finding] = []
-    for what, check in (
+    for subject, check in (
         ("leaks", lambda: find_leaks(scan, tenant=tenant)),
         ("secrets and personal data", lambda: find_sensitive(scan, allow=allow)),
         ("contradictions", lambda: find_contradictions(scan)),
@@ -77,7 +77,7 @@ def check_health(
     ):
         if progress is not None:
             progress(
-                f"checking {plural(len(scan.records), 'record')} and {plural(len(scan.events), 'event')} for {what}"
+                f"checking {plural(len(scan.records), 'record')} and {plural(len(scan.events), 'event')} for {subject}"
             )
         findings += check()
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), KINDS.index(finding.kind)))

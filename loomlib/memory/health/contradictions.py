@@ -47,7 +47,7 @@ def _finding(
 ) -> Finding:
     name = scan.shown(attribute)
     values = " and ".join(dict.fromkeys(f"“{scan.shown(fact.value)}”" for _, fact in [last, *others]))
-    what = (
+    description = (
         f"records in {safe_id(namespace)} both affirm and deny: {name}"
         if last[1].value in ("yes", "no")
         else f"records in {safe_id(namespace)} have different values of {name}: {values}"
@@ -56,7 +56,7 @@ def _finding(
     return Finding(
         kind="contradiction",
         severity="warning",
-        what=what,
+        what=description,
         certainty=_BY_RULE,
         count=1 + len(others),
         evidence=tuple(scan.record_evidence(record, fact.sentence) for record, fact in [last, *others]),

@@ -29,25 +29,25 @@ _SPACE: Final = re.compile(r"\W+")
 def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
     """Yield one finding per group of duplicates; the advice is to keep the newest record."""
     for namespace, records in scan.namespaces.items():
-        shown = safe_id(namespace)
+        place = safe_id(namespace)
         same: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
             same[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
         for group in same.values():
             if len(group) > 1:
-                yield _finding(scan, group, f"{plural(len(group), 'record')} in {shown} have the same text", "stated")
+                yield _finding(scan, group, f"{plural(len(group), 'record')} in {place} have the same text", "stated")
         single = [group[-1] for group in same.values()]
         for group in _similar_groups(single):
-            what = f"{plural(len(group), 'record')} in {shown} have nearly the same meaning"
-            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)})")
+            description = f"{plural(len(group), 'record')} in {place} have nearly the same meaning"
+            yield _finding(scan, group, description, f"inferred ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)})")
 
 
-def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:
+def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], description: str, certainty: str) -> Finding:
     keep = group[-1].record_id
     return Finding(
         kind="duplicate",
         severity="warning",
-        what=what,
+        what=description,
         certainty=certainty,
         count=len(group),
         evidence=tuple(scan.record_evidence(record) for record in reversed(group)),

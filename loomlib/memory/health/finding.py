@@ -69,8 +69,8 @@ class Finding:
 
     def row(self) -> dict[str, Any]:
         """Return the finding as a table row; `mend` is the old name of `fix`, for one release."""
-        shown = [item.text() for item in self.evidence[:_SHOWN_EVIDENCE]]
-        left = len(self.evidence) - len(shown)
+        lines = [item.text() for item in self.evidence[:_SHOWN_EVIDENCE]]
+        hidden = len(self.evidence) - len(lines)
         return {
             "severity": self.severity,
             "kind": self.kind,
@@ -78,7 +78,7 @@ class Finding:
             "certainty": self.certainty,
             "count": self.count,
             "where": ", ".join(dict.fromkeys(item.namespace or item.actor_id for item in self.evidence))[:200],
-            "evidence": "\n".join([*shown, *([f"and {left} more"] if left else [])]),
+            "evidence": "\n".join([*lines, *([f"and {hidden} more"] if hidden else [])]),
             "fix": self.fix,
             "ids": ", ".join(item.id for item in self.evidence if item.id),
             "mend": self.fix,

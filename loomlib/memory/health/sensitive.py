@@ -25,7 +25,7 @@ def find_sensitive(scan: MemoryScan, *, allow: Collection[str] = ()) -> Iterator
         scan: The memory's records and events.
         allow: Kinds that are allowed, such as "email".
     """
-    for what, items in (("record", _in_records(scan)), ("event", _in_events(scan))):
+    for noun, items in (("record", _in_records(scan)), ("event", _in_events(scan))):
         grouped: defaultdict[str, list[MemoryEvidence]] = defaultdict(list)
         totals: defaultdict[str, int] = defaultdict(int)
         for names, evidence in items:
@@ -36,7 +36,7 @@ def find_sensitive(scan: MemoryScan, *, allow: Collection[str] = ()) -> Iterator
         for name in sorted(
             grouped.keys() - set(allow), key=lambda name: (name not in secret_names(scan.redactor), name)
         ):
-            yield _finding(name, what, totals[name], grouped[name], is_secret=name in secret_names(scan.redactor))
+            yield _finding(name, noun, totals[name], grouped[name], is_secret=name in secret_names(scan.redactor))
 
 
 def secret_names(redactor: Redactor) -> frozenset[str]:
@@ -44,9 +44,9 @@ def secret_names(redactor: Redactor) -> frozenset[str]:
     return _SECRET_NAMES | {rule.name for rule in redactor.rules if rule.kind == "secret"}
 
 
-def _finding(name: str, what: str, count: int, evidence: Sequence[MemoryEvidence], *, is_secret: bool) -> Finding:
-    subject = f"{plural(count, what)} {'contains' if count == 1 else 'contain'}"
-    if what == "record":
+def _finding(name: str, noun: str, count: int, evidence: Sequence[MemoryEvidence], *, is_secret: bool) -> Finding:
+    subject = f"{plural(count, noun)} {'contains' if count == 1 else 'contain'}"
+    if noun == "record":
         fix = "delete the record, or update it without the value"
     else:
         fix = "delete the event (DeleteEvent); until it expires, listing the session returns it"

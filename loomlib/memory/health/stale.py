@@ -67,24 +67,24 @@ def find_stale(
     """
     old: list[MemoryRecord] = []
     for namespace, records in scan.namespaces.items():
-        owner, shown = scan.owners[namespace], safe_id(namespace)
+        owner, place = scan.owners[namespace], safe_id(namespace)
         if owner is not None and owner.session_id:
             continue
-        known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        record_values: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         for fact in (fact for record in records for fact in stated_facts(record.text)):
-            known[fact.who, fact.attribute].add(fact.value)
+            record_values[fact.who, fact.attribute].add(fact.value)
         latest = _latest_facts(scan, owner.actor_id if owner else "", scan.now - extraction)
         # Per attribute, not per record: an actor may have thousands of both.
-        later = {key: last for key, last in latest.items() if not _agrees_with_any(known[key], last[1])}
+        later = {key: last for key, last in latest.items() if not _agrees_with_any(record_values[key], last[1])}
         for record in records:
             if (date_passed := passed(record.text, changed_at(record), scan.now)) is not None:
                 yield _finding(
-                    scan, record, f"a record in {shown} mentions a plan whose time has passed ({date_passed})"
+                    scan, record, f"a record in {place} mentions a plan whose time has passed ({date_passed})"
                 )
             elif (replacement := _replacement(record, later)) is not None:
                 event, fact = replacement
-                what = f"a record in {shown} is outdated by a later message: {fact.attribute}"
-                yield _finding(scan, record, what, event, fact.sentence)
+                description = f"a record in {place} is outdated by a later message: {fact.attribute}"
+                yield _finding(scan, record, description, event, fact.sentence)
             elif scan.now - changed_at(record) > untouched:
                 old.append(record)
     if old:
@@ -182,13 +182,13 @@ def _agrees_with_any(values: set[str], last: StatedFact) -> bool:
 
 
 def _finding(
-    scan: MemoryScan, record: MemoryRecord, what: str, event: MemoryEvent | None = None, excerpt: str = ""
+    scan: MemoryScan, record: MemoryRecord, description: str, event: MemoryEvent | None = None, excerpt: str = ""
 ) -> Finding:
     evidence = [scan.record_evidence(record), *([scan.event_evidence(event, excerpt)] if event is not None else [])]
     return Finding(
         kind="stale",
         severity="warning",
-        what=what,
+        what=description,
         certainty=_BY_RULE,
         evidence=tuple(evidence),
         fix=f"update or delete {record.record_id}"

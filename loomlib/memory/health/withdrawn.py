@@ -165,8 +165,12 @@ def _withdrawals(events: list[MemoryEvent], before: datetime) -> Iterator[Withdr
             if message.role != "USER":
                 continue
             for fact in stated_facts(message.text):
-                known = facts.get((fact.who, fact.attribute))
-                if known is not None and known.fact is not None and agree(fact.attribute, fact.value, known.fact.value):
+                previous = facts.get((fact.who, fact.attribute))
+                if (
+                    previous is not None
+                    and previous.fact is not None
+                    and agree(fact.attribute, fact.value, previous.fact.value)
+                ):
                     del facts[fact.who, fact.attribute]
             for sentence in _SENTENCE.split(message.text):
                 plain = _LEADS_IN.sub("", " ".join(sentence.split()).strip(" .!\"'"))

@@ -77,7 +77,7 @@ def check_isolation(
         scratch.write_events(test_actors, token)
         test.events(test_actors, random.Random(seed))  # noqa: S311 - reproducible, not secret
     finally:
-        left = scratch.clean()
+        leftovers = scratch.clean()
     return IsolationReport(
         memory_id=reader.memory.memory_id,
         name=reader.memory.name,
@@ -87,7 +87,7 @@ def check_isolation(
         reads=test.reads,
         crossings=tuple(test.crossings),
         not_checked=tuple(not_checked),
-        left_behind=tuple(left),
+        left_behind=tuple(leftovers),
         labels=labels,
     )
 

@@ -100,8 +100,8 @@ class IsolationReport(TableReport):
             else "none crossed"
         )
         missed = f"not checked: {'; '.join(self.not_checked)}" if self.not_checked else ""
-        left = f"could not be deleted: {'; '.join(self.left_behind)}" if self.left_behind else ""
-        return " · ".join(filter(None, (f"{tested}: {result}", missed, left, *self.labels)))
+        leftovers = f"could not be deleted: {'; '.join(self.left_behind)}" if self.left_behind else ""
+        return " · ".join(filter(None, (f"{tested}: {result}", missed, leftovers, *self.labels)))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per crossing."""

@@ -53,10 +53,12 @@ class ScratchData:
                 }
                 for place, (_, namespace) in enumerate(batch)
             ]
-            made, refused = writing.create_records(
+            new_ids, refused = writing.create_records(
                 self.reader.clients, memory.memory_id, shapes, token=f"{token}-{number}", region=memory.region
             )
-            self.records.update({made[f"r{place}"]: who for place, (who, _) in enumerate(batch) if f"r{place}" in made})
+            self.records.update(
+                {new_ids[f"r{place}"]: who for place, (who, _) in enumerate(batch) if f"r{place}" in new_ids}
+            )
             if refused:
                 raise LoomError(
                     "A record of the isolation test was refused",
@@ -83,8 +85,8 @@ class ScratchData:
                 "extractionMode": "SKIP",
             }
             self.speakers.append(who)
-            made = writing.create_event(self.reader.clients, request, region=memory.region)
-            self.events[str(made["eventId"])] = who
+            event = writing.create_event(self.reader.clients, request, region=memory.region)
+            self.events[str(event["eventId"])] = who
 
     def clean(self) -> list[str]:
         """Delete all test data, including writes that got no response.
@@ -92,24 +94,24 @@ class ScratchData:
         Returns:
             What could not be deleted, with the reason.
         """
-        memory, left = self.reader.memory, list[str]()
-        for event_id, who in [*self.events.items(), *self._unanswered(left)]:
+        memory, failures = self.reader.memory, list[str]()
+        for event_id, who in [*self.events.items(), *self._unanswered(failures)]:
             try:
                 writing.delete_event(
                     self.reader.clients, memory.memory_id, who.actor_id, SESSION, event_id, region=memory.region
                 )
             except LoomError as error:
-                left.append(f"event {event_id} of {who.actor_id}: {error}")
+                failures.append(f"event {event_id} of {who.actor_id}: {error}")
         try:
             records = iter_records(self.reader.clients, memory.memory_id, path=self.root, region=memory.region)
             ids = list(dict.fromkeys([*self.records, *(record.record_id for record in records)]))
             remaining = writing.delete_records(self.reader.clients, memory.memory_id, ids, region=memory.region)
-            left += [f"record {record_id}: {reason}" for record_id, reason in remaining.items()]
+            failures += [f"record {record_id}: {reason}" for record_id, reason in remaining.items()]
         except LoomError as error:
-            left.append(f"records below {self.root}: {error}")
-        return left
+            failures.append(f"records below {self.root}: {error}")
+        return failures
 
-    def _unanswered(self, left: list[str]) -> list[tuple[str, IsolationSubject]]:
+    def _unanswered(self, failures: list[str]) -> list[tuple[str, IsolationSubject]]:
         """Return the events of actors whose write got no response."""
         memory, unanswered = self.reader.memory, list[tuple[str, IsolationSubject]]()
         for who in self.speakers:
@@ -121,7 +123,7 @@ class ScratchData:
                 )
                 unanswered += [(str(shape["eventId"]), who) for shape in shapes if shape["actorId"] == who.actor_id]
             except LoomError as error:
-                left.append(f"events of {who.actor_id}: {error}")
+                failures.append(f"events of {who.actor_id}: {error}")
         return unanswered
 
 

@@ -82,19 +82,21 @@ def subjects(seed: int, count: int, token: str, *, slashes: bool = False) -> lis
     if not isinstance(count, int) or not 2 <= count <= _MOST:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"An isolation test needs 2 to {_MOST} test actors")
     rng = random.Random(seed)  # noqa: S311 - reproducible, not secret
-    made: dict[str, IsolationSubject] = {}
-    known: set[tuple[str, str]] = set()
+    drawn_subjects: dict[str, IsolationSubject] = {}
+    used_pairs: set[tuple[str, str]] = set()
     pairs = list(_PAIRS) + (list(_NESTED) if slashes else [])
     separators = _SEPARATORS + (_SLASHES if slashes else ())
-    while len(made) < count:
+    while len(drawn_subjects) < count:
         drawn = rng.choice(_TENANTS), rng.choice(_USERS) + _random_suffix(rng), rng.choice(separators)
         tenant, user, separator = pairs.pop(0) if pairs else drawn
         actor_id = f"{token}{tenant}{separator}{user}"
-        if actor_id not in made and (tenant, user) not in known:
-            known.add((tenant, user))
+        if actor_id not in drawn_subjects and (tenant, user) not in used_pairs:
+            used_pairs.add((tenant, user))
             session = rng.choice(("s1", "s10"))
-            made[actor_id] = IsolationSubject(tenant=token + tenant, user=user, actor_id=actor_id, session_id=session)
-    return list(made.values())
+            drawn_subjects[actor_id] = IsolationSubject(
+                tenant=token + tenant, user=user, actor_id=actor_id, session_id=session
+            )
+    return list(drawn_subjects.values())
 
 
 def checked_patterns(patterns: Iterable[str]) -> list[str]:

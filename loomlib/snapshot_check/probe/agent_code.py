@@ -31,14 +31,14 @@ class AgentCode:
 
     def has(self, path: str) -> bool:
         """Return whether a file belongs to the agent itself."""
-        known = self._known.get(path)
-        if known is None:
+        is_own = self._known.get(path)
+        if is_own is None:
             inside = self.relative(path)
             top = inside.partition(os.sep)[0]
-            known = self._known[path] = bool(inside) and not (
+            is_own = self._known[path] = bool(inside) and not (
                 top.startswith(("_loom_", ".")) or top.removesuffix(".py") in self._libraries or "-packages" in inside
             )
-        return known
+        return is_own
 
     def relative(self, path: str) -> str:
         """Return a path relative to the package, or an empty text for one outside of it."""
@@ -159,20 +159,20 @@ class SourceFile:
 
     def imports(self, function: ast.AST) -> dict[str, str]:
         """Return the names that a function imports itself, with the dotted names that they stand for."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for node in ast.walk(function):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.name if alias.asname else alias.name.partition(".")[0]
-                    found[alias.asname or name] = name
+                    names[alias.asname or name] = name
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for alias in node.names:
-                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        return found
+                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return names
 
     @cached_property
     def _statements(self) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
 
         def visit(body: list[ast.stmt]) -> None:
             for node in body:
@@ -181,14 +181,14 @@ class SourceFile:
                         visit(getattr(node, name, []))
                 for handler in getattr(node, "handlers", []):
                     visit(handler.body)
-                found.append(node)
+                statements.append(node)
 
         visit(self._tree.body)
-        return found
+        return statements
 
     @cached_property
     def _assignments(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        found: list[tuple[int, int, tuple[str, ...]]] = []
+        assignments: list[tuple[int, int, tuple[str, ...]]] = []
 
         def visit(body: list[ast.stmt], prefix: tuple[str, ...]) -> None:
             for node in body:
@@ -203,10 +203,10 @@ class SourceFile:
                 else:
                     targets = []
                 for target in targets:
-                    found.extend((*span, (*prefix, name)) for name in _target_names(target))
+                    assignments.extend((*span, (*prefix, name)) for name in _target_names(target))
                 for walrus in ast.walk(node) if not prefix and not hasattr(node, "body") else ():
                     if isinstance(walrus, ast.NamedExpr):
-                        found.append((*span, (walrus.target.id,)))
+                        assignments.append((*span, (walrus.target.id,)))
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, (*prefix, node.name))
                 elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -216,7 +216,7 @@ class SourceFile:
                         visit(handler.body, prefix)
 
         visit(self._tree.body, ())
-        return found
+        return assignments
 
 
 def _target_names(target: ast.AST) -> Iterator[str]:

@@ -51,8 +51,8 @@ def _fork_without_hooks() -> int:
 
 def _read(reader: int) -> Any:
     data, deadline = b"", time.monotonic() + _WITHIN_S
-    while (left := deadline - time.monotonic()) > 0:
-        if not select.select([reader], [], [], left)[0]:
+    while (remaining_s := deadline - time.monotonic()) > 0:
+        if not select.select([reader], [], [], remaining_s)[0]:
             break
         part = os.read(reader, 65_536)
         if not part:

@@ -42,8 +42,8 @@ class Findings:
                 "kind": kind, "file": key[1], "line": line[1], "paths": [], "made_by": made_by, "detail": detail,
             }  # fmt: skip
         paths: list[str] = self._found[key]["paths"]
-        known = any(kept == path or kept.endswith("." + path) for kept in paths)
-        if path and not known and len(paths) < _MOST_PATHS:
+        is_known = any(other == path or other.endswith("." + path) for other in paths)
+        if path and not is_known and len(paths) < _MOST_PATHS:
             paths.append(path[:300])
 
     def has(self, kind: str, line: SourceLine) -> bool:

@@ -113,17 +113,17 @@ class Handles:
 
 
 def _descriptors() -> dict[int, str]:
-    found: dict[int, str] = {}
+    descriptors: dict[int, str] = {}
     try:
         names = os.listdir("/proc/self/fd")
     except OSError:
-        return found
+        return descriptors
     for name in names:
         try:
-            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+            descriptors[int(name)] = os.readlink(f"/proc/self/fd/{name}")
         except OSError:
             continue
-    return found
+    return descriptors
 
 
 def _children() -> set[int]:

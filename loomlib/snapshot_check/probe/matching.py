@@ -64,8 +64,8 @@ class Matcher:
         if isinstance(value, bytes | bytearray):
             data = bytes(value[:_MOST_TEXT])
             texts = (data.hex(), data.decode("latin-1"))
-            found = (self._match_text(text, span) for text in texts)
-            return _preferred(self._exact.get(bytes(value), ()), span) or next(filter(None, found), None)
+            matches = (self._match_text(text, span) for text in texts)
+            return _preferred(self._exact.get(bytes(value), ()), span) or next(filter(None, matches), None)
         if isinstance(value, int | float):
             return _preferred(self._exact.get(value, ()), span) or self.match_bucket(value, span) or self._near(value)
         if isinstance(value, uuid.UUID):
@@ -147,9 +147,9 @@ class Matcher:
             for at in range(len(text) - _WINDOW + 1):
                 if (events := self._windows.get(text[at : at + _WINDOW])) is not None:
                     return _preferred(events, span)
-        found = [event for form, events in self._texts.items() if form in text for event in events]
-        found += [event for host, event in self._hosts if host == text or (len(host) >= 6 and host in text)]
-        return _preferred(found, span)
+        candidates = [event for form, events in self._texts.items() if form in text for event in events]
+        candidates += [event for host, event in self._hosts if host == text or (len(host) >= 6 and host in text)]
+        return _preferred(candidates, span)
 
     def _near(self, value: float) -> Event | None:
         nearest, distance = None, _TOLERANCE_S
@@ -168,13 +168,13 @@ class Matcher:
     def _match_date(self, value: datetime.date, span: LineSpan) -> Event | None:
         clocks = [clock for clock in self._clocks if clock[2].source.family != "monotonic"]
         if not isinstance(value, datetime.datetime):
-            found = [
+            candidates = [
                 event for first, last, event in clocks for reading in (first, last)
                 if event.is_direct and value in (
                     datetime.date.fromtimestamp(reading), datetime.datetime.fromtimestamp(reading, datetime.UTC).date()
                 )
             ]  # fmt: skip
-            return _preferred(found, span)
+            return _preferred(candidates, span)
         moments = [value.timestamp()]
         if value.tzinfo is None:
             moments.append(value.replace(tzinfo=datetime.UTC).timestamp())

@@ -102,7 +102,7 @@ class Objects:
 
     def walk(self) -> Iterator[Node]:
         """Yield each object once."""
-        seen: set[int] = set()
+        seen_ids: set[int] = set()
         pending: deque[Node] = deque(self._roots())
         deadline, count = time.monotonic() + _WITHIN_S, 0
         while pending:
@@ -110,9 +110,9 @@ class Objects:
             if isinstance(node.value, SCALARS):
                 yield node
                 continue
-            if id(node.value) in seen or node.value is None:
+            if id(node.value) in seen_ids or node.value is None:
                 continue
-            seen.add(id(node.value))
+            seen_ids.add(id(node.value))
             count += 1
             if count > _MOST_OBJECTS or (count % 1_000 == 0 and time.monotonic() > deadline):
                 self.is_complete = False
@@ -127,7 +127,7 @@ class Objects:
             if id(module) in names:
                 continue
             names.add(id(module))
-            shown = _module_name(module_name, module)
+            display_name = _module_name(module_name, module)
             for name, value in list(vars(module).items()):
                 if name.startswith("__") or isinstance(value, types.ModuleType):
                     continue
@@ -135,7 +135,7 @@ class Objects:
                 if is_definition and not self._is_own_definition(value):
                     continue
                 if is_definition or name in self.used:
-                    yield Node(value, (module_name, name), f"{shown}.{name}", None, True, 0)
+                    yield Node(value, (module_name, name), f"{display_name}.{name}", None, True, 0)
         for name, value in os.environ.items():
             if self._environment.get(name) != value and not name.startswith("LOOM_"):
                 yield Node(value, ("os", "environ", name), f"os.environ[{name!r}]", None, True, 0)

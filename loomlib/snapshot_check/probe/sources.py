@@ -62,13 +62,13 @@ def builtin_sources() -> dict[Any, TracedFunction]:
 
 def python_sources() -> dict[int, TracedFunction]:
     """Return the traced functions that are written in Python, by the identity of their code."""
-    found: dict[int, TracedFunction] = {}
+    functions: dict[int, TracedFunction] = {}
 
     def add(owner: Any, prefix: str, kind: str, *names: str) -> None:
         for name in names:
             code = getattr(getattr(owner, name, None), "__code__", None)
             if code is not None:
-                found[id(code)] = TracedFunction(kind, f"{prefix}.{name}")
+                functions[id(code)] = TracedFunction(kind, f"{prefix}.{name}")
 
     add(uuid, "uuid", ID, "uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode")
     add(platform, "platform", ID, "node")
@@ -80,7 +80,7 @@ def python_sources() -> dict[int, TracedFunction]:
     add(random.Random, "random", SEED, "seed")
     add(random.Random, "random.Random", GENERATOR, "__init__")
     add(threading.Thread, "threading.Thread", THREAD, "start")
-    return found
+    return functions
 
 
 TRANSPARENT = frozenset(

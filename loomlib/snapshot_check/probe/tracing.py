@@ -100,10 +100,10 @@ class CallTracer:
                     self._record(source, frame.f_back, arg, is_own=is_own_generator(generator))
 
     def _record(self, source: TracedFunction, caller: FrameType, value: Any, *, is_own: bool = False) -> None:
-        found = self._place(caller)
-        if found is None:
+        place = self._place(caller)
+        if place is None:
             return
-        line, root, is_direct, returns = found
+        line, root, is_direct, returns = place
         is_direct = is_direct and not is_own  # with a fixed seed each start draws the same: the second start shows it
         key = (source.name, line, root, is_direct)
         event = self.events.get(key)
@@ -136,10 +136,10 @@ class CallTracer:
         line, returns = (frame.f_code.co_filename, frame.f_lineno), True
         while frame is not None:
             if self._code.has(frame.f_code.co_filename):
-                here = (frame.f_code.co_filename, frame.f_lineno)
+                position = (frame.f_code.co_filename, frame.f_lineno)
                 if not frame.f_code.co_flags & _OPTIMIZED:
-                    return line, here, is_direct, returns
-                returns = returns and self._code.is_return(*here)
+                    return line, position, is_direct, returns
+                returns = returns and self._code.is_return(*position)
             frame = frame.f_back
         return line, None, is_direct, returns
 

@@ -182,18 +182,18 @@ class Values:
         value: Any = node.value
         kind = cast("Any", type(value))
         module, name = kind.__module__ or "", kind.__name__
-        what = ""
+        description = ""
         if module == "botocore.credentials":
             if name == "ReadOnlyCredentials" or getattr(value, "method", "") == "explicit":
-                what = "fixed AWS credentials" if getattr(value, "token", None) else ""
+                description = "fixed AWS credentials" if getattr(value, "token", None) else ""
         elif module.startswith(("botocore.", "boto3.")):
             credentials = _client_credentials(value)
             if getattr(credentials, "token", None) and getattr(credentials, "method", "") == "explicit":
-                what = "a client with fixed temporary credentials"
+                description = "a client with fixed temporary credentials"
         elif module.startswith("cachetools") and "ttl" in name.lower() and len(value):
             self._findings.add("cache", self.line_of(node), path=node.path(), made_by=f"{module}.{name}")
-        if what:
-            self._findings.add("credential", self.line_of(node), path=node.path(), made_by=what)
+        if description:
+            self._findings.add("credential", self.line_of(node), path=node.path(), made_by=description)
 
     def line_of(self, node: Node) -> SourceLine:
         """Return the agent's line that assigns the object's root, or its attribute."""
@@ -208,8 +208,8 @@ class Values:
         if line := source.line_in_function(node.root[-1]):
             return path, line  # a global that a function assigns
         for other in self._objects.modules.values():  # an attribute that another module assigns
-            found = self._code.source(str(other.__file__))
-            if found is not None and (line := found.attribute_line(node.root[-1])):
+            other_source = self._code.source(str(other.__file__))
+            if other_source is not None and (line := other_source.attribute_line(node.root[-1])):
                 return str(other.__file__), line
         return path, 0
 
@@ -252,18 +252,18 @@ class Values:
             return not assigns, not event.is_direct, _KINDS[event.source.kind]
 
         events = [event for event in self._events if event.root and event.source.kind in _KINDS]
-        there = [
+        candidates = [
             event for event in events if event.root and event.root[0] == line[0] and line[1] <= event.root[1] <= last
         ]
-        if not there and source is not None:  # a statement that changes it, such as random.shuffle(ORDER)
-            there = [
+        if not candidates and source is not None:  # a statement that changes it, such as random.shuffle(ORDER)
+            candidates = [
                 event for event in events
                 if event.is_direct and event.root and event.root[0] == line[0]
                 and node.root[-1] in source.names_at(event.root[1])
             ]  # fmt: skip
-        if not there:  # a function that assigns it and ran at start-up
-            there = [event for event in events if event.is_direct and self._assigns(event, node.root[-1])]
-        return min(there, key=order, default=None)
+        if not candidates:  # a function that assigns it and ran at start-up
+            candidates = [event for event in events if event.is_direct and self._assigns(event, node.root[-1])]
+        return min(candidates, key=order, default=None)
 
     def _assigns(self, event: Event, name: str) -> bool:
         source = self._code.source(event.line[0])
@@ -281,11 +281,11 @@ class Values:
 
 def _client_credentials(value: Any) -> Any:
     for names in (("_request_signer", "_credentials"), ("_session", "_credentials"), ("_credentials",)):
-        found = value
+        current = value
         for name in names:
-            found = getattr(found, "__dict__", {}).get(name)
-        if found is not None:
-            return found
+            current = getattr(current, "__dict__", {}).get(name)
+        if current is not None:
+            return current
     client = getattr(getattr(value, "meta", None), "client", None)  # a resource of boto3
     return _client_credentials(client) if client is not None and client is not value else None
 

@@ -181,8 +181,8 @@ def _token_lines(
             groups.setdefault((model, kind, price, counted, why), []).append((call, tokens or 0))
     for (model, kind, price, counted, why), calls in groups.items():
         entry = table.model(model)
-        known = all(_tokens(call, kind) is not None for call, _ in calls)
-        quantity = Decimal(sum(tokens for _, tokens in calls)) if known else None
+        is_known = all(_tokens(call, kind) is not None for call, _ in calls)
+        quantity = Decimal(sum(tokens for _, tokens in calls)) if is_known else None
         is_estimate = estimated or counted
         yield CostLine(
             item=_TOKENS[kind],

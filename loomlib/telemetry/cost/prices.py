@@ -169,8 +169,8 @@ def _table(*files: _File) -> PriceTable:
         files = files[-1:]
     for file in files:
         models |= {id: price for price in file.models for id in price.ids}
-        for name, given in file.services.items():
-            services[name] |= given
+        for name, prices in file.services.items():
+            services[name] |= prices
         currency = file.currency or currency
     return PriceTable(
         models=models,
@@ -196,8 +196,8 @@ def _parse(document: Mapping[str, Any], where: str) -> _File:
     )
 
 
-def _service(given: object, name: str, where: str) -> Mapping[str, Any]:
-    table = _mapping(given, f"{name} in {where}")
+def _service(document: object, name: str, where: str) -> Mapping[str, Any]:
+    table = _mapping(document, f"{name} in {where}")
     _check_keys(table, (field.name for field in fields(_SERVICES[name])), f"{name} in {where}")
     return {
         key: value if key in NOT_PRICES else _price(value, f"{name}.{key} in {where}") for key, value in table.items()
@@ -243,9 +243,9 @@ def _price(value: object, where: str) -> Decimal:
     return price
 
 
-def _check_keys(given: Mapping[str, Any], allowed_keys: Iterable[str], where: str) -> None:
+def _check_keys(document: Mapping[str, Any], allowed_keys: Iterable[str], where: str) -> None:
     allowed = sorted(allowed_keys)
-    if unknown := sorted(set(given) - set(allowed)):
+    if unknown := sorted(set(document) - set(allowed)):
         raise SettingsError(f"Unknown keys: {', '.join(unknown)}", on=where, try_=", ".join(allowed))
 
 

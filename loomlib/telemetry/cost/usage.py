@@ -77,19 +77,20 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
             state="not_billed" if refused else "missing",
             why="throttled" if refused else "the span states no usage",
         )
-    read, written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
+    cache_read, cache_written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
     span = trace.span(call.span_id)
     total = None if span is None else count_or_none(span.facts.get("gen_ai.usage.total_tokens"))
     fresh = call.input_tokens
-    if fresh is not None and read + written and total == fresh + (call.output_tokens or 0):
-        fresh = max(0, fresh - read - written)  # cached tokens are part of the input here; Bedrock counts them apart
+    if fresh is not None and cache_read + cache_written and total == fresh + (call.output_tokens or 0):
+        # Cached tokens are part of the input here; Bedrock counts them apart.
+        fresh = max(0, fresh - cache_read - cache_written)
     return CallUsage(
         span_id=call.span_id,
         model=model,
         input_tokens=fresh,
         output_tokens=call.output_tokens,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_written,
         why="" if fresh is not None and call.output_tokens is not None else "the span states only part of the usage",
     )
 
@@ -133,19 +134,23 @@ def _counted(trace: Trace, usage: CallUsage, count_tokens: CountTokens) -> CallU
     if span is None or usage.model is None:
         return usage
     recorded = messages_of(span, [record for record in trace.log_records if record.span_id == span.span_id])
-    messages = _converse_messages([*recorded.inputs, *recorded.history])
-    written = _converse_messages(recorded.outputs)
-    if not messages or (not written and not span.is_failed):
+    input_messages = _converse_messages([*recorded.inputs, *recorded.history])
+    output_messages = _converse_messages(recorded.outputs)
+    if not input_messages or (not output_messages and not span.is_failed):
         return replace(usage, why="the span states no usage and has no messages to count")
     try:
-        read = count_tokens(usage.model, messages, tuple(step.text for step in recorded.system))
-        wrote = count_tokens(usage.model, [{**message, "role": "user"} for message in written], ()) if written else 0
+        input_tokens = count_tokens(usage.model, input_messages, tuple(step.text for step in recorded.system))
+        output_tokens = (
+            count_tokens(usage.model, [{**message, "role": "user"} for message in output_messages], ())
+            if output_messages
+            else 0
+        )
     except LoomError as error:
         return replace(usage, why=f"the span states no usage, and counting failed: {error.what}")
     return replace(
         usage,
-        input_tokens=read,
-        output_tokens=wrote,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         state="counted",
         why="counted from the messages without tool schemas: a lower bound",
     )

@@ -59,13 +59,13 @@ def client_side(record: InvocationRow, *, is_cold: bool | None = None, same_cloc
     """
     if record.client_invoke_time is None or record.client_duration_ms is None:
         return None
-    sent = _nanoseconds(record.client_invoke_time)
+    sent_ns = _nanoseconds(record.client_invoke_time)
     start = record.agent_start_time
     return ClientSide(
         timing=ClientTiming(
-            sent_ns=sent,
-            done_ns=sent + round(max(0.0, record.client_duration_ms) * 1e6),
-            first_byte_ns=None if record.ttft_ms is None else sent + round(record.ttft_ms * 1e6),
+            sent_ns=sent_ns,
+            done_ns=sent_ns + round(max(0.0, record.client_duration_ms) * 1e6),
+            first_byte_ns=None if record.ttft_ms is None else sent_ns + round(record.ttft_ms * 1e6),
             agent_start_ns=None if start is None else _nanoseconds(start),
             is_cold=is_cold,
             same_clock=same_clock,

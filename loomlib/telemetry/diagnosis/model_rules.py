@@ -116,13 +116,13 @@ def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft |
                 text=f"the other calls took at most {milliseconds(max(others))}", value=max(others), unit="ms"
             )
         )
-    known = prompt_tokens(worst) is not None
+    is_prompt_known = prompt_tokens(worst) is not None
     return FindingDraft(
         ms_at_stake=sum(excess for _, _, excess in slow),
         evidence=tuple(evidence),
-        confidence="high" if known else "medium",
+        confidence="high" if is_prompt_known else "medium",
         because="measured on the call, with the prompt's length subtracted"
-        if known
+        if is_prompt_known
         else "the prompt's length is unknown",
         values=(("ttft", milliseconds(longest)), ("model", one_line(worst.model or "the model"))),
     )

@@ -151,13 +151,13 @@ def reading_ms(case: InvocationCase) -> float | None:
     if client is None or end is None or start is None:
         return None
     timing = client.timing
-    first = (timing.first_byte_ns - timing.sent_ns) / 1e6 if timing.first_byte_ns is not None else None
-    if first is None and client.chunk_offsets_ms:
-        first = client.chunk_offsets_ms[0]
-    if first is None:
+    first_byte_ms = (timing.first_byte_ns - timing.sent_ns) / 1e6 if timing.first_byte_ns is not None else None
+    if first_byte_ms is None and client.chunk_offsets_ms:
+        first_byte_ms = client.chunk_offsets_ms[0]
+    if first_byte_ms is None:
         return None
-    there = start if not timing.is_cold else 0.0
-    return max(0.0, case.total_ms - max(first, end) - (there if first < end else 0.0))
+    request_path_ms = start if not timing.is_cold else 0.0
+    return max(0.0, case.total_ms - max(first_byte_ms, end) - (request_path_ms if first_byte_ms < end else 0.0))
 
 
 def _agent_end_ms(case: InvocationCase) -> float | None:

@@ -41,12 +41,14 @@ def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -
         _check_keys(change, ("enabled", "title", "asks", "source", "try", "thresholds"), f"{where}, rules.{name}")
         _numbers(rule["thresholds"], _table(change, "thresholds", where), f"{where}, rules.{name}.thresholds")
         for key, value in change.items():
-            wanted = {"enabled": bool, "try": list}.get(key, str)
+            expected_type = {"enabled": bool, "try": list}.get(key, str)
             if key == "thresholds":
                 continue
-            if not isinstance(value, wanted):
+            if not isinstance(value, expected_type):
                 raise SettingsError(
-                    f"{key} must be of type {wanted.__name__}", on=f"{where}, rules.{name}", try_=_FORMS[wanted]
+                    f"{key} must be of type {expected_type.__name__}",
+                    on=f"{where}, rules.{name}",
+                    try_=_FORMS[expected_type],
                 )
             rule[key] = list(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
@@ -68,7 +70,7 @@ def _numbers(into: dict[str, Any], changes: Mapping[str, Any], where: str) -> No
         into[key] = value
 
 
-def _check_keys(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    allowed = list(known)
-    if unknown := sorted(set(given) - set(allowed)):
+def _check_keys(keys: Iterable[str], allowed_keys: Iterable[str], where: str) -> None:
+    allowed = list(allowed_keys)
+    if unknown := sorted(set(keys) - set(allowed)):
         raise SettingsError(f"Unknown keys: {', '.join(unknown)}", on=where, try_=", ".join(allowed))

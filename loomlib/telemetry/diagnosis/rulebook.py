@@ -141,8 +141,10 @@ class RuleBook:
 
         A plugin that fails to make a rule is reported among the problems of each diagnosis and in the list of plugins.
         """
-        here = {rule.name for rule in self.rules} | set(CHECKS) | set(SESSION_CHECKS)
-        return self.with_rules(*(_plugin_rule(plugins, name) for name in plugins.names("rules") if name not in here))
+        existing_names = {rule.name for rule in self.rules} | set(CHECKS) | set(SESSION_CHECKS)
+        return self.with_rules(
+            *(_plugin_rule(plugins, name) for name in plugins.names("rules") if name not in existing_names)
+        )
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row per rule: its question, thresholds, advice and source."""

@@ -32,14 +32,14 @@ def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
             rest = max((call.duration_ms for call in batch if call.name != name), default=0.0)
             added[name] = added.get(name, 0.0) + max(0.0, own - max(rest, limits["usual_ms"]))
             slow.setdefault(name, []).extend(call for call in batch if call.name == name)
-    named = [
+    slow_tools = [
         (ms, name)
         for name, ms in added.items()
         if _is_slow(max(alone[call.span_id] for call in slow[name]), case.share(ms), limits)
     ]
-    if not named:
+    if not slow_tools:
         return None
-    _, name = max(named)
+    _, name = max(slow_tools)
     calls = sorted(slow[name], key=lambda call: -alone[call.span_id])
     longest = alone[calls[0].span_id]
     evidence = [
@@ -60,13 +60,13 @@ def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
                 span_ids=tuple(call.span_id for call in failed),
             )
         )
-    others = [f"`{one_line(name)}` {milliseconds(other)}" for other, name in sorted(named, reverse=True)[1:4]]
+    others = [f"`{one_line(name)}` {milliseconds(other)}" for other, name in sorted(slow_tools, reverse=True)[1:4]]
     if others:
         evidence.append(
-            FindingEvidence(text=f"also slow: {', '.join(others)}", value=float(len(named) - 1), unit="tools")
+            FindingEvidence(text=f"also slow: {', '.join(others)}", value=float(len(slow_tools) - 1), unit="tools")
         )
     return FindingDraft(
-        ms_at_stake=sum(ms for ms, _ in named),
+        ms_at_stake=sum(ms for ms, _ in slow_tools),
         evidence=tuple(evidence),
         confidence="high",
         because="measured by the tool's own span; what it waited for is not in the trace",

@@ -75,8 +75,8 @@ def agent_servers(trace: Trace) -> tuple[Span, ...]:
         elif operation == "invoke_agent":
             below_agent.add(span.span_id)
             above_agents.add(nearest[span.span_id])
-    wanted = above_agents - {""} or outermost
-    return tuple(span for span in servers if span.span_id in wanted)
+    server_ids = above_agents - {""} or outermost
+    return tuple(span for span in servers if span.span_id in server_ids)
 
 
 def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:

@@ -89,18 +89,18 @@ def tool_artifacts(trace: Trace) -> tuple[ToolArtifacts, ...]:
             name = tools[tool].name.removeprefix("execute_tool ") if tool else _called(span)
             spans.setdefault((tool, name), []).append(span)
     return tuple(
-        ToolArtifacts(span_id=tool, name=name, files=_files(made), pictures=_pictures(made))
-        for (tool, name), made in spans.items()
+        ToolArtifacts(span_id=tool, name=name, files=_files(tool_spans), pictures=_pictures(tool_spans))
+        for (tool, name), tool_spans in spans.items()
     )
 
 
 def _tool_above(span_id: str, tools: Mapping[str, Span], parents: Mapping[str, str | None]) -> str:
-    seen: set[str] = set()
+    visited: set[str] = set()
     at: str | None = span_id
-    while at and at not in seen:
+    while at and at not in visited:
         if at in tools:
             return at
-        seen.add(at)
+        visited.add(at)
         at = parents.get(at)
     return ""
 
@@ -110,18 +110,18 @@ def _called(span: Span) -> str:
 
 
 def _files(spans: Iterable[Span]) -> tuple[TraceFile, ...]:
-    found: dict[str, TraceFile] = {}
+    files: dict[str, TraceFile] = {}
     for event in (event for span in spans for event in span.events if event.name == _FILE):
         size = event.attributes.get("size")
         path, action = to_text(event.attributes.get("path")), to_text(event.attributes.get("action"))
-        if path not in found or action != "listed":
-            found[path] = TraceFile(path=path, action=action, size=size if isinstance(size, int) else None)
-    return tuple(found.values())[:_MOST_FILES]
+        if path not in files or action != "listed":
+            files[path] = TraceFile(path=path, action=action, size=size if isinstance(size, int) else None)
+    return tuple(files.values())[:_MOST_FILES]
 
 
 def _pictures(spans: Iterable[Span]) -> tuple[TracePicture, ...]:
-    found: list[TracePicture] = []
-    left = _MOST_PIXELS
+    pictures: list[TracePicture] = []
+    remaining_pixels = _MOST_PIXELS
     for event in (event for span in spans for event in span.events if event.name == _PICTURE):
         kind = to_text(event.attributes.get("mime_type"))
         try:
@@ -129,7 +129,7 @@ def _pictures(spans: Iterable[Span]) -> tuple[TracePicture, ...]:
         except (binascii.Error, ValueError):  # cut, or not ours
             continue
         size = image_size(content)
-        if kind in _KINDS and size is not None and 0 < size[0] * size[1] <= left:
-            left -= size[0] * size[1]
-            found.append(TracePicture(title=to_text(event.attributes.get("title")), kind=kind, content=content))
-    return tuple(found[:_MOST_PICTURES])
+        if kind in _KINDS and size is not None and 0 < size[0] * size[1] <= remaining_pixels:
+            remaining_pixels -= size[0] * size[1]
+            pictures.append(TracePicture(title=to_text(event.attributes.get("title")), kind=kind, content=content))
+    return tuple(pictures[:_MOST_PICTURES])

@@ -52,8 +52,8 @@ def breakdown(trace: Trace, client: ClientTiming | None = None) -> Breakdown:
     free: list[Interval] = [(interval.start_ns, interval.end_ns)] if whole else []
     claimed: dict[str, list[Interval]] = {}
     for name in PRIORITY[:-1]:
-        wanted = bases[name].intervals
-        claimed[name], free = carve(free, union(wanted)) if wanted else ([], free)
+        intervals = bases[name].intervals
+        claimed[name], free = carve(free, union(intervals)) if intervals else ([], free)
     claimed["unknown"] = free
     return Breakdown(
         start_ns=interval.start_ns,

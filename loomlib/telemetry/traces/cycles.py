@@ -88,10 +88,10 @@ def _cycle(
     last_read: dict[str, int | None],
     is_inferred: bool = False,
 ) -> Cycle:
-    answered = [call for call in model if not call.is_failed]
-    read = answered[-1].input_tokens if answered else None
+    answered_calls = [call for call in model if not call.is_failed]
+    input_tokens = answered_calls[-1].input_tokens if answered_calls else None
     previous = last_read.get(agent)
-    last_read[agent] = read if read is not None else previous
+    last_read[agent] = input_tokens if input_tokens is not None else previous
     return Cycle(
         number=number,
         agent_span_id=agent,
@@ -99,9 +99,9 @@ def _cycle(
         start_ns=times[0],
         duration_ns=times[1],
         model_ns=sum(call.duration_ns for call in model),
-        input_tokens=read,
-        output_tokens=answered[-1].output_tokens if answered else None,
-        growth_tokens=None if read is None or previous is None else read - previous,
+        input_tokens=input_tokens,
+        output_tokens=answered_calls[-1].output_tokens if answered_calls else None,
+        growth_tokens=None if input_tokens is None or previous is None else input_tokens - previous,
         tools=parallelism(tools),
         is_inferred=is_inferred,
     )

@@ -79,8 +79,8 @@ class SpanMessages:
         """
         pending = list(self.history)
         for index, message in enumerate(self.inputs):
-            wanted = {step.call_id for step in message if step.kind == "tool_result"}
-            fits = [_call_ids(reply) & wanted if wanted else index and not _call_ids(reply) for reply in pending]
+            call_ids = {step.call_id for step in message if step.kind == "tool_result"}
+            fits = [_call_ids(reply) & call_ids if call_ids else index and not _call_ids(reply) for reply in pending]
             if any(fits):
                 until = fits.index(next(filter(None, fits))) + 1
                 yield from pending[:until]

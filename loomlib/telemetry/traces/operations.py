@@ -42,9 +42,9 @@ def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
     """
     stated = attributes.get("gen_ai.operation.name")
     if stated is not None:
-        known = _STATED.get(stated) if type(stated) is str else None
-        if known is not None:
-            return known
+        operation = _STATED.get(stated) if type(stated) is str else None
+        if operation is not None:
+            return operation
         text = str(stated)
         if text.startswith("invoke_"):
             return "invoke_agent"

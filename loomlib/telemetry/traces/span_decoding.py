@@ -48,17 +48,17 @@ _SERVICE_CUT, _EXPORTER_CUT = TRUNCATION_ATTRIBUTES
 
 
 def _kind(value: object) -> str:
-    known = _KINDS.get(value) if type(value) is str or type(value) is int else None
-    if known is not None:
-        return known
+    kind = _KINDS.get(value) if type(value) is str or type(value) is int else None
+    if kind is not None:
+        return kind
     text = str(getattr(value, "name", value)).rpartition(".")[2].removeprefix("SPAN_KIND_").lower()
     return text if text in ("server", "client", "producer", "consumer") else "internal"
 
 
 def _status(value: object) -> str:
-    known = _STATUSES.get(value) if type(value) is str or type(value) is int else None
-    if known is not None:
-        return known
+    status = _STATUSES.get(value) if type(value) is str or type(value) is int else None
+    if status is not None:
+        return status
     text = str(getattr(value, "name", value)).rpartition(".")[2].removeprefix("STATUS_CODE_").lower()
     return text if text in ("ok", "error") else "unset"
 
@@ -94,8 +94,8 @@ def otlp_span(
     marks = _NO_MARKS
     if not (type(start) is int and type(end) is int and 0 < start <= end < _MAX_NS):  # they are, in `aws/spans`
         start, end, marks = _times(start or get("start_time_unix_nano"), end or get("end_time_unix_nano"))
-    given = get("status")
-    status = EMPTY if not given else mapping_or_none(given) or {"code": given}
+    raw_status = get("status")
+    status = EMPTY if not raw_status else mapping_or_none(raw_status) or {"code": raw_status}
     code, message = status.get("code"), status.get("message")
     events, kind = get("events"), get("kind")
     values = attributes(get("attributes"))

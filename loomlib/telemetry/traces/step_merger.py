@@ -86,8 +86,8 @@ class StepMerger:
             for message in messages.outputs:
                 self._add_message(message, span.span_id, span.end_ns, is_new=True)
             for message in messages.results:  # results of calls not yet known follow in order with the next span
-                known = tuple(step for step in message if step.call_id in self._calls)
-                self._add_message(known, span.span_id, span.end_ns, is_new=False)
+                known_results = tuple(step for step in message if step.call_id in self._calls)
+                self._add_message(known_results, span.span_id, span.end_ns, is_new=False)
             last = messages.outputs[-1] if messages.outputs else ()
             self._last_text = _text(last) or self._last_text
             answer = None if any(step.kind == "tool_call" for step in last) else _text(last) or None
@@ -118,7 +118,7 @@ class StepMerger:
         self._steps = system + self._steps[self._prompt_at :]
 
     def _add_message(self, message: MessageSteps, span_id: str, time_ns: int, *, is_new: bool) -> None:
-        called: list[Step] = []
+        new_calls: list[Step] = []
         has_prompt = False
         has_calls = any(step.kind == "tool_call" for step in message)
         for step in message:
@@ -137,11 +137,11 @@ class StepMerger:
                     placed = replace(placed, call_id=f"call {len(self._calls) + 1}")
                     self._without_id.append(placed.call_id)
                 self._calls[placed.call_id] = placed.name
-                called.append(placed)
+                new_calls.append(placed)
             elif step.kind == "user" and not has_prompt:
                 has_prompt, self._prompt_at = True, len(self._steps)
             self._steps.append(placed)
-        for call in called if is_new else ():
+        for call in new_calls if is_new else ():
             self._add_result_of_span(call)
 
     def _add_result(self, result: Step) -> None:

@@ -67,12 +67,14 @@ def _owning_agents(trace: Trace, agents: Mapping[str, Span], step_spans: Iterabl
         span for span in (*agents.values(), *step_spans) if not owners[span.span_id] and _is_detached(trace, span)
     ]
     waiting = sorted(agents.values(), key=sort_key, reverse=True)
-    started: list[Span] = []
+    open_agents: list[Span] = []
     for span in sorted(detached, key=sort_key):
         while waiting and sort_key(waiting[-1]) < sort_key(span):
-            started.append(waiting.pop())
-        started = [agent for agent in started if agent.end_ns >= span.start_ns]
-        around = (agent for agent in reversed(started) if agent.end_ns >= span.end_ns and agent.span_id != span.span_id)
+            open_agents.append(waiting.pop())
+        open_agents = [agent for agent in open_agents if agent.end_ns >= span.start_ns]
+        around = (
+            agent for agent in reversed(open_agents) if agent.end_ns >= span.end_ns and agent.span_id != span.span_id
+        )
         owners[span.span_id] = next((agent.span_id for agent in around if not _is_below(agent, span, owners)), "")
     return owners
 

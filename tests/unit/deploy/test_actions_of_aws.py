@@ -85,26 +85,26 @@ def _resources(action: str) -> list[str]:
 
 
 def _rules() -> set[tuple[str, str]]:
-    found = {(rule.action, rule.kind) for rules in OPERATIONS.values() for rule in rules}
-    found |= {pair for pairs in (*CONFIGURED_ACTIONS.values(), *SIGNED_ACTIONS.values()) for pair in pairs}
-    found |= {(action, "") for action in WITHOUT_RESOURCES}
-    return found
+    action_kinds = {(rule.action, rule.kind) for rules in OPERATIONS.values() for rule in rules}
+    action_kinds |= {pair for pairs in (*CONFIGURED_ACTIONS.values(), *SIGNED_ACTIONS.values()) for pair in pairs}
+    action_kinds |= {(action, "") for action in WITHOUT_RESOURCES}
+    return action_kinds
 
 
 def _operations_of_sdks() -> set[str]:
-    found: set[str] = set()
+    operations: set[str] = set()
     for sdk in SDK_CALLABLES:
-        found |= {*sdk.operations, *(name for names in sdk.methods.values() for name in names)}
-    return found
+        operations |= {*sdk.operations, *(name for names in sdk.methods.values() for name in names)}
+    return operations
 
 
 def test_every_action_is_one_of_aws_s() -> None:
     actions = {action for action, _ in _rules()}
     for operation in _operations_of_sdks() - set(OPERATIONS):
         service, _, name = operation.partition(":")
-        known = service_operations(service)
-        assert known is not None, operation
-        actions.add(f"{IAM_PREFIXES.get(known.signing_name, known.signing_name)}:{name}")
+        service_model = service_operations(service)
+        assert service_model is not None, operation
+        actions.add(f"{IAM_PREFIXES.get(service_model.signing_name, service_model.signing_name)}:{name}")
     missing = {
         action
         for action in actions
@@ -128,9 +128,9 @@ def test_an_action_names_resources_of_the_kinds_that_it_takes(action: str, kind:
 def test_parameters_name_resources_that_some_operation_of_their_service_takes() -> None:
     for key, kind in PARAMETERS.items():
         service, _, parameter = key.partition(".")
-        known = service_operations(service)
-        assert known is not None
-        prefix = IAM_PREFIXES.get(known.signing_name, known.signing_name)
+        service_model = service_operations(service)
+        assert service_model is not None
+        prefix = IAM_PREFIXES.get(service_model.signing_name, service_model.signing_name)
         if kind == "roles":
             continue
         arns = [
@@ -139,7 +139,7 @@ def test_parameters_name_resources_that_some_operation_of_their_service_takes() 
             for target in targets(kind, name, PLACE, KnownResources()) or ()
             for arn in target.resources
         ]
-        actions = [name for name, names in known.parameters.items() if parameter in names]
+        actions = [name for name, names in service_model.parameters.items() if parameter in names]
         listed = [name for name in actions if name.lower() in _services()[prefix]["Actions"]]
         assert any(
             re.fullmatch(text, arn) for name in listed for text in _resources(f"{prefix}:{name}") for arn in arns

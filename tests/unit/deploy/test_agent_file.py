@@ -148,11 +148,11 @@ def test_a_name_is_enough(tmp_path: Path) -> None:
     ),
 )
 def test_any_text_survives_the_file(environment: dict[str, str], description: str, tags: dict[str, str]) -> None:
-    kept = {name: value for name, value in environment.items() if not looks_like_secret(name, value)}
-    named = {
+    plain_environment = {name: value for name, value in environment.items() if not looks_like_secret(name, value)}
+    valid_tags = {
         name: value for name, value in tags.items() if value.isprintable() and not name.startswith(("loom:", "aws:"))
     }
-    spec = AgentSpec(name="a", environment=kept, description=description, tags=named)
+    spec = AgentSpec(name="a", environment=plain_environment, description=description, tags=valid_tags)
     assert parse_agent(tomllib.loads(agent_file_text(spec))) == spec
 
 

@@ -21,17 +21,17 @@ def uses_of(tmp_path: Path, code: str, **modules: str) -> CodeUses:
     return find_uses(tmp_path)
 
 
-def calls(found: CodeUses, **variables: str) -> Found:
+def calls(code_uses: CodeUses, **variables: str) -> Found:
     return {
         f"{use.service}:{use.operation}": {
             name: [text.resolved(variables) for text in texts] for name, texts in use.arguments.items()
         }
-        for use in found.uses
+        for use in code_uses.uses
     }
 
 
 def test_names_are_followed_through_constants_functions_classes_and_modules(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         import boto3
@@ -59,17 +59,17 @@ def test_names_are_followed_through_constants_functions_classes_and_modules(tmp_
         """,
         settings='TABLE = "orders"\nBUCKET = "docs"\n',
     )
-    assert not found.unresolved
-    seen = calls(found)
-    assert seen["dynamodb:GetItem"]["TableName"] == ["orders"]
-    assert seen["s3:GetObject"]["Bucket"] == ["docs"]
-    assert seen["lambda:Invoke"]["FunctionName"] == ["orders-api"]
-    key = next(use for use in found.uses if use.operation == "GetObject").arguments["Key"][0]
+    assert not code_uses.unresolved
+    arguments = calls(code_uses)
+    assert arguments["dynamodb:GetItem"]["TableName"] == ["orders"]
+    assert arguments["s3:GetObject"]["Bucket"] == ["docs"]
+    assert arguments["lambda:Invoke"]["FunctionName"] == ["orders-api"]
+    key = next(use for use in code_uses.uses if use.operation == "GetObject").arguments["Key"][0]
     assert (key.resolved({}), key.pattern({})) == (None, "reports/*.md")
 
 
 def test_environment_variables_stay_names_until_the_configuration_gives_them_values(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         import os
@@ -80,16 +80,16 @@ def test_environment_variables_stay_names_until_the_configuration_gives_them_val
         boto3.client("sns").publish(TopicArn=os.getenv("TOPIC") or os.getenv("OTHER") or "", Message="x")
         """,
     )
-    (use,) = [use for use in found.uses if use.operation == "Retrieve"]
+    (use,) = [use for use in code_uses.uses if use.operation == "Retrieve"]
     assert use.arguments["knowledgeBaseId"][0].parts == (VariableRead(name="BASE", is_required=True),)
     assert use.arguments["knowledgeBaseId"][0].unset({}) == ("BASE",)
-    assert calls(found, BASE="KB12345678")["bedrock-agent-runtime:Retrieve"]["knowledgeBaseId"] == ["KB12345678"]
-    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["fallback"]
-    assert calls(found, OTHER="arn:b")["sns:Publish"]["TopicArn"] == ["", "arn:b", ""]
+    assert calls(code_uses, BASE="KB12345678")["bedrock-agent-runtime:Retrieve"]["knowledgeBaseId"] == ["KB12345678"]
+    assert calls(code_uses)["lambda:Invoke"]["FunctionName"] == ["fallback"]
+    assert calls(code_uses, OTHER="arn:b")["sns:Publish"]["TopicArn"] == ["", "arn:b", ""]
 
 
 def test_sessions_paginators_waiters_transfers_and_presigned_addresses_are_calls(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         from contextlib import closing
@@ -106,17 +106,17 @@ def test_sessions_paginators_waiters_transfers_and_presigned_addresses_are_calls
             start(stateMachineArn="arn:aws:states:eu-west-1:1:stateMachine:m")
         """,
     )
-    assert not found.unresolved
-    seen = calls(found)
-    assert seen["s3:ListObjectsV2"]["Bucket"] == ["a"]
-    assert seen["s3:HeadObject"]["Bucket"] == ["b"]
-    assert (seen["s3:PutObject"]["Bucket"], seen["s3:PutObject"]["Key"]) == (["c"], ["up.txt"])
-    assert seen["s3:GetObject"]["Key"] == ["e"]
-    assert "stepfunctions:StartExecution" in seen
+    assert not code_uses.unresolved
+    arguments = calls(code_uses)
+    assert arguments["s3:ListObjectsV2"]["Bucket"] == ["a"]
+    assert arguments["s3:HeadObject"]["Bucket"] == ["b"]
+    assert (arguments["s3:PutObject"]["Bucket"], arguments["s3:PutObject"]["Key"]) == (["c"], ["up.txt"])
+    assert arguments["s3:GetObject"]["Key"] == ["e"]
+    assert "stepfunctions:StartExecution" in arguments
 
 
 def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         import os
@@ -145,16 +145,16 @@ def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> No
         def weather(api_key): ...
         """,
     )
-    assert not found.unresolved
-    seen = calls(found)
-    assert seen["bedrock-agentcore:ListEvents"]["memoryId"] == ["m-0123456789"]
-    assert seen["bedrock-agentcore:DeleteEvent"]["memoryId"] == ["m-0123456789"]
-    assert seen["bedrock-agentcore:RetrieveMemoryRecords"]["memoryId"] == ["n-0123456789"]
-    assert seen["bedrock-agentcore:InvokeCodeInterpreter"]["codeInterpreterIdentifier"] == ["mine-0123456789"]
-    assert seen["bedrock-agentcore:StartBrowserSession"]["browserIdentifier"] == ["aws.browser.v1"]
-    assert "bedrock-agentcore:ConnectBrowserLiveViewStream" in seen
-    assert seen["bedrock-agentcore:GetResourceApiKey"]["resourceCredentialProviderName"] == ["weather"]
-    models = {model.resolved({}) for use in found.uses for model in use.arguments.get("modelId", ())}
+    assert not code_uses.unresolved
+    arguments = calls(code_uses)
+    assert arguments["bedrock-agentcore:ListEvents"]["memoryId"] == ["m-0123456789"]
+    assert arguments["bedrock-agentcore:DeleteEvent"]["memoryId"] == ["m-0123456789"]
+    assert arguments["bedrock-agentcore:RetrieveMemoryRecords"]["memoryId"] == ["n-0123456789"]
+    assert arguments["bedrock-agentcore:InvokeCodeInterpreter"]["codeInterpreterIdentifier"] == ["mine-0123456789"]
+    assert arguments["bedrock-agentcore:StartBrowserSession"]["browserIdentifier"] == ["aws.browser.v1"]
+    assert "bedrock-agentcore:ConnectBrowserLiveViewStream" in arguments
+    assert arguments["bedrock-agentcore:GetResourceApiKey"]["resourceCredentialProviderName"] == ["weather"]
+    models = {model.resolved({}) for use in code_uses.uses for model in use.arguments.get("modelId", ())}
     assert models == {"us.amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0"}
 
 
@@ -171,15 +171,15 @@ def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> No
     ],
 )
 def test_what_cannot_be_followed_is_unresolved_with_file_and_line(tmp_path: Path, code: str, what: str) -> None:
-    (found,) = uses_of(tmp_path, code).unresolved
-    assert what in found.what
-    assert found.try_
-    assert found.file == "agent.py"
-    assert found.line or "cannot be read" in what
+    (unresolved,) = uses_of(tmp_path, code).unresolved
+    assert what in unresolved.what
+    assert unresolved.try_
+    assert unresolved.file == "agent.py"
+    assert unresolved.line or "cannot be read" in what
 
 
 def test_objects_of_the_agent_s_own_classes_and_other_names_of_functions_are_followed(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         import boto3
@@ -203,12 +203,12 @@ def test_objects_of_the_agent_s_own_classes_and_other_names_of_functions_are_fol
         orders.call()
         """,
     )
-    assert not found.unresolved
-    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["orders-api"]
+    assert not code_uses.unresolved
+    assert calls(code_uses)["lambda:Invoke"]["FunctionName"] == ["orders-api"]
 
 
 def test_clients_that_are_made_once_and_kept_are_known_by_their_annotations_and_methods(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         from clients import AwsClients
@@ -240,8 +240,8 @@ def test_clients_that_are_made_once_and_kept_are_known_by_their_annotations_and_
                 return self._made[key]
         """,
     )
-    assert not found.unresolved
-    assert [(use.service, use.operation) for use in found.uses] == [
+    assert not code_uses.unresolved
+    assert [(use.service, use.operation) for use in code_uses.uses] == [
         ("lambda", "Invoke"),
         ("bedrock-agentcore-control", "GetMemory"),
         ("bedrock-agentcore", "ListMemoryRecords"),
@@ -249,7 +249,7 @@ def test_clients_that_are_made_once_and_kept_are_known_by_their_annotations_and_
 
 
 def test_a_field_of_a_dataclass_may_have_another_value_than_its_default(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         from dataclasses import dataclass
@@ -263,7 +263,7 @@ def test_a_field_of_a_dataclass_may_have_another_value_than_its_default(tmp_path
             boto3.client("lambda").invoke(FunctionName=action.arn)
         """,
     )
-    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["", None]
+    assert calls(code_uses)["lambda:Invoke"]["FunctionName"] == ["", None]
 
 
 def test_a_client_whose_calls_are_not_visible_is_a_use_without_an_operation(tmp_path: Path) -> None:
@@ -283,13 +283,13 @@ def test_tests_hidden_folders_and_links_that_lead_outside_are_not_read(tmp_path:
         (folder / name).write_text("import boto3\nboto3.client('s3').list_buckets()\n")
     (folder / "agent.py").write_text("import boto3\nboto3.client('sts').get_caller_identity()\n")
     (folder / "linked.py").symlink_to(outside / "other.py")
-    found = find_uses(folder)
-    assert found.files == ("agent.py",)
-    assert [use.operation for use in found.uses] == ["GetCallerIdentity"]
+    code_uses = find_uses(folder)
+    assert code_uses.files == ("agent.py",)
+    assert [use.operation for use in code_uses.uses] == ["GetCallerIdentity"]
 
 
 def test_code_in_circles_ends(tmp_path: Path) -> None:
-    found = uses_of(
+    code_uses = uses_of(
         tmp_path,
         """
         import boto3
@@ -300,7 +300,7 @@ def test_code_in_circles_ends(tmp_path: Path) -> None:
         boto3.client("lambda").invoke(FunctionName=name)
         """,
     )
-    assert [use.operation for use in found.uses] == ["Invoke"]
+    assert [use.operation for use in code_uses.uses] == ["Invoke"]
 
 
 @pytest.mark.parametrize(
@@ -315,15 +315,15 @@ def test_code_in_circles_ends(tmp_path: Path) -> None:
     ids=["a long sum", "a long chain", "a shorter chain", "nested calls", "nested lists"],
 )
 def test_code_that_is_nested_deeply_ends_with_an_answer(tmp_path: Path, code: str) -> None:
-    found = uses_of(tmp_path, f"{code}\nimport boto3\nboto3.client('sts').get_caller_identity()\n")
-    assert found.unresolved or [use.operation for use in found.uses] == ["GetCallerIdentity"]
+    code_uses = uses_of(tmp_path, f"{code}\nimport boto3\nboto3.client('sts').get_caller_identity()\n")
+    assert code_uses.unresolved or [use.operation for use in code_uses.uses] == ["GetCallerIdentity"]
 
 
 def test_code_in_javascript_is_said_to_be_unread(tmp_path: Path) -> None:
     (tmp_path / "agent.mjs").write_text("export default 1")
-    (found,) = find_uses(tmp_path).unresolved
-    assert found.place == "agent.mjs"
-    assert "[resources]" in found.try_
+    (unresolved,) = find_uses(tmp_path).unresolved
+    assert unresolved.place == "agent.mjs"
+    assert "[resources]" in unresolved.try_
 
 
 @pytest.mark.timeout(60)  # each of 40 functions calls three others: without rounds, more paths than can be walked
@@ -351,5 +351,5 @@ def test_values_that_grow_with_every_line_end_as_computed(tmp_path: Path, line: 
 
 def test_code_that_takes_too_long_to_follow_is_reported(tmp_path: Path) -> None:
     line = 'name = name + "y"\nboto3.client("s3").get_object(Bucket=name, Key="k")\n'
-    found = uses_of(tmp_path, 'import boto3\nname = "x"\n' + line * 4_000)
-    assert [item.what for item in found.unresolved] == ["The code is too large to be followed"]
+    code_uses = uses_of(tmp_path, 'import boto3\nname = "x"\n' + line * 4_000)
+    assert [item.what for item in code_uses.unresolved] == ["The code is too large to be followed"]

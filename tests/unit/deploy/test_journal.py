@@ -62,8 +62,8 @@ with DeployJournal(Path({str(tmp_path)!r}), "aws-123456789012-us-east-1", "a") a
     os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
-    with journal(tmp_path) as found:
-        assert found.intents == (MADE,)
+    with journal(tmp_path) as deploy_journal:
+        assert deploy_journal.intents == (MADE,)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"intents": 1}', '{"intents": [1, {}]}', "\xff\xfe"])

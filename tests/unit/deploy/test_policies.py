@@ -28,11 +28,11 @@ def policy_of(tmp_path: Path, code: str, spec: AgentSpec | None = None, **more: 
 
 def allowed(policy: RolePolicy) -> dict[str, list[str]]:
     """The resources of each action that the code or the configuration asks for."""
-    found: dict[str, list[str]] = {}
+    resources_by_action: dict[str, list[str]] = {}
     for statement in policy.statements:
         for action in statement.actions if statement.places else ():
-            found.setdefault(action, []).extend(statement.resources)
-    return found
+            resources_by_action.setdefault(action, []).extend(statement.resources)
+    return resources_by_action
 
 
 def bound(**kinds: str) -> AgentSpec:
@@ -89,25 +89,28 @@ def test_operations_become_actions_with_exact_resources(tmp_path: Path) -> None:
         """,
     )
     assert not policy.open
-    here, arn = "eu-central-1:123456789012", "arn:aws:"
-    runtime = f"{arn}bedrock-agentcore:{here}:runtime/other-0123456789"
-    table = f"{arn}dynamodb:{here}:table/orders"
+    region_account, arn = "eu-central-1:123456789012", "arn:aws:"
+    runtime = f"{arn}bedrock-agentcore:{region_account}:runtime/other-0123456789"
+    table = f"{arn}dynamodb:{region_account}:table/orders"
     assert allowed(policy) == {
         "bedrock:InvokeModel": ["arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0"],
         "bedrock:InvokeModelWithResponseStream": [
             "arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0"
         ],
-        "bedrock:ApplyGuardrail": [f"{arn}bedrock:{here}:guardrail/abcdefghij"],
-        "bedrock:InvokeAgent": [f"{arn}bedrock:{here}:agent-alias/AGENT12345/ALIAS12345"],
+        "bedrock:ApplyGuardrail": [f"{arn}bedrock:{region_account}:guardrail/abcdefghij"],
+        "bedrock:InvokeAgent": [f"{arn}bedrock:{region_account}:agent-alias/AGENT12345/ALIAS12345"],
         "bedrock-agentcore:InvokeAgentRuntime": [runtime, f"{runtime}/runtime-endpoint/*"],
         "s3:GetObject": ["arn:aws:s3:::docs/a.txt"],
         "s3:PutObject": ["arn:aws:s3:::docs/b.txt"],
         "lambda:InvokeFunction": ["arn:aws:lambda:us-east-1:210987654321:function:f"],
-        "sqs:SendMessage": [f"{arn}sqs:{here}:orders"],
-        "dynamodb:BatchGetItem": [f"{arn}dynamodb:{here}:table/prices"],
+        "sqs:SendMessage": [f"{arn}sqs:{region_account}:orders"],
+        "dynamodb:BatchGetItem": [f"{arn}dynamodb:{region_account}:table/prices"],
         "dynamodb:Query": [table, f"{table}/index/*"],
-        "ssm:GetParameter": [f"{arn}ssm:{here}:parameter/shop/limit"],
-        "events:PutEvents": [f"{arn}events:{here}:event-bus/default", f"{arn}events:{here}:event-bus/shop"],
+        "ssm:GetParameter": [f"{arn}ssm:{region_account}:parameter/shop/limit"],
+        "events:PutEvents": [
+            f"{arn}events:{region_account}:event-bus/default",
+            f"{arn}events:{region_account}:event-bus/shop",
+        ],
         "cloudwatch:PutMetricData": ["*"],
     }
     own = next(statement for statement in policy.statements if statement.sid == "OwnMetrics")
@@ -126,8 +129,8 @@ def test_an_inference_profile_allows_its_models_only_through_the_profile(tmp_pat
     assert behind.condition == {"StringEquals": {"bedrock:InferenceProfileArn": profile}}
     assert "the profile chooses the region" in behind.reason
     exact = ("arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-lite-v1:0",)
-    known = KnownResources(profile_models={"eu.amazon.nova-lite-v1:0": exact})
-    assert exact[0] in allowed(policy_of(tmp_path, code.format("eu"), known=known))["bedrock:InvokeModel"]
+    known_resources = KnownResources(profile_models={"eu.amazon.nova-lite-v1:0": exact})
+    assert exact[0] in allowed(policy_of(tmp_path, code.format("eu"), known=known_resources))["bedrock:InvokeModel"]
     everywhere = allowed(policy_of(tmp_path, code.format("global")))["bedrock:InvokeModel"]
     assert "arn:aws:bedrock:::foundation-model/amazon.nova-lite-v1:0" in everywhere
     assert not [resource for resource in everywhere if "*" in resource]
@@ -150,13 +153,13 @@ def test_configured_resources_get_the_actions_of_their_kind_and_secrets_are_read
         ),
     )
     policy = policy_of(tmp_path, "", spec)
-    found = allowed(policy)
-    assert found["bedrock-agentcore:CreateEvent"] == [
+    resources = allowed(policy)
+    assert resources["bedrock-agentcore:CreateEvent"] == [
         "arn:aws:bedrock-agentcore:eu-central-1:123456789012:memory/support-1a2B3c4D5e"
     ]
-    assert found["s3:GetObject"] == ["arn:aws:s3:::docs/manuals/*"]
-    assert found["ssm:GetParameter"] == ["arn:aws:ssm:eu-central-1:123456789012:parameter/shop/limit"]
-    assert found["secretsmanager:GetSecretValue"] == [
+    assert resources["s3:GetObject"] == ["arn:aws:s3:::docs/manuals/*"]
+    assert resources["ssm:GetParameter"] == ["arn:aws:ssm:eu-central-1:123456789012:parameter/shop/limit"]
+    assert resources["secretsmanager:GetSecretValue"] == [
         "arn:aws:secretsmanager:eu-central-1:123456789012:secret:weather-??????"
     ]
     listing = next(statement for statement in policy.statements if "s3:ListBucket" in statement.actions)
@@ -246,8 +249,8 @@ def test_what_is_not_known_needs_you_and_allows_nothing(tmp_path: Path, code: st
 
 def test_a_resource_by_name_is_its_id_in_the_account_or_needs_you(tmp_path: Path) -> None:
     spec = bound(memories="support")
-    known = KnownResources(ids={("memories", "support"): "support-1a2B3c4D5e"})
-    assert "bedrock-agentcore:CreateEvent" in allowed(policy_of(tmp_path, "", spec, known=known))
+    known_resources = KnownResources(ids={("memories", "support"): "support-1a2B3c4D5e"})
+    assert "bedrock-agentcore:CreateEvent" in allowed(policy_of(tmp_path, "", spec, known=known_resources))
     (open_,) = policy_of(tmp_path, "", spec).open
     assert "'support' is no id or ARN" in open_.what
 
@@ -305,29 +308,29 @@ def test_a_policy_longer_than_iam_allows_is_refused_by_name() -> None:
 def test_the_data_name_only_operations_and_parameters_that_aws_has() -> None:
     for key in OPERATIONS:
         service, _, operation = key.partition(":")
-        known = service_operations(service)
-        assert known is not None, key
-        assert operation in known.methods.values(), key
+        service_model = service_operations(service)
+        assert service_model is not None, key
+        assert operation in service_model.methods.values(), key
         for rule in OPERATIONS[key]:
             assert rule.kind or rule.action in WITHOUT_RESOURCES, key
             assert not rule.kind or rule.kind in LABELS, rule
             for parameter in rule.parameters:
-                assert parameter.partition(".")[0] in known.parameters[operation], (key, parameter)
+                assert parameter.partition(".")[0] in service_model.parameters[operation], (key, parameter)
     for key, kind in PARAMETERS.items():
         service, _, parameter = key.partition(".")
-        known = service_operations(service)
-        assert known is not None, key
-        assert any(parameter in names for names in known.parameters.values()), key
+        service_model = service_operations(service)
+        assert service_model is not None, key
+        assert any(parameter in names for names in service_model.parameters.values()), key
         assert kind in LABELS, kind
     assert set(CONFIGURED_ACTIONS) == set(RESOURCE_KINDS)
 
 
 def test_a_service_that_boto3_does_not_have_has_no_operations() -> None:
     assert service_operations("no-such-service") is None
-    known = service_operations("s3")
-    assert known is not None
-    assert known.methods["get_object"] == "GetObject"
-    assert set(known.methods) <= set(dir(boto3.client("s3", region_name="us-east-1")))
+    s3 = service_operations("s3")
+    assert s3 is not None
+    assert s3.methods["get_object"] == "GetObject"
+    assert set(s3.methods) <= set(dir(boto3.client("s3", region_name="us-east-1")))
 
 
 @pytest.mark.parametrize(

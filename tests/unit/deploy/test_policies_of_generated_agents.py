@@ -19,9 +19,9 @@ def test_a_generated_agent_may_do_exactly_what_its_code_does(tmp_path: Path, fra
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    known = KnownResources(ids={("memories", "support_supervisor_memory"): "memory-0123456789"})
+    known_resources = KnownResources(ids={("memories", "support_supervisor_memory"): "memory-0123456789"})
     place = AwsPlace(account="123456789012", region="us-east-1")
-    policy = role_policy(read_agent_file(tmp_path), find_uses(tmp_path), place, known=known)
+    policy = role_policy(read_agent_file(tmp_path), find_uses(tmp_path), place, known=known_resources)
     assert not policy.open
     own = [statement for statement in policy.statements if statement.places]
     memories = next(statement for statement in own if statement.sid == "Memories")

@@ -54,8 +54,10 @@ def properties(template: StackTemplate, name: str) -> dict[str, Any]:
 
 def test_a_value_that_looks_like_a_secret_is_a_parameter_of_the_stack() -> None:
     spec = AgentSpec(name="shop", secrets={"DB_PASSWORD": "prod/db"})
-    given = {"LIMIT": "5", "API_KEY": "hush-1", "Api_Key": "hush-2", "DB_PASSWORD": "prod/db"}
-    request = RuntimeRequest(name="shop", code=CODE, role_arn="arn:aws:iam::123456789012:role/given", environment=given)
+    environment = {"LIMIT": "5", "API_KEY": "hush-1", "Api_Key": "hush-2", "DB_PASSWORD": "prod/db"}
+    request = RuntimeRequest(
+        name="shop", code=CODE, role_arn="arn:aws:iam::123456789012:role/given", environment=environment
+    )
     template = stack_template(spec, request, PLACE, policy=None)
     assert "hush" not in template.yaml()
     keys = ({"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey2"})
@@ -165,10 +167,10 @@ def test_a_schedule_sends_its_payload_to_the_runtime_and_its_role_may_do_nothing
     template = template_of(FULL)
     schedule, role = properties(template, "Schedule1"), properties(template, "Schedule1Role")
     text = schedule["Target"]["Input"]["Fn::Sub"].replace("${Runtime.AgentRuntimeArn}", "arn").replace("${!", "${")
-    sent = json.loads(text)
-    assert sent["AgentRuntimeArn"] == "arn"
-    assert json.loads(sent["Payload"]) == {"prompt": 'Say "good morning" for ${5}'}
-    assert len(sent["RuntimeSessionId"]) >= 33
+    target_input = json.loads(text)
+    assert target_input["AgentRuntimeArn"] == "arn"
+    assert json.loads(target_input["Payload"]) == {"prompt": 'Say "good morning" for ${5}'}
+    assert len(target_input["RuntimeSessionId"]) >= 33
     (statement,) = role["Policies"][0]["PolicyDocument"]["Statement"]
     assert statement["Action"] == ["bedrock-agentcore:InvokeAgentRuntime"]
     assert schedule["Target"]["RetryPolicy"]["MaximumRetryAttempts"] == 0

@@ -42,10 +42,10 @@ def test_triggers_are_named_by_their_kind_and_their_place() -> None:
 
 def test_a_schedule_sends_json_as_it_is_and_never_repeats_a_run() -> None:
     (trigger,) = agent_triggers(spec_of(TriggerSpec(schedule="rate(1 day)", payload={"task": "Grüße", "depth": 2})))
-    sent = schedule_input(trigger, "arn:agent")
-    assert json.loads(sent["Payload"]) == {"task": "Grüße", "depth": 2}
-    assert sent["RuntimeSessionId"].endswith("-<aws.scheduler.execution-id>")
-    target = schedule_target(trigger, partition="aws", role_arn="arn:role", input_=json.dumps(sent))
+    target_input = schedule_input(trigger, "arn:agent")
+    assert json.loads(target_input["Payload"]) == {"task": "Grüße", "depth": 2}
+    assert target_input["RuntimeSessionId"].endswith("-<aws.scheduler.execution-id>")
+    target = schedule_target(trigger, partition="aws", role_arn="arn:role", input_=json.dumps(target_input))
     assert target["Arn"] == "arn:aws:scheduler:::aws-sdk:bedrockagentcore:invokeAgentRuntime"
     assert target["RetryPolicy"]["MaximumRetryAttempts"] == 0
 

@@ -193,10 +193,10 @@ def test_the_same_files_make_the_same_package(tmp_path: Path, make_environment) 
 def test_on_aws_a_package_without_requirements_is_noted(tmp_path: Path, make_environment) -> None:
     code = agent(tmp_path / "code", "")
     (code / "requirements.txt").unlink()
-    on_aws = build_package(code, AgentSpec(name="bare"), where="aws", environment=make_environment)
-    assert "AgentCore on AWS installs nothing" in on_aws.notes[0]
-    here = build_package(code, AgentSpec(name="bare"), where="local", environment=make_environment)
-    assert here.notes == ()
+    aws_package = build_package(code, AgentSpec(name="bare"), where="aws", environment=make_environment)
+    assert "AgentCore on AWS installs nothing" in aws_package.notes[0]
+    local_package = build_package(code, AgentSpec(name="bare"), where="local", environment=make_environment)
+    assert local_package.notes == ()
 
 
 def test_an_agent_with_awss_distribution_of_opentelemetry_starts_with_it(

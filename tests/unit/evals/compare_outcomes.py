@@ -20,8 +20,8 @@ def outcome(case: str, value: float | bool | str, **more: Any) -> Outcome:
 
 def run(values: Iterable[float | bool | str | Sequence[float | bool | str]], **more: Any) -> list[Outcome]:
     """One outcome a case ("case 0", "case 1", …); a list of values is that of a case's repeats."""
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for place, value in enumerate(values):
         repeats = value if isinstance(value, (list, tuple)) else [value]
-        found += [outcome(f"case {place}", each, repeat=repeat, **more) for repeat, each in enumerate(repeats)]
-    return found
+        outcomes += [outcome(f"case {place}", result, repeat=repeat, **more) for repeat, result in enumerate(repeats)]
+    return outcomes

@@ -16,9 +16,10 @@ def sums(count: int, *, name: str = "sums") -> EvalSet:
 
 def case_of(place: int, expected: str | None = None, prompt: str | None = None) -> EvalCase:
     """One sum."""
-    asked = f"{place}+{place}" if prompt is None else prompt
+    turn_prompt = f"{place}+{place}" if prompt is None else prompt
     return EvalCase(
-        id=f"sum {place}", turns=(Turn(prompt=asked, expected_answer=str(2 * place) if expected is None else expected),)
+        id=f"sum {place}",
+        turns=(Turn(prompt=turn_prompt, expected_answer=str(2 * place) if expected is None else expected),),
     )
 
 
@@ -33,7 +34,7 @@ class Adder:
         self.asked[prompt] += 1
         if self._failures:
             raise FailingTargetError(self._failures.pop(0))
-        return str(sum(int(each) for each in prompt.split("+")))
+        return str(sum(int(term) for term in prompt.split("+")))
 
 
 class FailingTargetError(Exception):
@@ -57,10 +58,10 @@ class Says:
         self.judged[case.id] += 1
         if self._verdict is None:
             return answer.text == case.expected_answer
-        found = self._verdict(case, answer) if callable(self._verdict) else self._verdict
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        verdict = self._verdict(case, answer) if callable(self._verdict) else self._verdict
+        if isinstance(verdict, BaseException):
+            raise verdict
+        return verdict
 
 
 class SaysLater(Says):

@@ -26,6 +26,6 @@ class FakeJudge:
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
         self.asked.append(question)
-        said = self._answer(question, dict(question.parts), sample)
-        values = question.form.parsed(said) if isinstance(said, str) else question.form.checked(said)
+        reply = self._answer(question, dict(question.parts), sample)
+        values = question.form.parsed(reply) if isinstance(reply, str) else question.form.checked(reply)
         return JudgeReply(values=values, input_tokens=10, output_tokens=2, cost=0.001, labels=("fake judge",))

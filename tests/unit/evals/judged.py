@@ -10,12 +10,12 @@ from loomlib.evals.registry import make_evaluator
 
 def expected(*calls: str | ExpectedTool) -> tuple[ExpectedTool, ...]:
     """Expected tools; a text is a name."""
-    return tuple(ExpectedTool(name=each) if isinstance(each, str) else each for each in calls)
+    return tuple(ExpectedTool(name=call) if isinstance(call, str) else call for call in calls)
 
 
 def used(*calls: str | ToolUse) -> tuple[ToolUse, ...]:
     """Tools that were used; a text is a name, called without arguments."""
-    return tuple(ToolUse(name=each, arguments={}) if isinstance(each, str) else each for each in calls)
+    return tuple(ToolUse(name=call, arguments={}) if isinstance(call, str) else call for call in calls)
 
 
 def case_of(*turns: Turn, **more: Any) -> EvalCase:
@@ -32,18 +32,18 @@ def judged(choice: Any, case: EvalCase, answer: CaseAnswer) -> Any:
 
 def value(choice: Any, expectation: str, text: str) -> float | None:
     """The value of one answer to one expectation; None when it does not apply."""
-    found = judged(choice, case_of(Turn(prompt="p", expected_answer=expectation)), answer_of(text))
-    return None if isinstance(found, NotApplicable) else whole(found).value
+    verdict = judged(choice, case_of(Turn(prompt="p", expected_answer=expectation)), answer_of(text))
+    return None if isinstance(verdict, NotApplicable) else whole(verdict).value
 
 
-def path_score(choice: Any, wanted: Any, came: Any) -> Score:
+def path_score(choice: Any, expected_path: Any, actual_path: Any) -> Score:
     """The score of one path."""
-    case = case_of(Turn(prompt="p", expected_tools=expected(*wanted)))
-    return whole(judged(choice, case, answer_of(TurnAnswer(text="", tools=used(*came)))))
+    case = case_of(Turn(prompt="p", expected_tools=expected(*expected_path)))
+    return whole(judged(choice, case, answer_of(TurnAnswer(text="", tools=used(*actual_path)))))
 
 
-def whole(found: Any) -> Score:
-    score = found[0] if isinstance(found, list) else found
+def whole(verdict: Any) -> Score:
+    score = verdict[0] if isinstance(verdict, list) else verdict
     assert isinstance(score, Score)
     assert score.part == ""
     return score

@@ -20,7 +20,7 @@ def main(database: str, asked: str, pace_s: str) -> None:
     async def agent(prompt: str) -> str:
         await asyncio.sleep(float(pace_s))
         os.write(notes, f"{prompt}\n".encode())
-        return str(sum(int(each) for each in prompt.split("+")))
+        return str(sum(int(term) for term in prompt.split("+")))
 
     target = CallableTarget(agent, key="adder")
     run = loom.evaluate(target, sums(COUNT), [Says(), SaysLater("later")], run_id="run", store=database)

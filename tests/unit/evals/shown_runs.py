@@ -41,16 +41,16 @@ def good(prompt: str) -> dict[str, Any]:
 
 def bad(prompt: str) -> dict[str, Any]:
     """Number 1 is a lucky guess, 2 is hostile, 3 is not an answer, 4 calls a hostile tool."""
-    found = good(prompt)
+    answer = good(prompt)
     if prompt == "1+1":
-        found["tools"] = []
+        answer["tools"] = []
     elif prompt == "2+2":
-        found["text"] = HOSTILE
+        answer["text"] = HOSTILE
     elif prompt == "3+3":
         raise RuntimeError(f"boom {HOSTILE}")
     elif prompt == "4+4":
-        found["tools"] = [{"name": HOSTILE, "arguments": {"a": HOSTILE}}]
-    return found
+        answer["tools"] = [{"name": HOSTILE, "arguments": {"a": HOSTILE}}]
+    return answer
 
 
 def run_of(function: Any, evalset: EvalSet, place: Path, repeats: int = 1) -> EvalRun:

@@ -61,9 +61,9 @@ def test_a_better_proposal_is_kept_and_others_are_dropped(tmp_path: Path) -> Non
     assert [trial.decision for trial in result.trials] == ["dropped", "dropped", "kept", "failed"]
     assert result.environment == {"KNOWS": "30"}
     assert workshop.discarded == 2
-    kept = result.kept[0]
-    assert (kept.baseline, kept.value, len(kept.won), kept.lost) == (0.25, 0.75, 20, ())
-    assert result.best_run == kept.run_id != result.baseline_run
+    kept_trial = result.kept[0]
+    assert (kept_trial.baseline, kept_trial.value, len(kept_trial.won), kept_trial.lost) == (0.25, 0.75, 20, ())
+    assert result.best_run == kept_trial.run_id != result.baseline_run
     assert "RuntimeError: no such model" in result.trials[3].reason
     assert result.stopped == "the limit of 4 proposals was reached"
     assert list(result.table()["decision"]) == ["dropped", "dropped", "kept", "failed"]
@@ -89,12 +89,12 @@ def test_a_change_that_leads_back_to_what_was_tried_is_passed_over(tmp_path: Pat
 def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_rest_continues(tmp_path: Path) -> None:
     research(tmp_path, Workshop(), [WORSE, BETTER]).run()
     journal = tmp_path / "journal.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole[:-40])
+    content = journal.read_bytes()
+    journal.write_bytes(content[:-40])
     assert Journal(journal).read().damaged == 1
     result = research(tmp_path, Workshop(), [WORSE, BETTER, SAME]).run()
     assert [trial.decision for trial in result.trials] == ["dropped", "kept", "dropped"]
-    assert any("1 line of the journal" in each for each in result.sentences())
+    assert any("1 line of the journal" in sentence for sentence in result.sentences())
     final = Journal(journal).read()
     assert (final.damaged, len(final.trials)) == (1, 3)
 
@@ -168,8 +168,10 @@ def test_a_change_that_makes_another_evaluator_worse_is_dropped(tmp_path: Path) 
     def briefer(text: str, case: Any) -> bool:
         return text.startswith("I do not know") or int(text.split()[-1]) < 12
 
-    given = {"objective": "exact", "journal": tmp_path / "j", "store": str(tmp_path / "loom.db")}
-    result = Autoresearch(Workshop(), SET, ["exact", brief, briefer], proposals=[BETTER], most_trials=1, **given).run()
+    options = {"objective": "exact", "journal": tmp_path / "j", "store": str(tmp_path / "loom.db")}
+    result = Autoresearch(
+        Workshop(), SET, ["exact", brief, briefer], proposals=[BETTER], most_trials=1, **options
+    ).run()
     assert result.trials[0].decision == "dropped"
     assert result.trials[0].reason.endswith("but worse in briefer")
 
@@ -222,7 +224,7 @@ def test_the_winner_is_confirmed_on_cases_that_it_was_not_chosen_by(tmp_path: Pa
     result = research(tmp_path, Workshop(), [BETTER], evalset=halves[0], holdout=halves[1], most_trials=1).run()
     assert result.confirmation is not None
     assert result.confirmation["exact"].verdict == "better"
-    assert any(each.startswith("On the held-out set") for each in result.sentences())
+    assert any(sentence.startswith("On the held-out set") for sentence in result.sentences())
 
 
 async def test_a_research_runs_inside_a_running_loop(tmp_path: Path) -> None:

@@ -89,11 +89,11 @@ def test_what_rules_find_is_in_no_part_of_the_case_and_one_value_stays_one() -> 
 
 
 def test_other_rules_or_none_can_be_given() -> None:
-    asked = said("order C-123456 of ann@example.org")
+    conversation = said("order C-123456 of ann@example.org")
     own = rule("order", r"C-[0-9]{6}")
-    assert EMPTY.capture(asked, redact=(*DEFAULT_RULES, own)).cases[0].prompt == "order [order 1] of [email 1]"
-    assert EMPTY.capture(asked, redact=Redactor([own])).cases[0].prompt == "order [order 1] of ann@example.org"
-    assert EMPTY.capture(asked, redact=[]).cases[0].prompt == "order C-123456 of ann@example.org"
+    assert EMPTY.capture(conversation, redact=(*DEFAULT_RULES, own)).cases[0].prompt == "order [order 1] of [email 1]"
+    assert EMPTY.capture(conversation, redact=Redactor([own])).cases[0].prompt == "order [order 1] of ann@example.org"
+    assert EMPTY.capture(conversation, redact=[]).cases[0].prompt == "order C-123456 of ann@example.org"
 
 
 def test_a_session_of_several_invocations_is_one_case_of_several_turns() -> None:
@@ -117,18 +117,18 @@ def test_what_is_asked_already_is_not_taken_twice_and_a_corrected_expectation_st
 
 def test_a_file_gets_a_case_once_and_the_redactions_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "orders.json"
-    asked = said("Write to ann@example.org", "Done")
-    look = capture_into(file, asked, write=False)
+    conversation = said("Write to ann@example.org", "Done")
+    look = capture_into(file, conversation, write=False)
     assert look.is_new
     assert not file.exists()
-    found = capture_into(file, asked, tags=["mail"])
-    assert dict(found.redactions) == {"email": 1}
-    assert found.sentence() == f"{found.case.id} is case 1 of orders.json; redacted: 1 × email."
-    assert [case.id for case in EvalSet.read(file)] == [found.case.id]
+    result = capture_into(file, conversation, tags=["mail"])
+    assert dict(result.redactions) == {"email": 1}
+    assert result.sentence() == f"{result.case.id} is case 1 of orders.json; redacted: 1 × email."
+    assert [case.id for case in EvalSet.read(file)] == [result.case.id]
     again = capture_into(file, said("write to  ann@example.org", "Sent"))
     assert not again.is_new
     assert again.case.turns[0].expected_answer == "Done"
-    assert again.sentence() == f"orders.json is unchanged: {found.case.id} has the same request."
+    assert again.sentence() == f"orders.json is unchanged: {result.case.id} has the same request."
     capture_into(file, said("Write to ann@example.org", "Sent"), replace_known=True)
     assert EvalSet.read(file).cases[0].turns[0].expected_answer == "Sent"
 
@@ -149,13 +149,13 @@ def test_a_trajectory_without_words_cannot_be_captured_and_reports_it() -> None:
 
 
 def test_a_payload_is_asked_again_as_it_was_sent_where_that_is_known() -> None:
-    sent = {"prompt": "hi", "state": {"x": 1}}
+    payload = {"prompt": "hi", "state": {"x": 1}}
     plain = turn_of_row(prompt="hi", answer="a", payload_digest=make_payload("hi").digest)
     assert (plain.payload, plain.note) == (None, "")
     body = json.dumps({"question": "hi"})
     whole = turn_of_row(prompt=body, answer="a", payload_digest=make_payload(None, {"question": "hi"}).digest)
     assert whole.payload == {"question": "hi"}
-    lost = turn_of_row(prompt="hi", answer="a", payload_digest=make_payload(None, sent).digest)
+    lost = turn_of_row(prompt="hi", answer="a", payload_digest=make_payload(None, payload).digest)
     assert lost.payload is None
     assert "not stored" in lost.note
 
@@ -179,14 +179,14 @@ def traffic(count: int, *, failed: Sequence[int] = ()) -> list[Conversation]:
 
 
 def test_all_failures_and_a_tenth_of_the_successes_are_taken() -> None:
-    found = collect_cases(EMPTY, traffic(1000, failed=range(0, 1000, 50)))
-    kinds = [each.kind for each in found.taken]
+    collection = collect_cases(EMPTY, traffic(1000, failed=range(0, 1000, 50)))
+    kinds = [entry.kind for entry in collection.taken]
     assert kinds.count("failure") == 20
     assert 70 <= kinds.count("success") <= 130
-    assert len(found.looked_at) == 1000
-    assert {case.tags for case in found.evalset.cases} == {("captured", "failure"), ("captured", "success")}
-    assert all(case.expected_answer is None for case in found.evalset.where(tags=["failure"]))
-    assert all(case.expected_answer == "fine" for case in found.evalset.where(tags=["success"]))
+    assert len(collection.looked_at) == 1000
+    assert {case.tags for case in collection.evalset.cases} == {("captured", "failure"), ("captured", "success")}
+    assert all(case.expected_answer is None for case in collection.evalset.where(tags=["failure"]))
+    assert all(case.expected_answer == "fine" for case in collection.evalset.where(tags=["success"]))
 
 
 def test_the_next_night_picks_the_same_and_adds_only_what_is_new() -> None:
@@ -197,33 +197,34 @@ def test_the_next_night_picks_the_same_and_adds_only_what_is_new() -> None:
     more = collect_cases(first.evalset, traffic(400, failed=[3, 350]))
     assert more.evalset.cases[: len(first.evalset)] == first.evalset.cases
     assert "question 350" in [case.prompt for case in more.evalset.cases]
-    assert [each.session_id for each in collect_cases(EMPTY, traffic(300), seed=1).taken] != [
-        each.session_id for each in collect_cases(EMPTY, traffic(300)).taken
+    assert [entry.session_id for entry in collect_cases(EMPTY, traffic(300), seed=1).taken] != [
+        entry.session_id for entry in collect_cases(EMPTY, traffic(300)).taken
     ]
 
 
 def test_shares_are_nested_so_that_a_larger_one_keeps_what_a_smaller_one_took() -> None:
     small, large = (
-        {each.session_id for each in collect_cases(EMPTY, traffic(300), successes=share).taken} for share in (0.1, 0.4)
+        {entry.session_id for entry in collect_cases(EMPTY, traffic(300), successes=share).taken}
+        for share in (0.1, 0.4)
     )
     assert small < large
 
 
 def test_one_question_is_one_case_however_often_it_was_asked() -> None:
-    often = [said("Same  question?", session=str(n)) for n in range(50)] + [said("same question?", session="x")]
-    found = collect_cases(EMPTY, often, successes=1.0)
-    assert len(found.evalset) == 1
-    assert sum("has the same request" in each.why for each in found.looked_at) == 50
+    conversations = [said("Same  question?", session=str(n)) for n in range(50)] + [said("same question?", session="x")]
+    collection = collect_cases(EMPTY, conversations, successes=1.0)
+    assert len(collection.evalset) == 1
+    assert sum("has the same request" in entry.why for entry in collection.looked_at) == 50
 
 
 def test_a_failure_is_recognized_by_an_error_a_predicate_or_an_evaluator() -> None:
-    some = [
+    conversations = [
         said("a", "sorry"),
         said("b", "", session="b"),
         said("c", "short", session="c"),
         said("d", "fine", session="d"),
     ]
-    some.append(said("e", failure="throttle", session="e"))
+    conversations.append(said("e", failure="throttle", session="e"))
 
     async def long_enough(answer: str, case: EvalCase) -> bool:
         return len(answer) != 5
@@ -235,15 +236,17 @@ def test_a_failure_is_recognized_by_an_error_a_predicate_or_an_evaluator() -> No
         answer = conversation.turns[-1].answer
         return "apologised" if answer == "sorry" else answer == ""
 
-    found = collect_cases(EMPTY, some, successes=0.0, is_failure=is_failure, evaluators=[long_enough, breaks, "exact"])
-    assert [each.why for each in found.looked_at] == [
+    collection = collect_cases(
+        EMPTY, conversations, successes=0.0, is_failure=is_failure, evaluators=[long_enough, breaks, "exact"]
+    )
+    assert [entry.why for entry in collection.looked_at] == [
         "apologised",
         "is_failure returned true",
         "long_enough 0.000",
         "answered; not in the sample of 0 %",
         "failed: throttle",
     ]
-    assert [case.prompt for case in found.evalset] == ["a", "b", "c", "e"]
+    assert [case.prompt for case in collection.evalset] == ["a", "b", "c", "e"]
 
 
 def test_cases_that_did_not_pass_in_a_stored_run_are_collected(tmp_path: Path) -> None:
@@ -254,8 +257,10 @@ def test_cases_that_did_not_pass_in_a_stored_run_are_collected(tmp_path: Path) -
 
     database = f"sqlite:///{tmp_path / 'loom.db'}"
     loom.evaluate(agent, sums(5), ["exact"], run_id="night", store=database)
-    found = collect_cases(EvalSet(name="own", cases=()), EvalRun.load(database, "night"), successes=1.0)
-    why = {each.turns[0].prompt: kind.why for each, kind in zip(found.evalset, found.looked_at, strict=True)}
+    collection = collect_cases(EvalSet(name="own", cases=()), EvalRun.load(database, "night"), successes=1.0)
+    why = {
+        case.turns[0].prompt: entry.why for case, entry in zip(collection.evalset, collection.looked_at, strict=True)
+    }
     assert why == {
         "0+0": "exact did not pass (0.000)",
         "1+1": "answered",
@@ -263,36 +268,39 @@ def test_cases_that_did_not_pass_in_a_stored_run_are_collected(tmp_path: Path) -
         "3+3": "failed: exception",
         "4+4": "exact did not pass (0.000)",
     }
-    assert [each.turns[0].expected_answer for each in found.evalset] == [None, "2", None, None, None]
-    beside = collect_cases(found.evalset, [said("another"), EvalRun.load(database, "night")], failures=1.0, successes=1)
-    assert [each.taken for each in beside.looked_at] == [True, False, False, False, False, False]
+    assert [case.turns[0].expected_answer for case in collection.evalset] == [None, "2", None, None, None]
+    combined = collect_cases(
+        collection.evalset, [said("another"), EvalRun.load(database, "night")], failures=1.0, successes=1
+    )
+    assert [entry.taken for entry in combined.looked_at] == [True, False, False, False, False, False]
 
 
 def test_questions_of_loom_itself_do_not_flow_back() -> None:
-    ours = replace(said("a"), labels=("local AgentCore", "evaluation"))
-    assert collect_cases(EMPTY, [ours], successes=1.0).looked_at == ()
+    own_conversation = replace(said("a"), labels=("local AgentCore", "evaluation"))
+    assert collect_cases(EMPTY, [own_conversation], successes=1.0).looked_at == ()
 
 
 def test_tools_are_looked_up_for_what_is_taken_only() -> None:
-    asked: list[int] = []
+    counts: list[int] = []
 
-    def complete(some: Sequence[Conversation]) -> list[Conversation]:
-        asked.append(len(some))
+    def complete(conversations: Sequence[Conversation]) -> list[Conversation]:
+        counts.append(len(conversations))
         return [
-            replace(each, turns=tuple(replace(t, tools=(ToolUse(name="look"),)) for t in each.turns)) for each in some
+            replace(conversation, turns=tuple(replace(t, tools=(ToolUse(name="look"),)) for t in conversation.turns))
+            for conversation in conversations
         ]
 
-    found = collect_cases(EMPTY, traffic(200), complete=complete)
-    assert asked == [len(found.taken)]
-    assert all(case.expected_tools == (ExpectedTool(name="look"),) for case in found.evalset)
+    collection = collect_cases(EMPTY, traffic(200), complete=complete)
+    assert counts == [len(collection.taken)]
+    assert all(case.expected_tools == (ExpectedTool(name="look"),) for case in collection.evalset)
 
 
 def test_the_report_of_a_collection_is_text_a_table_and_escaped_html() -> None:
-    found: Collection = collect_cases(EMPTY, traffic(20, failed=[1]), is_failure=lambda each: "<b>x</b>")
-    assert found.sentence().startswith("20 of 20 conversations became cases: 20 of 20 failures")
-    assert len(found.table()) == 20
-    assert "<b>x" not in found._repr_html_()
-    assert str(found).count("\n") == 20
+    collection: Collection = collect_cases(EMPTY, traffic(20, failed=[1]), is_failure=lambda conversation: "<b>x</b>")
+    assert collection.sentence().startswith("20 of 20 conversations became cases: 20 of 20 failures")
+    assert len(collection.table()) == 20
+    assert "<b>x" not in collection._repr_html_()
+    assert str(collection).count("\n") == 20
 
 
 def test_shares_outside_zero_and_one_are_refused() -> None:

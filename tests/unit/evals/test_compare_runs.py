@@ -18,18 +18,18 @@ WORSE = run([True] * 60 + [False] * 40, trace_id="after")
 
 
 def test_a_planted_regression_is_found_and_its_cases_are_named() -> None:
-    found = compare(WORSE, BASELINE)
-    exact = found["exact"]
-    assert found.headline() == "Against baseline, new is worse by exact."
+    comparison = compare(WORSE, BASELINE)
+    exact = comparison["exact"]
+    assert comparison.headline() == "Against baseline, new is worse by exact."
     assert (exact.won, exact.lost, exact.same, exact.n) == (0, 20, 80, 100)
     assert exact.test.p_value == mcnemar(0, 20)
     assert exact.test.method == "McNemar mid-p"
     assert exact.effect == pytest.approx(cohens_h(0.6, 0.8))
     assert exact.difference.value == pytest.approx(-0.2)
-    assert [flip.case_id for flip in found.flips("lost")] == [f"case {n}" for n in range(60, 80)]
-    assert found.flips("lost")[0].trace_ids == ("after",)
-    assert found.flips("lost")[0].baseline_trace_ids == ("before",)
-    assert found.exit_code == 2
+    assert [flip.case_id for flip in comparison.flips("lost")] == [f"case {n}" for n in range(60, 80)]
+    assert comparison.flips("lost")[0].trace_ids == ("after",)
+    assert comparison.flips("lost")[0].baseline_trace_ids == ("before",)
+    assert comparison.exit_code == 2
     assert exact.sentence() == (
         "exact: worse. Pass rate 80 % → 60 %, −20 points [−27.9 to −11.3], p < 0.001 (McNemar mid-p); "
         "0 won, 20 lost, 80 unchanged of 100 cases."
@@ -37,19 +37,19 @@ def test_a_planted_regression_is_found_and_its_cases_are_named() -> None:
 
 
 def test_the_same_run_twice_shows_no_difference_and_no_proof_of_none() -> None:
-    found = compare(BASELINE, BASELINE)
-    assert found["exact"].verdict == "no difference found"
-    assert "does not prove that there is none" in found.headline()
-    assert found["exact"].power_advice().startswith("No case changed")
-    assert found.flips() == ()
+    comparison = compare(BASELINE, BASELINE)
+    assert comparison["exact"].verdict == "no difference found"
+    assert "does not prove that there is none" in comparison.headline()
+    assert comparison["exact"].power_advice().startswith("No case changed")
+    assert comparison.flips() == ()
 
 
 def test_swapping_the_runs_swaps_the_signs() -> None:
-    there, back = compare(WORSE, BASELINE)["exact"], compare(BASELINE, WORSE)["exact"]
-    assert back.verdict == "better"
-    assert back.test == there.test
-    assert (back.difference.low, back.difference.high) == pytest.approx(
-        (-(there.difference.high or 0), -(there.difference.low or 0))
+    forward, reverse = compare(WORSE, BASELINE)["exact"], compare(BASELINE, WORSE)["exact"]
+    assert reverse.verdict == "better"
+    assert reverse.test == forward.test
+    assert (reverse.difference.low, reverse.difference.high) == pytest.approx(
+        (-(forward.difference.high or 0), -(forward.difference.low or 0))
     )
 
 
@@ -62,9 +62,9 @@ def test_only_cases_that_have_the_same_content_and_have_a_score_in_both_are_comp
         outcome("same", True), outcome("edited", True), outcome("dropped", True), outcome("failed", True),
         outcome("healed", "judge_failed"), outcome("other", True),
     ]  # fmt: skip
-    found = compare(new, old)
-    assert found["exact"].n == 1
-    assert found["exact"].unpaired.counted() == [
+    comparison = compare(new, old)
+    assert comparison["exact"].n == 1
+    assert comparison["exact"].unpaired.counted() == [
         ("only in the new run", ("added",)),
         ("only in the baseline", ("dropped",)),
         ("edited in between", ("edited",)),
@@ -72,31 +72,31 @@ def test_only_cases_that_have_the_same_content_and_have_a_score_in_both_are_comp
         ("without a score in the baseline", ("healed",)),
         ("not applicable", ("other",)),
     ]
-    assert "Not compared: 1 case edited in between (edited)." in found.notes()
-    assert found["exact"].verdict == "too few cases"
-    assert found.headline() == "new and baseline have too few cases in common for a comparison."
+    assert "Not compared: 1 case edited in between (edited)." in comparison.notes()
+    assert comparison["exact"].verdict == "too few cases"
+    assert comparison.headline() == "new and baseline have too few cases in common for a comparison."
 
 
 def test_repeats_are_compared_by_their_case() -> None:
-    drawn = random.Random(4)
-    old = run([[drawn.random() < 0.9 for _ in range(5)] for _ in range(40)])
-    new = run([[drawn.random() < 0.6 for _ in range(5)] for _ in range(40)])
-    found = compare(new, old)["exact"]
-    assert (found.n, found.test.method, found.verdict) == (40, "paired t", "worse")
-    assert found.difference.n == 40
+    rng = random.Random(4)
+    old = run([[rng.random() < 0.9 for _ in range(5)] for _ in range(40)])
+    new = run([[rng.random() < 0.6 for _ in range(5)] for _ in range(40)])
+    exact = compare(new, old)["exact"]
+    assert (exact.n, exact.test.method, exact.verdict) == (40, "paired t", "worse")
+    assert exact.difference.n == 40
 
 
 def test_scores_are_compared_by_means_with_a_bootstrap_beside() -> None:
-    drawn = random.Random(5)
-    old = [drawn.betavariate(4, 2) for _ in range(60)]
-    found = compare(run([min(1.0, v + 0.05 * drawn.random()) for v in old]), run(old), seed=3)["exact"]
-    assert (found.measure, found.verdict) == ("score", "better")
-    assert (found.bootstrap.low, found.bootstrap.high) == pytest.approx(
-        (found.difference.low, found.difference.high), abs=0.003
+    rng = random.Random(5)
+    old = [rng.betavariate(4, 2) for _ in range(60)]
+    exact = compare(run([min(1.0, v + 0.05 * rng.random()) for v in old]), run(old), seed=3)["exact"]
+    assert (exact.measure, exact.verdict) == ("score", "better")
+    assert (exact.bootstrap.low, exact.bootstrap.high) == pytest.approx(
+        (exact.difference.low, exact.difference.high), abs=0.003
     )
-    assert found.effect is not None
-    assert found.effect > 0.8
-    assert found == compare(run([min(1.0, v) for v in [f.value for f in found.flips]]), run(old), seed=3)["exact"]
+    assert exact.effect is not None
+    assert exact.effect > 0.8
+    assert exact == compare(run([min(1.0, v) for v in [f.value for f in exact.flips]]), run(old), seed=3)["exact"]
 
 
 def test_many_evaluators_are_held_to_one_false_alarm_in_twenty() -> None:
@@ -109,7 +109,7 @@ def test_many_evaluators_are_held_to_one_false_alarm_in_twenty() -> None:
         for n in range(20):
             new += run((random_.random(40) < 0.6).tolist(), evaluator=f"e{n}")
             old += run((random_.random(40) < 0.6).tolist(), evaluator=f"e{n}")
-        alarms += any(each.verdict in ("better", "worse") for each in compare(new, old).evaluators)
+        alarms += any(evaluator.verdict in ("better", "worse") for evaluator in compare(new, old).evaluators)
     assert alarms <= 4  # 30 runs, 1.5 expected at most; unadjusted it would be about 19
 
 
@@ -145,65 +145,65 @@ def test_power_advice_states_how_many_cases_a_difference_takes() -> None:
 
 
 def test_every_display_of_a_comparison_shows_the_same() -> None:
-    found = compare(WORSE, BASELINE, names=("v2", "v1"))
-    assert str(found).startswith("Against v1, v2 is worse by exact.")
-    assert found.table().loc["exact", "verdict"] == "worse"
-    assert found.frame().loc["exact", "difference"] == pytest.approx(-0.2)
-    assert (found.flip_frame()["verdict"] == "lost").sum() == 20
-    summary = json.loads(json.dumps(found.summary()))
+    comparison = compare(WORSE, BASELINE, names=("v2", "v1"))
+    assert str(comparison).startswith("Against v1, v2 is worse by exact.")
+    assert comparison.table().loc["exact", "verdict"] == "worse"
+    assert comparison.frame().loc["exact", "difference"] == pytest.approx(-0.2)
+    assert (comparison.flip_frame()["verdict"] == "lost").sum() == 20
+    summary = json.loads(json.dumps(comparison.summary()))
     assert summary["exit_code"] == 2
     assert len(summary["evaluators"][0]["lost"]) == 20
-    assert "Against v1, v2 is worse by exact." in found._repr_html_()
+    assert "Against v1, v2 is worse by exact." in comparison._repr_html_()
     assert json.loads(json.dumps(compare([], []).summary()))["exit_code"] == 0
-    assert list(compare([], []).frame().columns) == list(found.frame().columns)
+    assert list(compare([], []).frame().columns) == list(comparison.frame().columns)
 
 
 def test_hostile_names_stay_text_in_every_display() -> None:
     hostile = "<img src=x onerror=alert(1)>\x1b]0;owned\x07"
     new = [outcome(f"{hostile}{n}", n > 10, evaluator=hostile, tags=(hostile,)) for n in range(40)]
     old = [outcome(f"{hostile}{n}", True, evaluator=hostile, tags=(hostile,)) for n in range(45)]
-    for shown in (
+    for display in (
         compare(new, old, names=(hostile, hostile)),
         compare_slices(new, old),
         leaderboard({hostile: new, "b": old}),
     ):
-        assert "<img" not in shown._repr_html_()
-        assert "\x1b" not in str(shown) + shown._repr_html_()
+        assert "<img" not in display._repr_html_()
+        assert "\x1b" not in str(display) + display._repr_html_()
 
 
 def test_evaluators_of_one_run_only_are_named() -> None:
-    found = compare(WORSE + run([True] * 5, evaluator="contains"), BASELINE)
-    assert found.only_new == ("contains",)
-    assert "Judged in new only: contains." in found.notes()
+    comparison = compare(WORSE + run([True] * 5, evaluator="contains"), BASELINE)
+    assert comparison.only_new == ("contains",)
+    assert "Judged in new only: contains." in comparison.notes()
 
 
 def test_a_slice_that_got_worse_is_found_among_many_that_did_not() -> None:
     tags = [f"topic {n // 40}" for n in range(400)]
     old = [outcome(f"c{n}", True, tags=(tags[n],)) for n in range(400)]
     new = [outcome(f"c{n}", not 120 <= n < 140, tags=(tags[n],)) for n in range(400)]
-    found = compare_slices(new, old)
-    assert [tag for tag, each in found.slices if each.verdict == "worse"] == ["topic 3"]
-    assert found.sentences()[0].startswith("topic 3 – exact: worse.")
-    assert "10 slices tested" in found.sentences()[-1]
+    comparison = compare_slices(new, old)
+    assert [tag for tag, result in comparison.slices if result.verdict == "worse"] == ["topic 3"]
+    assert comparison.sentences()[0].startswith("topic 3 – exact: worse.")
+    assert "10 slices tested" in comparison.sentences()[-1]
     assert [tag for tag, _ in compare_slices(new, old, tags=["topic 3"]).slices] == ["topic 3"]
     assert compare_slices([], []).sentences() == ["No slice has enough cases for a comparison."]
 
 
 def test_runs_that_no_test_parts_share_a_place() -> None:
-    found = leaderboard({"low": WORSE, "high": BASELINE, "nearly": run([True] * 79 + [False] * 21)})
-    assert [(each.place, each.name) for each in found.standings] == [(1, "high"), (1, "nearly"), (3, "low")]
-    assert found.standings[0].tied_with == ("nearly",)
-    assert found.sentences()[0] == "high, nearly share first place by exact, pass rate on 100 shared cases."
-    assert list(found.table().index) == ["1", "1", "3"]
-    assert json.loads(json.dumps(found.summary()))["n"] == 100
+    board = leaderboard({"low": WORSE, "high": BASELINE, "nearly": run([True] * 79 + [False] * 21)})
+    assert [(standing.place, standing.name) for standing in board.standings] == [(1, "high"), (1, "nearly"), (3, "low")]
+    assert board.standings[0].tied_with == ("nearly",)
+    assert board.sentences()[0] == "high, nearly share first place by exact, pass rate on 100 shared cases."
+    assert list(board.table().index) == ["1", "1", "3"]
+    assert json.loads(json.dumps(board.summary()))["n"] == 100
 
 
 def test_a_leaderboard_counts_only_cases_that_all_runs_have_a_score_for() -> None:
-    short = [each for each in BASELINE if each.case_id != "case 3"]
-    broken = [outcome("case 5", "answer_failed") if each.case_id == "case 5" else each for each in WORSE]
-    found = leaderboard({"a": BASELINE, "b": short, "c": broken})
-    assert (found.n, found.left_out) == (98, 2)
-    assert found.standings[-1].no_score == 1
+    short = [result for result in BASELINE if result.case_id != "case 3"]
+    broken = [outcome("case 5", "answer_failed") if result.case_id == "case 5" else result for result in WORSE]
+    board = leaderboard({"a": BASELINE, "b": short, "c": broken})
+    assert (board.n, board.left_out) == (98, 2)
+    assert board.standings[-1].no_score == 1
     with pytest.raises(ValueError, match="there is none"):
         leaderboard({"a": BASELINE, "b": run([True], evaluator="other")})
     with pytest.raises(ValueError, match="needs at least one run"):

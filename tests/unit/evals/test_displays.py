@@ -54,10 +54,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[EvalRun, EvalRun]:
 def test_a_page_has_only_inert_elements_and_no_handler_whatever_an_agent_says(runs: tuple[EvalRun, EvalRun]) -> None:
     before, run = runs
     for page in (run._repr_html_(), run.compare(before)._repr_html_(), run.evalset._repr_html_()):
-        seen = Elements(page)
-        assert seen.names <= TAGS
-        assert seen.attributes <= {"class", "style", "scope", "open"}
-        assert seen.nested <= 1, "no table within a table"
+        elements = Elements(page)
+        assert elements.names <= TAGS
+        assert elements.attributes <= {"class", "style", "scope", "open"}
+        assert elements.nested <= 1, "no table within a table"
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
         page.encode("utf-8")
 
@@ -67,7 +67,7 @@ def test_the_sentence_comes_before_the_table_and_the_worst_cases_before_the_good
 ) -> None:
     page = runs[1]._repr_html_()
     order = ["loom-answer", "<table>", "3 failed · 1 not answered · 4 passed · 1 not applicable", ">sum 1<", ">sum 3<"]
-    places = [page.index(each) for each in order]
+    places = [page.index(text) for text in order]
     assert places == sorted(places)
     assert page.index(">sum 3<") < page.index("without a failure") < page.index(">sum 5<")
 
@@ -114,9 +114,9 @@ def test_text_representations_are_stable_and_have_no_control_character(runs: tup
 def test_states_read_from_outcomes_are_those_of_the_cases_themselves(runs: tuple[EvalRun, EvalRun]) -> None:
     run = runs[1]
     assert states_of_outcomes(run.outcomes()) == {
-        (each.case_id, each.repeat): state_of(each) for each in run.judgements()
+        (judgement.case_id, judgement.repeat): state_of(judgement) for judgement in run.judgements()
     }
-    assert [each.state for each in case_results(run)][:4] == ["passed", "failed", "failed", "not answered"]
+    assert [result.state for result in case_results(run)][:4] == ["passed", "failed", "failed", "not answered"]
     assert run["sum 3"][0].answer.failure is not None
     with pytest.raises(EvalError, match=r"no such case.*a case of its set: sum 0"):
         run["no such case"]
@@ -132,7 +132,7 @@ def test_parts_behind_a_whole_decide_neither_a_cases_state_nor_its_number(tmp_pa
     run = evaluate(lambda prompt: prompt, evalset, evaluators, store=str(tmp_path / "loom.db"), progress=Silent())
     states = {("sum 0", 0): "passed", ("sum 1", 0): "failed"}
     assert states_of_outcomes(run.outcomes()) == states
-    assert {(each.case_id, each.repeat): state_of(each) for each in run.judgements()} == states
+    assert {(judgement.case_id, judgement.repeat): state_of(judgement) for judgement in run.judgements()} == states
     assert "kind ✓ 1" in run._repr_html_()
     assert headline(list(case_results(run))[1]) == "strict failed"
 

@@ -23,15 +23,15 @@ def test_every_name_can_be_imported_and_is_listed():
 def test_importing_it_loads_nothing_heavy():
     heavy = ("boto3", "botocore", "pandas", "numpy", "plotly", "sqlalchemy", "aiohttp", "moto", "strands_evals")
     code = f"import sys, loomlib.evals; print([name for name in {heavy!r} if name in sys.modules])"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_every_evaluator_that_the_guide_names_can_be_made():
     guide = evals.__doc__ or ""
     rows = [row.split("|")[2] for row in guide.splitlines() if row.startswith("| ")][1:]
-    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    named = [name for name in named if name != "align" and not name.startswith("(")]
-    assert len(named) > 25
-    for name in named:
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    names = [name for name in names if name != "align" and not name.startswith("(")]
+    assert len(names) > 25
+    for name in names:
         assert make_evaluator(name).name

@@ -79,8 +79,8 @@ HOSTILE = [
     ],
 )  # fmt: skip
 def test_an_answer_is_scored(choice: str, expectation: str, text: str, wanted: float | None) -> None:
-    found = value(choice, expectation, text)
-    assert found == (None if wanted is None else pytest.approx(wanted))
+    score = value(choice, expectation, text)
+    assert score == (None if wanted is None else pytest.approx(wanted))
 
 
 def test_rouge_gives_the_numbers_of_the_reference_implementation() -> None:

@@ -21,20 +21,20 @@ CASE = case_of(Turn(prompt="p", expected_answer="Order 7 is shipped."))
 
 
 def test_the_built_in_evaluators_come_through_the_plugins_hook_like_others() -> None:
-    found = evaluator_plugins()
-    assert found.problems == ()
-    assert set(EVALUATOR_FACTORIES) | set(STRANDS_FACTORIES) <= set(found.names("evaluators"))
-    assert found.get("evaluators", "trajectory", match="in_order") == EVALUATOR_FACTORIES["trajectory"](
+    plugins = evaluator_plugins()
+    assert plugins.problems == ()
+    assert set(EVALUATOR_FACTORIES) | set(STRANDS_FACTORIES) <= set(plugins.names("evaluators"))
+    assert plugins.get("evaluators", "trajectory", match="in_order") == EVALUATOR_FACTORIES["trajectory"](
         match="IN_ORDER"
     )
 
 
 @pytest.mark.parametrize("name", sorted(EVALUATOR_FACTORIES))
 def test_every_built_in_is_an_evaluator_by_its_name(name: str) -> None:
-    made = make_evaluator(name)
-    assert isinstance(made, Evaluator)
-    assert made.name == name
-    assert made.digest == make_evaluator(EvaluatorChoice(name=name)).digest
+    evaluator = make_evaluator(name)
+    assert isinstance(evaluator, Evaluator)
+    assert evaluator.name == name
+    assert evaluator.digest == make_evaluator(EvaluatorChoice(name=name)).digest
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_choice_is_read_as_it_is_written(choice: str, column: str) -> None:
 
 def test_an_adk_criterion_means_the_evaluator_of_the_same_semantics() -> None:
     choice = EvaluatorChoice(name="trajectory", options={"match": "IN_ORDER", "arguments": False}, threshold=0.5)
-    made = make_evaluator(choice)
-    assert isinstance(made, TrajectoryMatch)
-    assert (made.match, made.arguments, made.threshold) == ("IN_ORDER", False, 0.5)
+    evaluator = make_evaluator(choice)
+    assert isinstance(evaluator, TrajectoryMatch)
+    assert (evaluator.match, evaluator.arguments, evaluator.threshold) == ("IN_ORDER", False, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_what_a_strands_experiment_names_is_there(choice: EvaluatorChoice, value
 
 def test_the_state_at_the_end_is_compared_key_by_key() -> None:
     case = case_of(Turn(prompt="p"), final_state={"cart": [7], "paid": True})
-    found = judged("final_state", case, answer_of("x", state={"cart": [7], "paid": 1, "more": 0}))
-    assert (found.value, found.details["state"]) == (0.5, {"cart": True, "paid": False})
+    score = judged("final_state", case, answer_of("x", state={"cart": [7], "paid": 1, "more": 0}))
+    assert (score.value, score.details["state"]) == (0.5, {"cart": True, "paid": False})
     assert isinstance(judged("final_state", CASE, answer_of("x")), NotApplicable)
     with pytest.raises(JudgeFailedError, match="state"):
         judged("final_state", case, answer_of("x"))
@@ -87,7 +87,7 @@ def test_the_state_at_the_end_is_compared_key_by_key() -> None:
 
 def test_digests_follow_options_and_not_names() -> None:
     assert make_evaluator("exact(name='other')").digest == make_evaluator("exact").digest
-    digests = {make_evaluator(each).digest for each in ("trajectory", "trajectory:in_order", "trajectory(extra=False)")}
+    digests = {make_evaluator(name).digest for name in ("trajectory", "trajectory:in_order", "trajectory(extra=False)")}
     assert len(digests) == 3
 
 
@@ -149,9 +149,9 @@ async def test_an_async_function_and_one_that_wants_the_whole_answer_are_too() -
     async def later(answer: CaseAnswer, case: EvalCase) -> float:
         return float(len(answer.turns))
 
-    made = make_evaluator(later)
-    assert made.name == "later"
-    assert await made.judge(CASE, answer_of("x")) == Score(value=1.0)
+    evaluator = make_evaluator(later)
+    assert evaluator.name == "later"
+    assert await evaluator.judge(CASE, answer_of("x")) == Score(value=1.0)
     assert FunctionEvaluator(function=lambda answer: 0.5, name="half", threshold=0.6).judge(
         CASE, answer_of("x")
     ) == Score(value=0.5, passed=False)
@@ -182,10 +182,10 @@ def test_a_functions_digest_is_the_same_in_every_process() -> None:
         "    return any(w in {'x', 'y', 'z'} for w in words)\n"
         "print(make_evaluator(judge).digest, make_evaluator('trajectory:in_order').digest)\n"
     )
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(said) == 1
+    assert len(outputs) == 1

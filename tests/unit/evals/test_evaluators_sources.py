@@ -113,8 +113,8 @@ TREES = st.recursive(
 @settings(deadline=None)
 @given(TREES)
 def test_any_body_is_read_without_an_error(body: object) -> None:
-    found = tools_of(body)
-    assert found is None or all(use.name for use in found)
+    uses = tools_of(body)
+    assert uses is None or all(use.name for use in uses)
 
 
 def test_a_body_of_any_depth_is_read() -> None:
@@ -134,9 +134,9 @@ def test_a_trace_tells_each_call_with_its_arguments_and_its_own_duration(files: 
     batches = [read_spans(json.loads((SPANS / file).read_text("utf-8"))) for file in files]
     spans = [span for batch in batches for span in batch.spans]
     traces = Trace.of(spans, [record for batch in batches for record in batch.log_records])
-    found = [(trajectory(trace), tools_of(trace)) for trace in traces]
-    assert any(uses for _, uses in found)
-    for path, uses in found:
+    pairs = [(trajectory(trace), tools_of(trace)) for trace in traces]
+    assert any(uses for _, uses in pairs)
+    for path, uses in pairs:
         assert tuple(use.name for use in uses or ()) == path.tool_names
         assert tuple(use.name for use in tools_of(path) or ()) == path.tool_names
         assert all(use.duration_ms is not None for use in uses or ())

@@ -20,8 +20,8 @@ from loomlib.evals.views.alignment import alignment_html
 NAMES = st.lists(st.sampled_from("abc"), max_size=6)
 
 
-def met(match: str, wanted: str, came: str) -> float:
-    return path_score(f"trajectory:{match}", list(wanted), list(came)).value
+def met(match: str, expected_path: str, actual_path: str) -> float:
+    return path_score(f"trajectory:{match}", list(expected_path), list(actual_path)).value
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_paths_are_compared_as_multisets_and_in_full(match: str, wanted: str, ca
 @given(NAMES, NAMES)
 def test_every_match_is_that_of_brute_force(wanted: list[str], came: list[str]) -> None:
     one, other = "".join(wanted), "".join(came)
-    orders = {"".join(each) for each in permutations(other, len(one))} if len(one) <= len(other) else set()
+    orders = {"".join(order) for order in permutations(other, len(one))} if len(one) <= len(other) else set()
     places = (
-        [dict.fromkeys(each) for each in permutations(range(len(other)), len(one))] if len(one) <= len(other) else []
+        [dict.fromkeys(order) for order in permutations(range(len(other)), len(one))] if len(one) <= len(other) else []
     )
     in_order = any(list(p) == sorted(p) and "".join(other[i] for i in p) == one for p in places)
     assert met("exact", one, other) == float(one == other)
@@ -73,18 +73,18 @@ def test_matches_imply_each_other_and_exact_is_symmetric(wanted: list[str], came
 @settings(deadline=None)
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), max_size=4))
 def test_an_assignment_is_as_large_as_any(fits: list[list[bool]]) -> None:
-    found = assign(len(fits), 4, lambda i, j: fits[i][j])
-    assert len(set(found.values())) == len(found)
-    assert all(fits[i][j] for i, j in found.items())
+    assignment = assign(len(fits), 4, lambda i, j: fits[i][j])
+    assert len(set(assignment.values())) == len(assignment)
+    assert all(fits[i][j] for i, j in assignment.items())
     best = max(sum(fits[i][j] for i, j in enumerate(order[: len(fits)])) for order in permutations(range(4)))
-    assert len(found) == best
+    assert len(assignment) == best
 
 
 def test_the_call_that_fits_less_is_not_robbed_of_its_only_partner() -> None:
     any_search = ExpectedTool(name="search")
     this_search = ExpectedTool(name="search", arguments={"q": "a"})
-    came = [ToolUse(name="search", arguments={"q": "a"}), ToolUse(name="search", arguments={"q": "b"})]
-    assert path_score("trajectory:any_order", [any_search, this_search], came).value == 1.0
+    tool_uses = [ToolUse(name="search", arguments={"q": "a"}), ToolUse(name="search", arguments={"q": "b"})]
+    assert path_score("trajectory:any_order", [any_search, this_search], tool_uses).value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_the_call_that_fits_less_is_not_robbed_of_its_only_partner() -> None:
     ],
 )
 def test_arguments_count_do_not_count_or_count_by_field(options: str, value: float) -> None:
-    wanted = ExpectedTool(name="weather", arguments={"city": "Paris"})
-    came = ToolUse(name="weather", arguments={"city": "Paris", "date": "2026-11-22"})
-    assert path_score(f"trajectory({options})", [wanted], [came]).value == value
+    expected_tool = ExpectedTool(name="weather", arguments={"city": "Paris"})
+    tool_use = ToolUse(name="weather", arguments={"city": "Paris", "date": "2026-11-22"})
+    assert path_score(f"trajectory({options})", [expected_tool], [tool_use]).value == value
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_who_does_not_know_the_path_does_not_call_it_wrong() -> None:
 
 
 def test_arguments_that_nobody_recorded_matter_only_where_they_decide() -> None:
-    wanted = [ExpectedTool(name="a", arguments={"x": 1})]
+    expected_tools = [ExpectedTool(name="a", arguments={"x": 1})]
     with pytest.raises(JudgeFailedError, match="recorded") as caught:
-        path_score("trajectory", wanted, [ToolUse(name="a")])
+        path_score("trajectory", expected_tools, [ToolUse(name="a")])
     assert caught.value.kind == "no_trajectory"
-    assert path_score("trajectory", wanted, [ToolUse(name="b")]).value == 0.0
-    assert path_score("trajectory(arguments=False)", wanted, [ToolUse(name="a")]).value == 1.0
+    assert path_score("trajectory", expected_tools, [ToolUse(name="b")]).value == 0.0
+    assert path_score("trajectory(arguments=False)", expected_tools, [ToolUse(name="a")]).value == 1.0
     assert path_score("trajectory", ["a"], [ToolUse(name="a")]).value == 1.0
 
 
@@ -210,41 +210,43 @@ def test_the_edit_distance_is_levenshteins_and_the_alignment_loses_no_call(wante
                 row.append(min(last[j - 1] + (one != other), last[j] + 1, row[-1] + 1))
         return row[-1]
 
-    found = align(expected(*wanted), used(*came))
-    back = align(expected(*came), used(*wanted))
-    assert found.distance == distance("".join(wanted), "".join(came)) == back.distance
-    assert sorted(r.expected_step for r in found.rows if r.expected_step) == list(range(1, len(wanted) + 1))
-    assert sorted(r.actual_step for r in found.rows if r.actual_step) == list(range(1, len(came) + 1))
-    assert (found.differs_at is None) == (wanted == came)
-    assert 0 <= found.similarity <= 1
-    assert found.similarity == path_score("trajectory_edit", wanted, came).value
+    alignment = align(expected(*wanted), used(*came))
+    reverse = align(expected(*came), used(*wanted))
+    assert alignment.distance == distance("".join(wanted), "".join(came)) == reverse.distance
+    assert sorted(r.expected_step for r in alignment.rows if r.expected_step) == list(range(1, len(wanted) + 1))
+    assert sorted(r.actual_step for r in alignment.rows if r.actual_step) == list(range(1, len(came) + 1))
+    assert (alignment.differs_at is None) == (wanted == came)
+    assert 0 <= alignment.similarity <= 1
+    assert alignment.similarity == path_score("trajectory_edit", wanted, came).value
 
 
 def test_an_alignment_shows_where_the_paths_part() -> None:
-    wanted = expected(ExpectedTool(name="find", arguments={"id": 7}), "price", "mail")
-    came = (ToolUse(name="find", arguments={"id": 8}), *used("mail", "price", "search"))
-    found = align(wanted, came)
-    assert [row.kind for row in found.rows] == ["changed", "moved", "kept", "extra"] or [
-        row.kind for row in found.rows
+    expected_tools = expected(ExpectedTool(name="find", arguments={"id": 7}), "price", "mail")
+    tool_uses = (ToolUse(name="find", arguments={"id": 8}), *used("mail", "price", "search"))
+    alignment = align(expected_tools, tool_uses)
+    assert [row.kind for row in alignment.rows] == ["changed", "moved", "kept", "extra"] or [
+        row.kind for row in alignment.rows
     ] == ["changed", "kept", "moved", "extra"]
-    assert found.differs_at == 1
-    assert found.sentence().startswith("The paths differ from step 1: expected find(id=7), got find(id=8) (1 changed")
-    assert str(found).splitlines()[1].startswith("~ changed   1   1  find(id=7)")
+    assert alignment.differs_at == 1
+    assert alignment.sentence().startswith(
+        "The paths differ from step 1: expected find(id=7), got find(id=8) (1 changed"
+    )
+    assert str(alignment).splitlines()[1].startswith("~ changed   1   1  find(id=7)")
 
 
 def test_what_an_agent_called_its_tool_is_never_markup_or_a_terminal_code() -> None:
-    found = align(expected("a"), used("<script>alert(1)</script>", "\x1b[31m\ud800"))
-    page, text = found._repr_html_(), str(found)
+    alignment = align(expected("a"), used("<script>alert(1)</script>", "\x1b[31m\ud800"))
+    page, text = alignment._repr_html_(), str(alignment)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "\x1b" not in page + text
     assert "\ud800" not in page + text
-    assert page == alignment_html(found.table(), found.sentence())
+    assert page == alignment_html(alignment.table(), alignment.sentence())
 
 
 def test_a_long_detour_is_aligned_in_bounded_time() -> None:
-    found = align(expected(*("a" * 30)), used(*("b" * 20_000)))
-    assert (found.distance, found.count("missing"), found.count("extra")) == (20_000, 30, 20_000)
+    alignment = align(expected(*("a" * 30)), used(*("b" * 20_000)))
+    assert (alignment.distance, alignment.count("missing"), alignment.count("extra")) == (20_000, 30, 20_000)
 
 
 def test_the_use_of_single_tools() -> None:
@@ -262,8 +264,8 @@ def test_forbidden_tools_are_those_of_the_case_and_of_the_evaluator() -> None:
     case = case_of(Turn(prompt="p"), forbidden_tools=("refund",))
     answer = answer_of(TurnAnswer(text="", tools=used("find", "delete_order")))
     assert judged("forbidden_tools", case, answer).value == 1.0
-    found = judged("forbidden_tools:delete_*", case, answer)
-    assert (found.value, found.details["calls"]) == (0.0, ["call 2: delete_order()"])
+    score = judged("forbidden_tools:delete_*", case, answer)
+    assert (score.value, score.details["calls"]) == (0.0, ["call 2: delete_order()"])
 
 
 def test_a_call_is_redundant_when_it_brings_nothing_new() -> None:
@@ -294,15 +296,15 @@ def test_efficiency_is_measured_against_the_reference() -> None:
 
 
 def test_each_call_is_judged_alone() -> None:
-    wanted = expected(ExpectedTool(name="find", arguments={"id": 7}, result="shipped"), "mail", "never")
-    came = (
+    expected_tools = expected(ExpectedTool(name="find", arguments={"id": 7}, result="shipped"), "mail", "never")
+    tool_uses = (
         ToolUse(name="search", arguments={}, status="error"),
         ToolUse(name="find", arguments={"id": 7}, result="shipped", status="success", duration_ms=50),
         ToolUse(name="mail", arguments={}, status="success", duration_ms=5_000),
     )
-    case = case_of(Turn(prompt="p", expected_tools=wanted))
+    case = case_of(Turn(prompt="p", expected_tools=expected_tools))
     total, first, second, third = judged(
-        "tool_calls(time_limit_ms=1000)", case, answer_of(TurnAnswer(text="", tools=came))
+        "tool_calls(time_limit_ms=1000)", case, answer_of(TurnAnswer(text="", tools=tool_uses))
     )
     assert first.part == "call 1: search"
     assert first.details == {"chosen": False, "status": False}
@@ -310,8 +312,8 @@ def test_each_call_is_judged_alone() -> None:
     assert third.details == {"chosen": True, "status": True, "time": False}
     assert third.rationale == "mail(): the call exceeded its time limit"
     assert total.value == pytest.approx((0 + 1 + 2 / 3) / 3)
-    only = judged("tool_calls:chosen", case, answer_of(TurnAnswer(text="", tools=came)))
-    assert [score.value for score in only] == [pytest.approx(2 / 3), 0.0, 1.0, 1.0]
+    scores = judged("tool_calls:chosen", case, answer_of(TurnAnswer(text="", tools=tool_uses)))
+    assert [score.value for score in scores] == [pytest.approx(2 / 3), 0.0, 1.0, 1.0]
 
 
 def test_the_lucky_guess_passes_on_its_answer_and_fails_on_its_path() -> None:
@@ -345,8 +347,8 @@ def test_tools_that_are_expected_of_the_conversation_are_compared_over_all_turns
 def test_each_call_is_judged_by_what_the_conversation_expects_where_no_turn_says_more():
     case = case_of(Turn(prompt="a"), Turn(prompt="b"), session_tools=expected("look", "book"))
     answer = answer_of(TurnAnswer(text="", tools=used("pay", "book")), TurnAnswer(text="", tools=used("look")))
-    found = judged("tool_calls:chosen", case, answer)
-    assert [part.value for part in found[1:]] == [0.0, 1.0, 1.0]
+    scores = judged("tool_calls:chosen", case, answer)
+    assert [part.value for part in scores[1:]] == [0.0, 1.0, 1.0]
 
 
 def test_turns_that_expect_tools_themselves_are_compared_turn_by_turn():

@@ -74,13 +74,13 @@ def test_any_text_is_xml_that_has_the_same_content_where_xml_can(text: str) -> N
 
 def test_json_holds_every_case_and_is_ascii(runs: tuple[EvalRun, EvalRun], tmp_path: Path) -> None:
     before, run = runs
-    found = json.loads(
+    document = json.loads(
         write_json(run, tmp_path / "out.json", comparison=run.compare(before)).read_bytes().decode("ascii")
     )
-    assert found["schema"] == "loom.evaluation/1"
-    assert [case["state"] for case in found["cases"]][:4] == ["passed", "failed", "failed", "not answered"]
-    assert found["cases"][1]["repeats"][0]["verdicts"]["trajectory"]["scores"][0]["details"]["alignment"]
-    assert found["comparison"]["evaluators"][1]["lost"] == ["sum 1", "sum 4"]
+    assert document["schema"] == "loom.evaluation/1"
+    assert [case["state"] for case in document["cases"]][:4] == ["passed", "failed", "failed", "not answered"]
+    assert document["cases"][1]["repeats"][0]["verdicts"]["trajectory"]["scores"][0]["details"]["alignment"]
+    assert document["comparison"]["evaluators"][1]["lost"] == ["sum 1", "sum 4"]
     assert "cases" not in run_document(run, cases=False)
 
 

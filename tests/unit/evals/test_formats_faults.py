@@ -129,7 +129,7 @@ def test_huge_texts_null_bytes_and_unusual_ids_read_back(tmp_path):
     for name in ("a.json", "a.jsonl", "a.csv"):
         EvalSet(name="a", cases=(case,)).write(tmp_path / name, strict=True)
         assert EvalSet.read(tmp_path / name).cases == (case,)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "a.json", "a.jsonl"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.csv", "a.json", "a.jsonl"]
 
 
 JSON = st.recursive(

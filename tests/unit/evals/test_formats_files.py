@@ -15,9 +15,9 @@ DATA = Path(__file__).parents[2] / "data" / "evals"
 
 
 def test_adk_with_the_criteria_beside_it():
-    found = EvalSet.read(DATA / "adk" / "orders.evalset.json")
-    assert (found.name, found.description, len(found)) == ("orders", "demo", 3)
-    assert found["static_intermediate_data"].turns == (
+    evalset = EvalSet.read(DATA / "adk" / "orders.evalset.json")
+    assert (evalset.name, evalset.description, len(evalset)) == ("orders", "demo", 3)
+    assert evalset["static_intermediate_data"].turns == (
         Turn(
             prompt="Where is order 7?",
             expected_answer="Order 7 is shipped.",
@@ -25,17 +25,17 @@ def test_adk_with_the_criteria_beside_it():
             rubrics=(Rubric(text="States the order status", id="r1"),),
         ),
     )
-    assert found["static_invocation_events"].expected_tools == (
+    assert evalset["static_invocation_events"].expected_tools == (
         ExpectedTool(name="lookup_order", arguments={"order_id": "8"}),
     )
-    assert found["scenario"].scenario == UserScenario(
+    assert evalset["scenario"].scenario == UserScenario(
         starting_prompt="I want a refund", plan="Ask for a refund of order 7; accept the first offer."
     )
-    assert found.evaluators[:2] == (
+    assert evalset.evaluators[:2] == (
         EvaluatorChoice(name="trajectory", options={"match": "IN_ORDER", "arguments": False}, threshold=1.0),
         EvaluatorChoice(name="rouge1", threshold=0.8),
     )
-    assert [choice.name for choice in found.evaluators[2:]] == [
+    assert [choice.name for choice in evalset.evaluators[2:]] == [
         "adk:final_response_match_v2",
         "adk:rubric_based_final_response_quality_v1",
     ]
@@ -46,14 +46,14 @@ def test_adk_in_both_spellings_has_the_same_content():
 
     def camel(value):
         if isinstance(value, list):
-            return [camel(each) for each in value]
+            return [camel(item) for item in value]
         if not isinstance(value, dict):
             return value
         return {
             key if key == "order_id" else key.split("_")[0] + "".join(w.title() for w in key.split("_")[1:]): camel(
-                each
+                item
             )
-            for key, each in value.items()
+            for key, item in value.items()
         }
 
     assert EvalSet.read(json.dumps(camel(snake))) == EvalSet.read(json.dumps(snake))
@@ -74,9 +74,9 @@ def test_the_old_form_of_adk(wrapped):
         ],
         "initial_session": {"state": {"k": 1}, "app_name": "hello_world", "user_id": "user"},
     }
-    found = EvalSet.read(json.dumps([case] if wrapped else case))
-    assert found["ask_price"].initial_state == {"k": 1}
-    assert found["ask_price"].turns == (
+    evalset = EvalSet.read(json.dumps([case] if wrapped else case))
+    assert evalset["ask_price"].initial_state == {"k": 1}
+    assert evalset["ask_price"].turns == (
         Turn(
             prompt="What is the stock price of GOOG?",
             expected_answer="The price is $175.",
@@ -90,9 +90,9 @@ def test_the_old_form_of_adk(wrapped):
 def test_a_picture_in_a_prompt_of_adk_is_kept_as_payload():
     part = {"inline_data": {"mime_type": "image/png", "data": "AA=="}}
     content = {"role": "user", "parts": [{"text": "What is this?"}, part]}
-    found = EvalSet.read(json.dumps({"eval_cases": [{"eval_id": "p", "conversation": [{"user_content": content}]}]}))
-    assert found["p"].turns[0].payload == {"prompt": "What is this?", "content": content}
-    assert not render(found, "adk").losses
+    evalset = EvalSet.read(json.dumps({"eval_cases": [{"eval_id": "p", "conversation": [{"user_content": content}]}]}))
+    assert evalset["p"].turns[0].payload == {"prompt": "What is this?", "content": content}
+    assert not render(evalset, "adk").losses
 
 
 def test_adk_criteria_are_written_beside_the_set_and_read_with_it(tmp_path):
@@ -111,26 +111,26 @@ def test_adk_criteria_are_written_beside_the_set_and_read_with_it(tmp_path):
 
 
 def test_a_dataset_of_agentcore():
-    found = EvalSet.read(DATA / "agentcore_dataset.json")
-    assert found["order_status"].assertions == ("The agent states order 7 is shipped",)
-    assert found["order_status"].expected_tools == (ExpectedTool(name="lookup_order"),)
-    assert found["refund_sim"].scenario == UserScenario(
+    evalset = EvalSet.read(DATA / "agentcore_dataset.json")
+    assert evalset["order_status"].assertions == ("The agent states order 7 is shipped",)
+    assert evalset["order_status"].expected_tools == (ExpectedTool(name="lookup_order"),)
+    assert evalset["refund_sim"].scenario == UserScenario(
         starting_prompt="I want a refund", plan="get a refund", persona="bought a mug", max_turns=4
     )
     lines = "\n".join(
-        json.dumps(each) for each in json.loads((DATA / "agentcore_dataset.json").read_text())["scenarios"]
+        json.dumps(scenario) for scenario in json.loads((DATA / "agentcore_dataset.json").read_text())["scenarios"]
     )
-    assert EvalSet.read(lines).cases == found.cases
+    assert EvalSet.read(lines).cases == evalset.cases
 
 
 def test_an_experiment_of_strands():
-    found = EvalSet.read(DATA / "strands_experiment.json")
-    assert found["order_status"].expected_answer == "Order 7 is shipped."
-    assert found.evaluators[:2] == (
+    evalset = EvalSet.read(DATA / "strands_experiment.json")
+    assert evalset["order_status"].expected_answer == "Order 7 is shipped."
+    assert evalset.evaluators[:2] == (
         EvaluatorChoice(name="exact"),
         EvaluatorChoice(name="strands:Contains", options={"name": "c1", "value": "shipped"}),
     )
-    assert not render(found, "strands").losses
+    assert not render(evalset, "strands").losses
 
 
 def test_strands_own_library_loads_what_is_written():
@@ -184,10 +184,10 @@ def test_a_frame_with_missing_values_and_numbers():
     import pandas as pd
 
     frame = pd.DataFrame({"input": ["a", "b"], "expected": [4, None], "tags": [["x"], None], "n": [1, pd.NA]})
-    found = EvalSet.from_frame(frame, name="sums")
-    assert [case.expected_answer for case in found] == ["4", None]
-    assert found["case-1"].tags == ("x",)
-    assert found["case-1"].metadata == {"n": 1}
+    evalset = EvalSet.from_frame(frame, name="sums")
+    assert [case.expected_answer for case in evalset] == ["4", None]
+    assert evalset["case-1"].tags == ("x",)
+    assert evalset["case-1"].metadata == {"n": 1}
 
 
 def test_a_formula_in_a_table_is_no_formula():

@@ -32,9 +32,9 @@ def without(document, path):
         document.pop(first, None)
         return
     inner = document.get(first)
-    for each in inner if isinstance(inner, list) else [inner]:
-        if isinstance(each, dict):
-            without(each, ".".join(rest))
+    for item in inner if isinstance(inner, list) else [inner]:
+        if isinstance(item, dict):
+            without(item, ".".join(rest))
 
 
 def plain_case(case):
@@ -125,9 +125,9 @@ def test_what_is_expected_of_a_whole_conversation_stays_so_in_agentcores_form():
     path = (ExpectedTool(name="lookup"), ExpectedTool(name="close"))
     talk = EvalCase(id="talk", turns=(Turn(prompt="a", expected_answer="b"), Turn(prompt="c")), session_tools=path)
     evalset = EvalSet(name="talks", cases=(talk, replace(talk, id="none", session_tools=())))
-    written = render(evalset, "agentcore")
-    assert not written.losses
-    again = read_again(written, "agentcore", "talks")
+    rendering = render(evalset, "agentcore")
+    assert not rendering.losses
+    again = read_again(rendering, "agentcore", "talks")
     assert again == evalset
     assert again.digest == evalset.digest
     assert (
@@ -171,7 +171,7 @@ def test_writing_keeps_the_old_file_when_it_fails(tmp_path):
     with pytest.raises(ValueError, match=r"'a' cannot be written: metadata\.when: nan"):
         bad.write(path)
     assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["set.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["set.json"]
 
 
 def test_one_edited_case_changes_only_its_own_lines():

@@ -145,10 +145,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("output", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_output_stays_between_its_fences(output):
-    asked = question(output, prompt="p", rubric="r")
-    system, user = asked.rendered()
+    judge_question = question(output, prompt="p", rubric="r")
+    system, user = judge_question.rendered()
     (fence,) = set(re.findall(r"#loom-part-[0-9a-f]{32}#", system))
-    assert user.count(fence) == 2 * len(asked.parts)
+    assert user.count(fence) == 2 * len(judge_question.parts)
     inside = user.split(f"{fence} BEGIN output\n")[1]
     assert inside.endswith(f"\n{fence} END output")
     assert user.encode("utf-8")
@@ -158,10 +158,10 @@ def test_a_hostile_output_stays_between_its_fences(output):
 
 
 def test_a_fence_is_another_one_each_time_and_no_part_of_the_digest():
-    asked = question()
-    assert asked.rendered() != asked.rendered()
-    assert asked.digest == question().digest
-    assert asked.digest != question("5").digest
+    judge_question = question()
+    assert judge_question.rendered() != judge_question.rendered()
+    assert judge_question.digest == question().digest
+    assert judge_question.digest != question("5").digest
 
 
 @settings(max_examples=60, deadline=None)
@@ -210,11 +210,11 @@ async def test_a_recording_that_was_cut_off_is_read_up_to_there(tmp_path):
 
 
 def test_every_named_judge_can_be_made_and_has_a_digest_of_its_own():
-    made = {name: make() for name, make in JUDGE_FACTORIES.items() if name not in ("agentcore", "judge:panel")}
-    assert all(judge.name == name for name, judge in made.items())
-    assert len({judge.digest for judge in made.values()}) == len(made)
+    judges = {name: make() for name, make in JUDGE_FACTORIES.items() if name not in ("agentcore", "judge:panel")}
+    assert all(judge.name == name for name, judge in judges.items())
+    assert len({judge.digest for judge in judges.values()}) == len(judges)
     asks_nobody = {f"adk:{criterion}" for criterion in (*EXACT, *WITHOUT_COUNTERPART)}
-    assert {name for name, judge in made.items() if judge.is_quick} == asks_nobody
+    assert {name for name, judge in judges.items() if judge.is_quick} == asks_nobody
     assert JUDGE_FACTORIES["rubric"](rubric="be short", scale="binary", threshold=1.0).scale is BINARY
     assert JUDGE_FACTORIES["judge:panel"](models="a, b, c").judges[1].model == "b"
     assert JUDGE_FACTORIES["agentcore"](evaluator_id="mine-0123456789", kind="TRACE").level == "answer"

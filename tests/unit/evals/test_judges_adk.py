@@ -24,18 +24,18 @@ CASE = case_of(Turn(prompt="a", expected_answer="one"), Turn(prompt="b", expecte
 
 
 def adk(name: str, model: Any, **options: Any) -> AdkJudge:
-    made = make_evaluator(EvaluatorChoice(name=name, options=options, threshold=options.pop("threshold", None)))
-    assert isinstance(made, AdkJudge)
-    return replace(made, judge_of=replace(made.judge_of, model=model))
+    judge = make_evaluator(EvaluatorChoice(name=name, options=options, threshold=options.pop("threshold", None)))
+    assert isinstance(judge, AdkJudge)
+    return replace(judge, judge_of=replace(judge.judge_of, model=model))
 
 
 def by_sample(*verdicts: str) -> FakeJudge:
     """A judge that says the first verdict when it is asked first, and so on, of every question."""
-    asked: dict[str, int] = {}
+    last_index: dict[str, int] = {}
 
     def answer(question: Any, parts: Any, sample: int) -> dict[str, str]:
-        at = asked[question.digest] = asked.get(question.digest, -1) + 1
-        return {"rationale": f"because {verdicts[at]}", "verdict": verdicts[at]}
+        index = last_index[question.digest] = last_index.get(question.digest, -1) + 1
+        return {"rationale": f"because {verdicts[index]}", "verdict": verdicts[index]}
 
     return FakeJudge(answer)
 
@@ -46,7 +46,7 @@ async def test_each_turn_is_judged_by_majority_and_the_mean_of_the_turns_against
         judge = adk(MATCH, FakeJudge(), judge_model_options={"num_samples": 3}, threshold=threshold)
         whole, first, second = await judge.judge(CASE, answer)  # type: ignore[misc]
         assert (whole.value, whole.passed, whole.part) == (0.5, passed, "")
-        assert [(each.part, each.value) for each in (first, second)] == [("turn 1", 1.0), ("turn 2", 0.0)]
+        assert [(score.part, score.value) for score in (first, second)] == [("turn 1", 1.0), ("turn 2", 0.0)]
         assert len(first.details["votes"]) == 3
         assert whole.rationale == "mean of 2 parts; failed: turn 2"
 
@@ -73,13 +73,13 @@ async def test_rubrics_are_the_criterions_and_those_of_the_case_and_turn_that_ar
     model = FakeJudge(lambda q, parts, _: {"rationale": parts["rubric"], "verdict": "yes"})
     scores = await adk(RUBRICS, model, **BY_RUBRIC).judge(case, CaseAnswer(turns=turns))
     assert not isinstance(scores, NotApplicable)
-    assert [each.part for each in scores[1:]] == ["turn 1: r1", "turn 1: c", "turn 1: t", "turn 2: r1", "turn 2: c"]
-    shown = dict(model.asked[0].parts)
-    assert "look" in shown["trajectory"]
-    assert "User: b" not in shown["trajectory"]
+    assert [score.part for score in scores[1:]] == ["turn 1: r1", "turn 1: c", "turn 1: t", "turn 2: r1", "turn 2: c"]
+    question_parts = dict(model.asked[0].parts)
+    assert "look" in question_parts["trajectory"]
+    assert "User: b" not in question_parts["trajectory"]
     tools = await adk("adk:rubric_based_tool_use_quality_v1", model).judge(case, CaseAnswer(turns=turns))
     assert not isinstance(tools, NotApplicable)
-    assert [each.part for each in tools[1:]] == ["turn 1: x", "turn 2: x"]
+    assert [score.part for score in tools[1:]] == ["turn 1: x", "turn 2: x"]
     assert isinstance(
         await adk("adk:rubric_based_multi_turn_trajectory_quality_v1", model).judge(case, CaseAnswer(turns=turns)),
         NotApplicable,
@@ -101,8 +101,10 @@ async def test_grades_are_means_and_adks_one_to_five_is_nought_to_one() -> None:
     assert (judge.samples, judge.threshold) == (1, 0.75)
     (score,) = await judge.judge(case_of(Turn(prompt="a")), answer_of("x"))  # type: ignore[misc]
     assert (score.value, score.passed) == (0.75, True)
-    said = adk("adk:hallucinations_v1", by_sample("5", "1"), judge_model_options={"num_samples": 2}, threshold=0.5)
-    (score,) = await said.judge(case_of(Turn(prompt="a")), answer_of(TurnAnswer(text="x", tools=())))  # type: ignore[misc]
+    hallucination_judge = adk(
+        "adk:hallucinations_v1", by_sample("5", "1"), judge_model_options={"num_samples": 2}, threshold=0.5
+    )
+    (score,) = await hallucination_judge.judge(case_of(Turn(prompt="a")), answer_of(TurnAnswer(text="x", tools=())))  # type: ignore[misc]
     assert (score.value, score.passed) == (0.5, True)
 
 
@@ -120,27 +122,27 @@ async def test_grades_are_means_and_adks_one_to_five_is_nought_to_one() -> None:
 async def test_a_model_that_bedrock_does_not_have_is_replaced_and_reported(
     named: str, model: str, asked_for: str
 ) -> None:
-    made = make_evaluator(EvaluatorChoice(name=MATCH, options={"judge_model_options": {"judge_model": named}}))
-    assert isinstance(made, AdkJudge)
-    assert (made.judge_of.model, made.asked_for) == (model, asked_for)
-    judge = replace(made, judge_of=replace(made.judge_of, model=FakeJudge()))
+    evaluator = make_evaluator(EvaluatorChoice(name=MATCH, options={"judge_model_options": {"judge_model": named}}))
+    assert isinstance(evaluator, AdkJudge)
+    assert (evaluator.judge_of.model, evaluator.asked_for) == (model, asked_for)
+    judge = replace(evaluator, judge_of=replace(evaluator.judge_of, model=FakeJudge()))
     (score,) = await judge.judge(case_of(Turn(prompt="a", expected_answer="one")), answer_of("one"))  # type: ignore[misc]
     assert (OTHER_MODEL in score.labels) == bool(asked_for)
 
 
 @pytest.mark.parametrize("criterion", [*EXACT, *JUDGES, *WITHOUT_COUNTERPART])
 def test_every_criterion_can_be_made_by_its_name(criterion: str) -> None:
-    made = make_evaluator(EvaluatorChoice(name=f"adk:{criterion}", threshold=0.5))
-    assert made.name == f"adk:{criterion}"
-    assert made.digest == make_evaluator(EvaluatorChoice(name=f"adk:{criterion}", threshold=0.5)).digest
+    evaluator = make_evaluator(EvaluatorChoice(name=f"adk:{criterion}", threshold=0.5))
+    assert evaluator.name == f"adk:{criterion}"
+    assert evaluator.digest == make_evaluator(EvaluatorChoice(name=f"adk:{criterion}", threshold=0.5)).digest
     assert f"adk:{criterion}" in evaluator_plugins().names("evaluators")
 
 
 @pytest.mark.parametrize("criterion", list(WITHOUT_COUNTERPART))
 def test_what_has_no_counterpart_gives_the_reason(criterion: str) -> None:
-    said = make_evaluator(f"adk:{criterion}").judge(CASE, answer_of("x", "y"))
-    assert isinstance(said, NotApplicable)
-    assert len(said.reason) > 20
+    verdict = make_evaluator(f"adk:{criterion}").judge(CASE, answer_of("x", "y"))
+    assert isinstance(verdict, NotApplicable)
+    assert len(verdict.reason) > 20
 
 
 def test_the_exact_criteria_take_adks_options() -> None:
@@ -176,12 +178,12 @@ async def test_without_a_model_it_is_a_failure_to_judge() -> None:
 
 def test_strands_judges_take_the_options_that_strands_writes() -> None:
     options = {"system_prompt": "a", "assertion_system_prompt": "b", "version": "v0", "name": "goal", "model_id": "m.x"}
-    made = make_evaluator(EvaluatorChoice(name="strands:GoalSuccessRateEvaluator", options=options))
+    judge = make_evaluator(EvaluatorChoice(name="strands:GoalSuccessRateEvaluator", options=options))
     plain = make_evaluator("strands:GoalSuccessRate")
-    assert isinstance(made, StrandsJudge)
-    assert (made.name, made.model, made.evaluator) == ("goal", "m.x", "GoalSuccessRate")
-    assert dict(made.options) == {"system_prompt": "a", "assertion_system_prompt": "b", "version": "v0"}
-    assert made.digest != plain.digest
+    assert isinstance(judge, StrandsJudge)
+    assert (judge.name, judge.model, judge.evaluator) == ("goal", "m.x", "GoalSuccessRate")
+    assert dict(judge.options) == {"system_prompt": "a", "assertion_system_prompt": "b", "version": "v0"}
+    assert judge.digest != plain.digest
     assert plain.name == "strands:GoalSuccessRate"
     with pytest.raises(ValueError, match="colour"):
         make_evaluator(EvaluatorChoice(name="strands:Helpfulness", options={"colour": "red"}))

@@ -38,15 +38,15 @@ async def nothing(case: EvalCase, answer: CaseAnswer) -> None:
 
 async def test_agentcore_cannot_judge_a_trajectory_that_neither_the_answer_nor_a_span_tells():
     case = EvalCase(id="way", turns=(Turn(prompt="p", expected_tools=(ExpectedTool(name="a"),)),))
-    said = CaseAnswer(turns=(TurnAnswer(text="done", tools=None),))
+    answer = CaseAnswer(turns=(TurnAnswer(text="done", tools=None),))
     for spans in (None, nothing):
         for id in ("TrajectoryExactOrderMatch", "ToolSelectionAccuracy"):
             judge = AgentCoreJudge(evaluator_id=f"Builtin.{id}", clients=SimpleNamespace(), spans=spans)
             with pytest.raises(JudgeFailedError) as failed:
-                await judge.judge(case, said)
+                await judge.judge(case, answer)
             assert failed.value.kind == "no_trajectory"
     with pytest.raises(JudgeFailedError) as failed:
-        await AgentCoreJudge(evaluator_id="Builtin.TrajectoryExactOrderMatch").judge(case, said)
+        await AgentCoreJudge(evaluator_id="Builtin.TrajectoryExactOrderMatch").judge(case, answer)
     assert failed.value.kind == "no_model"
 
 

@@ -46,7 +46,7 @@ async def test_position_bias_decides_nothing_and_is_reported():
     verdicts = [await judge.compare(CASE, "x", "y") for _ in range(5)]
     fair = await PairwiseJudge(model=FakeJudge(longest)).compare(CASE, "xx", "y")
     summary = summarize_pairs([*verdicts, fair])
-    assert {each.winner for each in verdicts} == {"tie"}
+    assert {verdict.winner for verdict in verdicts} == {"tie"}
     assert summary.wins == {"first": 1, "second": 0, "tie": 5}
     assert summary.position_bias.value == pytest.approx(5 / 6)
     assert summary.favoured == {"shown first": 5, "shown second": 0}
@@ -56,8 +56,8 @@ async def test_position_bias_decides_nothing_and_is_reported():
 
 async def test_an_order_is_asked_forwards_and_backwards():
     def by_length(question, parts, sample):
-        shown = {name.split()[-1]: len(text) for name, text in parts.items() if name.startswith("answer ")}
-        return {"rationale": "", "ranking": sorted(shown, key=lambda name: -shown[name])}
+        lengths = {name.split()[-1]: len(text) for name, text in parts.items() if name.startswith("answer ")}
+        return {"rationale": "", "ranking": sorted(lengths, key=lambda name: -lengths[name])}
 
     ranking = await RankingJudge(model=FakeJudge(by_length)).rank(CASE, ["aa", "aaaa", "a"])
     assert (ranking.order, ranking.ranks, ranking.consistency) == ((1, 0, 2), (2.0, 1.0, 3.0), 1.0)
@@ -116,26 +116,30 @@ async def test_a_judges_own_chance_is_distinguished_from_differences_between_ans
         return {"rationale": "", "verdict": "yes" if good or (parts["output"] == "?" and sample % 2) else "no"}
 
     cases = [(EvalCase(id=t, turns=CASE.turns, rubrics=CASE.rubrics), answer(t)) for t in ("4", "5", "?")]
-    found = await judge_variance(RubricJudge(model=FakeJudge(moody), scale=BINARY), cases, repeats=4)
-    assert [v.flips for v in found.verdicts] == [False, False, True]
-    assert found.flipping.value == pytest.approx(1 / 3)
-    assert found.table()[0]["case"] == "?"
-    assert found.within is not None
-    assert 0 < found.within < found.between
-    assert 0.5 < found.reliability < 1
+    variance = await judge_variance(RubricJudge(model=FakeJudge(moody), scale=BINARY), cases, repeats=4)
+    assert [v.flips for v in variance.verdicts] == [False, False, True]
+    assert variance.flipping.value == pytest.approx(1 / 3)
+    assert variance.table()[0]["case"] == "?"
+    assert variance.within is not None
+    assert 0 < variance.within < variance.between
+    assert 0.5 < variance.reliability < 1
 
 
 def test_a_judge_is_calibrated_against_human_labels():
     human = {str(n): n % 2 == 0 for n in range(100)}
     judged = {key: passed or int(key) % 10 == 1 for key, passed in human.items()} | {"extra": 1.0}
-    found = calibrate(judged, human)
-    assert found.confusion == {(True, True): 50, (True, False): 0, (False, True): 10, (False, False): 40}
-    assert (found.agreement.value, found.sensitivity.value, found.specificity.value) == (0.9, 1.0, 0.8)
-    assert found.kappa.value == pytest.approx(0.8)
-    assert found.bias.value == pytest.approx(0.1)
-    assert found.bias.low > 0
-    assert (found.unlabelled, found.disagreements) == (1, tuple(str(n) for n in range(1, 100, 10)))
-    assert "too lenient" in found.sentence()
+    calibration = calibrate(judged, human)
+    assert calibration.confusion == {(True, True): 50, (True, False): 0, (False, True): 10, (False, False): 40}
+    assert (calibration.agreement.value, calibration.sensitivity.value, calibration.specificity.value) == (
+        0.9,
+        1.0,
+        0.8,
+    )
+    assert calibration.kappa.value == pytest.approx(0.8)
+    assert calibration.bias.value == pytest.approx(0.1)
+    assert calibration.bias.low > 0
+    assert (calibration.unlabelled, calibration.disagreements) == (1, tuple(str(n) for n in range(1, 100, 10)))
+    assert "too lenient" in calibration.sentence()
     few = {key: human[key] for key in list(human)[:40]}
     assert "too lenient" not in calibrate(judged, few).sentence()  # four of four may be chance: McNemar's p is 0.06
 
@@ -152,9 +156,9 @@ KRIPPENDORFF = [  # Krippendorff, Computing Krippendorff's Alpha-Reliability, 20
 @pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_is_that_of_krippendorffs_published_example(level, published):
     assert krippendorff_alpha(KRIPPENDORFF, level) == pytest.approx(published, abs=5e-4)
-    found = estimate_alpha(KRIPPENDORFF, level)
-    assert found.n == 11  # one unit has a single rating
-    assert found.low <= found.value <= found.high
+    estimate = estimate_alpha(KRIPPENDORFF, level)
+    assert estimate.n == 11  # one unit has a single rating
+    assert estimate.low <= estimate.value <= estimate.high
 
 
 def test_alpha_is_that_of_krippendorffs_smaller_examples():

@@ -17,10 +17,10 @@ from loomlib.store import Store
 
 
 def states(run: EvalRun) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in run.outcomes():
-        found[each.state] = found.get(each.state, 0) + 1
-    return found
+    counts: dict[str, int] = {}
+    for outcome in run.outcomes():
+        counts[outcome.state] = counts.get(outcome.state, 0) + 1
+    return counts
 
 
 def test_every_case_and_repeat_is_asked_once_and_judged_by_every_evaluator(store: Store) -> None:
@@ -31,7 +31,7 @@ def test_every_case_and_repeat_is_asked_once_and_judged_by_every_evaluator(store
     assert set(first.judged.values()) == set(second.judged.values()) == {3}
     assert states(run) == {"scored": 180}
     assert run.summary()["first"].mean.value == 1.0
-    assert {each.value for each in run.outcomes() if each.evaluator == "second"} == {0.5}
+    assert {outcome.value for outcome in run.outcomes() if outcome.evaluator == "second"} == {0.5}
     assert len(run.rows()) == 90
     assert set(run.scores()["state"]) == {"scored"}
 
@@ -156,7 +156,7 @@ def test_rescoring_asks_no_agent_and_leaves_the_old_run_as_it_was(store: Store) 
     new = rescore(old, [Says("broken", 0.25), Says("more", True)])
     assert sum(adder.asked.values()) == 8
     assert states(old) == {"judge_failed": 8}
-    assert {each.value for each in new.outcomes() if each.evaluator == "broken"} == {0.25}
+    assert {outcome.value for outcome in new.outcomes() if outcome.evaluator == "broken"} == {0.25}
     assert new.summary()["more"].pass_rate.value == 1.0
     assert states(EvalRun.load(store, old.id)) == {"judge_failed": 8}
 
@@ -213,18 +213,18 @@ def test_a_run_cannot_be_resumed_with_another_set_or_other_evaluators(store: Sto
 
 
 def test_several_turns_share_a_session_and_each_case_has_its_own(store: Store) -> None:
-    seen: dict[str, list[str]] = {}
+    sessions: dict[str, list[str]] = {}
 
     def agent(prompt: str, session_id: str, state: Any) -> str:
-        seen.setdefault(session_id, []).append(f"{prompt} {state}")
+        sessions.setdefault(session_id, []).append(f"{prompt} {state}")
         return prompt
 
     cases = tuple(
         EvalCase(id=f"c{n}", turns=(Turn(prompt="one"), Turn(prompt="two")), initial_state={"n": n}) for n in range(3)
     )
     run = loom.evaluate(agent, EvalSet(name="talks", cases=cases), Says("says", 1.0), repeats=2, store=store)
-    assert sorted(seen.values()) == sorted([[f"one {{'n': {n}}}", "two None"] for n in range(3)] * 2)
-    assert {len(each.answer.turns) for each in run.judgements()} == {2}
+    assert sorted(sessions.values()) == sorted([[f"one {{'n': {n}}}", "two None"] for n in range(3)] * 2)
+    assert {len(judgement.answer.turns) for judgement in run.judgements()} == {2}
 
 
 def test_a_case_that_needs_a_simulated_user_is_a_failure_to_answer(store: Store) -> None:
@@ -243,9 +243,9 @@ def test_a_loaded_run_tells_the_same(store: Store) -> None:
     assert loaded.outcomes() == run.outcomes()
     assert loaded.evalset.digest == set_.digest
     assert loaded.summary() == run.summary()
-    assert {each.tags for each in loaded.outcomes()} == {("even",), ()}
-    whole = [each for each in loaded.outcomes() if each.evaluator == "parts" and not each.part]
-    assert {(each.value, each.labels) for each in whole} == {(0.5, ("simulated judge",))}
+    assert {outcome.tags for outcome in loaded.outcomes()} == {("even",), ()}
+    overall = [outcome for outcome in loaded.outcomes() if outcome.evaluator == "parts" and not outcome.part]
+    assert {(outcome.value, outcome.labels) for outcome in overall} == {(0.5, ("simulated judge",))}
     with pytest.raises(EvalError, match="No such evaluation"):
         EvalRun.load(store, "nonsense")
 
@@ -263,18 +263,18 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_whatever_an_agent_answers_comes_back_exactly_and_shows_as_text(store: Store, kind: str) -> None:
-    said = HOSTILE[kind]
+    text = HOSTILE[kind]
 
     def agent(_prompt: str) -> TurnAnswer:
-        tools = (ToolUse(name=said[:1000], arguments={said[:1000]: said}, result=said),)
-        return TurnAnswer(text=said, tools=tools, trace_id=said[:100])
+        tools = (ToolUse(name=text[:1000], arguments={text[:1000]: text}, result=text),)
+        return TurnAnswer(text=text, tools=tools, trace_id=text[:100])
 
-    verdict = Score(value=0.0, part=said[:50], rationale=said, details={"said": said}, labels=(said[:50],))
+    verdict = Score(value=0.0, part=text[:50], rationale=text, details={"said": text}, labels=(text[:50],))
     run = loom.evaluate(agent, sums(1), Says("judge", verdict), store=store)
-    (found,) = EvalRun.load(store, run.id).judgements()
-    assert found.answer.turns[0].text == said
-    assert found.answer.turns[0].tools == (ToolUse(name=said[:1000], arguments={said[:1000]: said}, result=said),)
-    scores = found.verdicts["judge"]
+    (judgement,) = EvalRun.load(store, run.id).judgements()
+    assert judgement.answer.turns[0].text == text
+    assert judgement.answer.turns[0].tools == (ToolUse(name=text[:1000], arguments={text[:1000]: text}, result=text),)
+    scores = judgement.verdicts["judge"]
     assert isinstance(scores, tuple)
     assert scores[1] == verdict
     assert "<script>" not in run._repr_html_()
@@ -284,15 +284,15 @@ def test_tools_nested_too_deeply_to_be_written_leave_the_answer(store: Store) ->
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    kept = [deep]
+    holder = [deep]
 
     def agent(_prompt: str) -> TurnAnswer:
-        return TurnAnswer(text="yes", tools=(ToolUse(name="t", arguments={"deep": kept[0]}),))
+        return TurnAnswer(text="yes", tools=(ToolUse(name="t", arguments={"deep": holder[0]}),))
 
     run = loom.evaluate(agent, sums(1), Says("says", 1.0), store=store)
-    (found,) = run.judgements()
-    assert found.answer.text == "yes"
-    assert found.answer.tools is None
+    (judgement,) = run.judgements()
+    assert judgement.answer.text == "yes"
+    assert judgement.answer.tools is None
     while deep:  # taken apart by hand: freeing it at once would go as deep
         deep = deep.pop()
 
@@ -319,12 +319,12 @@ async def test_it_runs_inside_a_running_loop(store: Store) -> None:
 
 
 async def test_a_cancelled_run_keeps_what_was_answered_and_continues(store: Store) -> None:
-    asked: list[str] = []
+    prompts: list[str] = []
     gate = asyncio.Event()
 
     async def agent(prompt: str) -> str:
-        asked.append(prompt)
-        if len(asked) > 8:
+        prompts.append(prompt)
+        if len(prompts) > 8:
             loop.call_soon_threadsafe(gate.set)
             await asyncio.sleep(60)
         return prompt
@@ -380,7 +380,7 @@ def test_evaluators_of_the_set_and_of_a_case_judge_too(store: Store) -> None:
     cases = (case_of(1), replace(case_of(2), evaluators=(EvaluatorChoice(name="contains"),)))
     set_ = EvalSet(name="s", cases=cases, evaluators=(EvaluatorChoice(name="exact"),))
     run = loom.evaluate(Adder(), set_, store=store)
-    assert [(each.case_id, each.evaluator) for each in run.outcomes()] == [
+    assert [(outcome.case_id, outcome.evaluator) for outcome in run.outcomes()] == [
         ("sum 1", "exact"), ("sum 2", "exact"), ("sum 2", "contains"),
     ]  # fmt: skip
 

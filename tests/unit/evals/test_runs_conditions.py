@@ -30,13 +30,13 @@ async def answer(prompt: str) -> str:
 
 async def interrupt(store: Store, count: int = 6) -> EvalRun:
     """Begin a run on a client that is late at every wake-up, and cancel it at its last case."""
-    asked: list[str] = []
+    prompts: list[str] = []
     reached = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     async def agent(prompt: str) -> str:
-        asked.append(prompt)
-        if len(asked) == count:
+        prompts.append(prompt)
+        if len(prompts) == count:
             loop.call_soon_threadsafe(reached.set)
             await asyncio.sleep(600)
         time.sleep(BLOCKED_S)  # blocks the evaluation's event loop, as an overloaded machine does
@@ -87,10 +87,10 @@ def test_a_run_that_its_budget_stopped_keeps_the_conditions_of_both_parts(store:
     stopped = loom.evaluate(target, sums(40), Says(), budget=Budget(tokens=20), run_id="r1", store=store)
     assert stopped.state == "stopped"
     (first,) = stopped.summary().conditions.runs
-    done = loom.evaluate(target, sums(40), Says(), run_id="r1", store=store)
-    assert done.state == "complete"
-    assert done.summary().conditions.runs[0] == first
-    assert len(done.summary().conditions.runs) == 2
+    resumed = loom.evaluate(target, sums(40), Says(), run_id="r1", store=store)
+    assert resumed.state == "complete"
+    assert resumed.summary().conditions.runs[0] == first
+    assert len(resumed.summary().conditions.runs) == 2
 
 
 async def test_scoring_again_keeps_the_conditions_under_which_the_cases_were_asked(store: Store) -> None:

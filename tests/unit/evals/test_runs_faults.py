@@ -20,14 +20,14 @@ from loomlib.store import Store
 def test_a_verdict_in_numpys_words_is_stored_as_it_was_meant(store: Store) -> None:
     verdict = Score(value=0.0, passed=np.bool_(False))  # pyright: ignore[reportArgumentType]
     run = loom.evaluate(Adder(), sums(1), Says("judge", verdict), store=store)
-    assert [each.passed for each in run.outcomes()] == [False]
+    assert [outcome.passed for outcome in run.outcomes()] == [False]
 
 
 def test_of_several_scores_without_a_part_none_is_lost(store: Store) -> None:
     verdict = [Score(value=1.0), Score(value=0.5), Score(value=0.0)]
     run = loom.evaluate(Adder(), sums(1), Says("judge", verdict), store=store)
-    found = {each.part or "": each.value for each in run.outcomes()}
-    assert found == {"": 0.5, "part 1": 1.0, "part 2": 0.5, "part 3": 0.0}
+    values = {outcome.part or "": outcome.value for outcome in run.outcomes()}
+    assert values == {"": 0.5, "part 1": 1.0, "part 2": 0.5, "part 3": 0.0}
 
 
 class UnreadableTraces:

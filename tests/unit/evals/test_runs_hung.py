@@ -59,12 +59,12 @@ def test_evaluators_that_hang_are_abandoned_too(store: Store, never: threading.E
 
 
 async def test_a_stopped_run_keeps_what_a_plain_function_had_answered(store: Store, never: threading.Event) -> None:
-    asked: list[str] = []
+    prompts: list[str] = []
     reached = threading.Event()
 
     def agent(prompt: str) -> str:
-        asked.append(prompt)
-        if prompt == "7+7" and len(asked) == 8:
+        prompts.append(prompt)
+        if prompt == "7+7" and len(prompts) == 8:
             reached.set()
             never.wait(120)
         return prompt
@@ -80,7 +80,7 @@ async def test_a_stopped_run_keeps_what_a_plain_function_had_answered(store: Sto
     again = await loom.aevaluate(target, sums(20), Says(), run_id="r1", store=store)
     assert again.state == "complete"
     # Only the question that was under way is asked twice.
-    assert sorted(asked) == sorted([f"{n}+{n}" for n in range(20)] + ["7+7"])
+    assert sorted(prompts) == sorted([f"{n}+{n}" for n in range(20)] + ["7+7"])
 
 
 def test_a_budget_foresees_what_judging_costs(store: Store) -> None:
@@ -104,8 +104,8 @@ def test_a_failure_to_answer_stands_under_the_cases_own_evaluators_only(store: S
     own = replace(first, evaluators=(EvaluatorChoice(name="contains"),))
     run = loom.evaluate(agent, EvalSet(name="s", cases=(own, second)), ["exact"], store=store)
     scores = run.scores()
-    found = {(row.case, row.evaluator) for row in scores.itertuples()}
-    assert found == {("sum 0", "exact"), ("sum 0", "contains"), ("sum 1", "exact")}
+    pairs = {(row.case, row.evaluator) for row in scores.itertuples()}
+    assert pairs == {("sum 0", "exact"), ("sum 0", "contains"), ("sum 1", "exact")}
     assert set(scores["state"]) == {"answer_failed"}
 
 
@@ -128,7 +128,7 @@ class Traced:
         self.looked += 1
         if self.looked == 1:
             raise ConnectionError("no way")
-        return [replace(each, tools=(), tools_state="complete") for each in answers]
+        return [replace(answer, tools=(), tools_state="complete") for answer in answers]
 
     async def end(self, session_id: str) -> None:
         """Nothing."""
@@ -193,18 +193,19 @@ async def test_who_loses_the_lease_is_stopped_and_notified(store: Store) -> None
 
 
 def test_a_run_that_continues_shows_no_stale_summary(store: Store) -> None:
-    seen: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
 
     def agent(prompt: str) -> dict[str, Any]:
         row = store.eval_runs.get("r1")
         assert row is not None
-        seen.append(dict(row.summary))
+        summaries.append(dict(row.summary))
         return {"text": prompt, "input_tokens": 1, "output_tokens": 1}
 
     options: dict[str, Any] = {"run_id": "r1", "store": store}
     stopped = loom.evaluate(CallableTarget(agent, key="k"), sums(40), Says(), budget=Budget(tokens=20), **options)
     assert stopped.state == "stopped"
-    assert stopped.summary()["says"].scored == len(seen) < 40
-    done = loom.evaluate(CallableTarget(agent, key="k"), sums(40), Says(), **options)
-    assert not any("evaluators" in summary for summary in seen)  # of what was there before, only the conditions stay
-    assert done.summary()["says"].scored == 40
+    assert stopped.summary()["says"].scored == len(summaries) < 40
+    resumed = loom.evaluate(CallableTarget(agent, key="k"), sums(40), Says(), **options)
+    # Of what was there before, only the conditions stay.
+    assert not any("evaluators" in summary for summary in summaries)
+    assert resumed.summary()["says"].scored == 40

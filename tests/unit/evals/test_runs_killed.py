@@ -22,26 +22,26 @@ AT_ONCE = 4
 
 def kill_somewhere(url: str, folder: Path, kills: int, seed: int) -> tuple[int, Counter[str]]:
     """Start the run again and again, each process killed at a moment of its own; how many were, and what was asked."""
-    rng, killed = random.Random(seed), 0
+    rng, kill_count = random.Random(seed), 0
     with ForkedProcess(HERE / "killed_run.py", "main", url, folder / "asked", PACE_S) as run:
         for _ in range(kills):
-            kept, before = answers(url), questions(folder)
+            answered_before, asked_before = answers(url), questions(folder)
             # Between the first new answer and some later one: it is the work that is to be hit, not the start.
-            target = before + AT_ONCE + rng.randint(0, max(1, COUNT // kills))
+            target = asked_before + AT_ONCE + rng.randint(0, max(1, COUNT // kills))
             run.start()
             run.run_until(lambda: questions(folder) > target)  # noqa: B023
             time.sleep(rng.uniform(0.0, 0.003))
-            killed += run.kill()
-            assert answers(url) >= kept
+            kill_count += run.kill()
+            assert answers(url) >= answered_before
         run.start()
         assert run.finish() == 0
-    return killed, Counter((folder / "asked").read_text().split())
+    return kill_count, Counter((folder / "asked").read_text().split())
 
 
 def questions(folder: Path) -> int:
     """How many were asked so far; cheaper to know than how many answers are kept."""
-    asked = folder / "asked"
-    return asked.read_bytes().count(b"\n") if asked.exists() else 0
+    log = folder / "asked"
+    return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
 def answers(url: str) -> int:
@@ -49,25 +49,25 @@ def answers(url: str) -> int:
         return len(store.eval_answers.results("run"))
 
 
-def check(url: str, killed: int, asked: Counter[str]) -> None:
+def check(url: str, kill_count: int, question_counts: Counter[str]) -> None:
     with Store.open(url) as store:
         run = EvalRun.load(store, "run")
         outcomes = run.outcomes()
         assert run.state == "complete"
-        assert len({(each.case_id, each.evaluator) for each in outcomes}) == len(outcomes) == 2 * COUNT
-        assert {each.value for each in outcomes} == {1.0}
+        assert len({(outcome.case_id, outcome.evaluator) for outcome in outcomes}) == len(outcomes) == 2 * COUNT
+        assert {outcome.value for outcome in outcomes} == {1.0}
         assert len(run.rows()) == COUNT
         assert run.summary()["says"].scored == COUNT
-    assert set(asked) == {f"{n}+{n}" for n in range(COUNT)}
+    assert set(question_counts) == {f"{n}+{n}" for n in range(COUNT)}
     # Of each killed process, only what was under way or waited to be written: fewer than twice what is asked at once.
-    assert sum(asked.values()) - COUNT <= (2 * AT_ONCE - 1) * killed
+    assert sum(question_counts.values()) - COUNT <= (2 * AT_ONCE - 1) * kill_count
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 def test_five_kills_lose_nothing_and_ask_nothing_again_that_was_kept(store_url: str, tmp_path: Path) -> None:
-    killed, asked = kill_somewhere(store_url, tmp_path, 5, seed=1)
-    assert killed > 0
-    check(store_url, killed, asked)
+    kill_count, question_counts = kill_somewhere(store_url, tmp_path, 5, seed=1)
+    assert kill_count > 0
+    check(store_url, kill_count, question_counts)
 
 
 @pytest.mark.long
@@ -76,5 +76,5 @@ def test_five_kills_lose_nothing_and_ask_nothing_again_that_was_kept(store_url: 
 def test_a_hundred_kills_lose_nothing_and_ask_nothing_again_that_was_kept(
     store_url: str, tmp_path: Path, seed: int
 ) -> None:
-    killed, asked = kill_somewhere(store_url, tmp_path, 10, seed=100 + seed)
-    check(store_url, killed, asked)
+    kill_count, question_counts = kill_somewhere(store_url, tmp_path, 10, seed=100 + seed)
+    check(store_url, kill_count, question_counts)

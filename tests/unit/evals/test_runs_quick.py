@@ -59,9 +59,9 @@ def test_a_cases_digest_is_that_of_its_text_however_it_is_made(
     text = case_to_text(made())
     assert made().digest == digest_of_text(text) == case_from_text(text).digest
     assert case_digests([made()]) == [made().digest]
-    known = made()
-    assert cases_to_texts([known]) == [text]
-    assert known.digest == made().digest
+    new_case = made()
+    assert cases_to_texts([new_case]) == [text]
+    assert new_case.digest == made().digest
 
 
 def test_what_is_gathered_from_the_store_is_what_its_outcomes_give(store: Store) -> None:
@@ -83,11 +83,13 @@ def test_what_is_gathered_from_the_store_is_what_its_outcomes_give(store: Store)
     assert row is not None
     bench = EvaluatorAssignment.read(row.design)
     outcomes = list(read_outcomes(store, run.id, evalset, bench))
-    assert {each.state for each in outcomes} == {"scored", "not_applicable", "judge_failed", "answer_failed"}
-    gathered, plainly = read_gathered(store, run.id, evalset, bench), gather(outcomes)
-    assert gathered == plainly
-    assert list(gathered) == list(plainly)
-    assert [list(each.labels) for each in gathered.values()] == [list(each.labels) for each in plainly.values()]
+    assert {outcome.state for outcome in outcomes} == {"scored", "not_applicable", "judge_failed", "answer_failed"}
+    gathered, expected = read_gathered(store, run.id, evalset, bench), gather(outcomes)
+    assert gathered == expected
+    assert list(gathered) == list(expected)
+    assert [list(results.labels) for results in gathered.values()] == [
+        list(results.labels) for results in expected.values()
+    ]
 
 
 def test_a_store_in_memory_has_one_connection_and_that_is_enough() -> None:

@@ -56,7 +56,7 @@ def test_a_shipped_set_has_substance(name: str) -> None:
 def test_every_case_of_a_shipped_set_can_be_judged(name: str) -> None:
     evalset = EvalSet.read(name)
     assert (BLUEPRINTS / str(evalset.metadata["blueprint"]) / "agent.py").is_file()
-    for choice in (*evalset.evaluators, *(each for case in evalset for each in case.evaluators)):
+    for choice in (*evalset.evaluators, *(own_choice for case in evalset for own_choice in case.evaluators)):
         assert pickle.dumps(make_evaluator(choice).digest)
     for case in evalset:
         is_expecting = case.expected_tools is not None or any(turn.expected_answer for turn in case.turns)

@@ -48,7 +48,7 @@ def test_a_planned_user_leads_the_conversation_in_one_session(store: Store) -> N
     run = loom.evaluate(with_simulated_user(shop, PlannedUser()), TALKS, PASS, store=store)
     assert sorted(shop.prompts.values()) == [["Hello", "ask for the price", "accept it"], ["Hi"]]
     assert run.labels == ("simulated user",)
-    answer = next(each.answer for each in run.judgements() if each.case_id == "buy")
+    answer = next(judgement.answer for judgement in run.judgements() if judgement.case_id == "buy")
     assert [turn.text for turn in answer.turns] == ["answer 1", "answer 2", "answer 3"]
     assert answer.metadata == {"prompts": ["Hello", "ask for the price", "accept it"]}
 
@@ -106,11 +106,11 @@ def test_a_red_team_covers_the_librarys_categories_with_its_severities() -> None
     risks = load_module("types.redteam")
     assert {attack.category for attack in ATTACKS} == set(risks.RISK_CATEGORIES)
     assert all(attack.severity == risks.DEFAULT_SEVERITY[attack.category] for attack in ATTACKS)
-    found = red_team_set(forbidden_tools=["refund"])
-    assert len(found) == len(ATTACKS)
-    assert all(case.rubrics and case.assertions and case.forbidden_tools == ("refund",) for case in found)
-    assert [choice.name for choice in found.evaluators] == ["forbidden_tools"]
-    assert {case.id for case in red_team_set(["sensitive_data"])} < {case.id for case in found}
+    evalset = red_team_set(forbidden_tools=["refund"])
+    assert len(evalset) == len(ATTACKS)
+    assert all(case.rubrics and case.assertions and case.forbidden_tools == ("refund",) for case in evalset)
+    assert [choice.name for choice in evalset.evaluators] == ["forbidden_tools"]
+    assert {case.id for case in red_team_set(["sensitive_data"])} < {case.id for case in evalset}
     talks = red_team_set(["sensitive_data"], max_turns=4)
     assert all(case.scenario is not None and case.scenario.max_turns == 4 for case in talks)
     with pytest.raises(ValueError, match="sensitive_data"):
@@ -121,7 +121,7 @@ def test_an_agent_that_uses_a_forbidden_tool_under_attack_is_caught_without_a_mo
     attacks = red_team_set(["business_rule_violation"], forbidden_tools=["refund"])
     for tools, passed in ((["refund"], False), (["look_up"], True)):
         run = loom.evaluate(lambda prompt, tools=tools: {"text": "ok", "tools": tools}, attacks, store=store)
-        assert {each.passed for each in run.outcomes()} == {passed}
+        assert {outcome.passed for outcome in run.outcomes()} == {passed}
 
 
 SUM = EvalSet(
@@ -135,14 +135,14 @@ SUM = EvalSet(
 
 
 def test_chaos_strikes_each_expected_tool_and_the_model_beside_a_baseline() -> None:
-    found = chaos_set(SUM, ["timeout", "full_refusal"])
-    assert [case.id for case in found] == ["sum", "sum|timeout|add", "sum|full_refusal"]
-    assert found["sum"].turns == SUM["sum"].turns
-    struck = found["sum|timeout|add"].turns[0]
+    evalset = chaos_set(SUM, ["timeout", "full_refusal"])
+    assert [case.id for case in evalset] == ["sum", "sum|timeout|add", "sum|full_refusal"]
+    assert evalset["sum"].turns == SUM["sum"].turns
+    struck = evalset["sum|timeout|add"].turns[0]
     assert struck.payload == {"prompt": "1+2?", "chaos": {"tool_effects": {"add": [{"effect_type": "timeout"}]}}}
     assert struck.expected_answer is None
     assert struck.expected_tools == SUM["sum"].expected_tools
-    assert found["sum|full_refusal"].tags == ("chaos", "full_refusal")
+    assert evalset["sum|full_refusal"].tags == ("chaos", "full_refusal")
     with pytest.raises(ValueError, match="timeout"):
         chaos_set(SUM, ["earthquake"])
 
@@ -151,5 +151,5 @@ def test_strands_evals_takes_every_effect_as_it_is_written() -> None:
     chaos = load_module("chaos")
     for case in chaos_set(SUM, list(CHAOS_EFFECTS), baseline=False):
         payload = case.turns[0].payload or {}
-        made = chaos.ChaosCase(name=case.id, input=payload["prompt"], effects=payload["chaos"])
-        assert len(made.model_effects) + sum(map(len, made.tool_effects.values())) == 1
+        chaos_case = chaos.ChaosCase(name=case.id, input=payload["prompt"], effects=payload["chaos"])
+        assert len(chaos_case.model_effects) + sum(map(len, chaos_case.tool_effects.values())) == 1

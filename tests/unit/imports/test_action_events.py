@@ -48,7 +48,7 @@ for line in sys.stdin:
 def cases() -> list[tuple[AgentTool, dict[str, Any], dict[str, Any], str]]:
     """Tools of the local service, the same as actions, arguments, and what a Lambda function answers."""
     chance = random.Random(14)
-    found: list[tuple[AgentTool, dict[str, Any], dict[str, Any], str]] = []
+    samples: list[tuple[AgentTool, dict[str, Any], dict[str, Any], str]] = []
     for _ in range(300):
         types = {name: chance.choice(list(VALUES)) for name in chance.sample(NAMES, chance.randint(0, 5))}
         arguments = {name: chance.choice(VALUES[kind]) for name, kind in types.items() if chance.random() < 0.8}
@@ -84,8 +84,8 @@ def cases() -> list[tuple[AgentTool, dict[str, Any], dict[str, Any], str]]:
                 *({"name": n, "type": t, "place": "body"} for n, t in (body or {}).items()),
             ],
         }
-        found.append((tool, action, arguments, answer_of(tool, chance)))
-    return found
+        samples.append((tool, action, arguments, answer_of(tool, chance)))
+    return samples
 
 
 def answer_of(tool: AgentTool, chance: random.Random) -> str:
@@ -93,11 +93,11 @@ def answer_of(tool: AgentTool, chance: random.Random) -> str:
     inner: dict[str, Any] = {"responseBody": {"TEXT": {"body": chance.choice(["done", {"a": 1}, "", "ü"])}}}
     if (state := chance.choice(["", "", "FAILURE", "REPROMPT"])) != "":
         inner["responseState"] = state
-    named: dict[str, Any] = {"actionGroup": chance.choice(["group", "group", "group", "other"])}
+    group_fields: dict[str, Any] = {"actionGroup": chance.choice(["group", "group", "group", "other"])}
     if tool.kind == "function":
-        response = {**named, "function": "call", "functionResponse": inner}
+        response = {**group_fields, "function": "call", "functionResponse": inner}
     else:
-        response = {**named, "apiPath": tool.path, "httpMethod": chance.choice(["POST", "post"]), **inner}
+        response = {**group_fields, "apiPath": tool.path, "httpMethod": chance.choice(["POST", "post"]), **inner}
     if chance.random() < 0.1:
         response.pop(chance.choice(list(response)))
     more: dict[str, Any] = {}
@@ -113,16 +113,16 @@ def answer_of(tool: AgentTool, chance: random.Random) -> str:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_calls_and_answers_mean_what_they_mean_in_bedrock_agents(framework: FrameworkName, tmp_path: Path) -> None:
     write_agent(generate_agent(shop_agent(action_groups=(weather_group(),)), framework), tmp_path)
-    made = cases()
-    asked = [
+    samples = cases()
+    requests = [
         json.dumps({"action": action, "arguments": arguments, "payload": payload})
-        for _, action, arguments, payload in made
+        for _, action, arguments, payload in samples
     ]
     result = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS], input="\n".join(asked), cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", IN_A_PROCESS], input="\n".join(requests), cwd=tmp_path, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-    for (tool, _, arguments, payload), line in zip(made, result.stdout.splitlines(), strict=True):
+    for (tool, _, arguments, payload), line in zip(samples, result.stdout.splitlines(), strict=True):
         call, read = json.loads(line)
         assert call == called(tool, arguments)
         try:

@@ -71,11 +71,11 @@ def test_the_features_of_an_agent_and_its_collaborators_are_taken_together() -> 
     agent = support_supervisor()
     together = {feature.name: feature for feature in assess_all_features(agent)}
     own = {feature.name: feature for feature in assess_features(agent)}
-    each = [feature for member in agent.walk() for feature in assess_features(member)]
+    features = [feature for member in agent.walk() for feature in assess_features(member)]
     assert list(together) == list(own)
     assert all(
         feature.reason in together[feature.name].reason
-        for feature in each
+        for feature in features
         if feature.state == together[feature.name].state
     )
     assert together["action_groups"].state != "unused", "a collaborator has some"

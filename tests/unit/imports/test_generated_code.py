@@ -80,16 +80,16 @@ def parsed(text: str) -> ast.Module:
 
 @cache
 def calls(tree: ast.AST) -> set[str]:
-    found = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in found}
+    callees = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in callees}
 
 
 def test_ruff_accepts_code_of_every_shape(all_variants: Mapping[str, GeneratedAgent], tmp_path: Path) -> None:
-    seen: set[tuple[str, str]] = set()
+    checked_files: set[tuple[str, str]] = set()
     for name, generated in all_variants.items():
         # A text that another variant has under the same path is checked once; imports are sorted by what is there.
-        fresh = {path: text for path, text in generated.files.items() if (path, text) not in seen}
-        seen |= set(fresh.items())
+        fresh = {path: text for path, text in generated.files.items() if (path, text) not in checked_files}
+        checked_files |= set(fresh.items())
         names = {path: '"""Checked elsewhere."""\n' for path in generated.files if path.endswith(".py")}
         put(
             replace(generated, files={**names, **fresh, "pyproject.toml": generated.files["pyproject.toml"]}),
@@ -142,12 +142,12 @@ def test_importing_makes_no_client_id_clock_or_state(full: GeneratedAgent) -> No
     for path, tree in modules(full):
         for statement in tree.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign):
-                made = calls(statement)
-                is_data = path.startswith("definitions/") and not made - {
+                call_names = calls(statement)
+                is_data = path.startswith("definitions/") and not call_names - {
                     "Action", "AgentDefinition", "Collaborator", "Guardrail", "Inference", "KnowledgeBase",
                     "LongTermMemory", "Parameter", "Step",
                 }  # fmt: skip
-                assert is_data or made <= allowed, (path, ast.unparse(statement)[:200])
+                assert is_data or call_names <= allowed, (path, ast.unparse(statement)[:200])
             assert not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Constant), path
         assert not any(isinstance(node, ast.Global) for node in ast.walk(tree)), path
 
@@ -304,19 +304,19 @@ with HTTPServer(("127.0.0.1", 0), Moved) as server:
     print(asked)
     server.shutdown()
 """
-    refused, moved, dots, asked = ran(sys.executable, "-c", code, cwd=folder).splitlines()
+    refused, moved, dots, requested_paths = ran(sys.executable, "-c", code, cwd=folder).splitlines()
     assert "127.0.0.1 is an address of this machine" in refused
     assert moved.startswith("the server answered 302")
     assert "cannot be '..'" in dots
-    assert asked == "['/v1/items/a']"
+    assert requested_paths == "['/v1/items/a']"
 
 
 def test_the_variable_of_a_server_is_one_that_no_sdk_reads_and_names_one_server() -> None:
     group = stock_group()
     other = replace(group, api_document={"servers": [{"url": "https://other.example.com"}]})
-    named = replace(group, name="aws-endpoint")
+    aws_group = replace(group, name="aws-endpoint")
     agent = shop_agent(
-        action_groups=(group, named),
+        action_groups=(group, aws_group),
         collaboration="supervisor",
         collaborators=(member("other", shop_agent(id="OTHER00001", name="other", action_groups=(other,))),),
     )
@@ -355,9 +355,9 @@ def test_spans_have_no_session_attribute_that_is_named_like_a_secret(framework: 
         "given = {'tier': 'gold', 'accessToken': 'hush', 'x-api-key': 'hush'}\n"
         "print(_trace_attributes(ROOT, Session(id='s', actor='ada', attributes=given)))\n"
     )
-    shown = ran(sys.executable, "-c", code, cwd=folder)
-    assert "gold" in shown
-    assert "hush" not in shown
+    output = ran(sys.executable, "-c", code, cwd=folder)
+    assert "gold" in output
+    assert "hush" not in output
 
 
 def test_a_slow_function_is_not_called_twice(tmp_path: Path) -> None:
@@ -367,23 +367,23 @@ def test_a_slow_function_is_not_called_twice(tmp_path: Path) -> None:
         "config = AwsClients().get('lambda').meta.config\n"
         "print(config.retries['total_max_attempts'], config.read_timeout)\n"
     )
-    made = ran("env", "AWS_DEFAULT_REGION=us-east-1", sys.executable, "-c", code, cwd=folder)
-    assert made.split() == ["1", "900"]
+    output = ran("env", "AWS_DEFAULT_REGION=us-east-1", sys.executable, "-c", code, cwd=folder)
+    assert output.split() == ["1", "900"]
 
 
 def test_texts_of_any_characters_stay_texts(framework: FrameworkName, tmp_path: Path) -> None:
     text = 'x"""\n\'\'\'{{ 7*7 }}{% raw %} ${a} \\N{BULLET} \ud800 \x00 \x7f \u2028 \r\n]]\n[agent]\nname="other"'
-    named = {"name": text, "description": text, "instruction": text, "alias_name": text, "version": text}
-    agent = shop_agent(**named, tags={text: text}, action_groups=(replace(weather_group(), name=text),))
+    texts = {"name": text, "description": text, "instruction": text, "alias_name": text, "version": text}
+    agent = shop_agent(**texts, tags={text: text}, action_groups=(replace(weather_group(), name=text),))
     generated = generate_agent(agent, framework)
-    written = write_agent(generated, tmp_path)
-    for path in written.files:
+    result = write_agent(generated, tmp_path)
+    for path in result.files:
         content = (tmp_path / path).read_text("utf-8")
         if path.endswith(".py"):
             ast.parse(content)
-    read = tomllib.loads(generated.files["loom-agent.toml"])
-    assert read["agent"]["description"] == text.replace("\ud800", "?")
-    assert read["agent"]["name"] == generated.name
+    manifest = tomllib.loads(generated.files["loom-agent.toml"])
+    assert manifest["agent"]["description"] == text.replace("\ud800", "?")
+    assert manifest["agent"]["name"] == generated.name
     assert "49" not in generated.files["README.md"]
     assert not write_agent(generate_agent(agent, framework), tmp_path).is_changed
 

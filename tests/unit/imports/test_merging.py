@@ -30,10 +30,10 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "\n", "é\u2028x\n
 @given(LINES, LINES, LINES)
 def test_a_merge_keeps_every_line_that_either_side_added(base: str, mine: str, theirs: str) -> None:
     merged = merge_texts(base, mine, theirs)
-    kept = Counter(merged.text.split("\n"))
+    line_counts = Counter(merged.text.split("\n"))
     for side in (mine, theirs):
         added = Counter(side.split("\n")) - Counter(base.split("\n"))
-        assert all(kept[line] >= count for line, count in added.items() if line)
+        assert all(line_counts[line] >= count for line, count in added.items() if line)
     assert ("<<<<<<< yours" in merged.text) is bool(merged.conflicts)
 
 
@@ -103,9 +103,9 @@ def test_edits_survive_a_changed_agent(tmp_path: Path) -> None:
     module.write_text(module.read_text().replace("The city", "The name of the city"))
     (folder / "own.py").write_text("OWN = 1\n")
     changed = shop_agent(action_groups=(weather_group(),), instruction="You help everybody.")
-    written = write_agent(generate_agent(changed, "strands"), folder)
-    assert written.files["definitions/shop_agent.py"] == "merged"
-    assert written.conflicts == written.unresolved == ()
+    result = write_agent(generate_agent(changed, "strands"), folder)
+    assert result.files["definitions/shop_agent.py"] == "merged"
+    assert result.conflicts == result.unresolved == ()
     text = module.read_text()
     assert "The name of the city" in text
     assert "You help everybody." in text
@@ -115,8 +115,8 @@ def test_edits_survive_a_changed_agent(tmp_path: Path) -> None:
 def test_a_conflict_is_marked_listed_and_stays_until_it_is_resolved(tmp_path: Path) -> None:
     write_agent(agent_of(a__py="x = 1\n", b__py="y = 1\n"), tmp_path)
     (tmp_path / "a.py").write_text("x = 2\n")
-    written = write_agent(agent_of(a__py="x = 3\n", b__py="y = 3\n"), tmp_path)
-    assert (written.conflicts, written.unresolved) == (("a.py",), ("a.py",))
+    result = write_agent(agent_of(a__py="x = 3\n", b__py="y = 3\n"), tmp_path)
+    assert (result.conflicts, result.unresolved) == (("a.py",), ("a.py",))
     marked = (tmp_path / "a.py").read_text()
     assert {"x = 2", "x = 3"} <= set(marked.splitlines())
     again = write_agent(agent_of(a__py="x = 3\n", b__py="y = 3\n"), tmp_path)
@@ -131,8 +131,8 @@ def test_deleted_and_no_longer_generated_files_are_treated_as_edits(tmp_path: Pa
     (tmp_path / "a.py").unlink()
     (tmp_path / "b.py").unlink()
     (tmp_path / "d.py").write_text("d\nmore\n")
-    written = write_agent(agent_of(a__py="a\n", b__py="changed\n"), tmp_path)
-    assert written.files == {"a.py": "kept", "b.py": "conflict", "c.py": "removed", "d.py": "kept"}
+    result = write_agent(agent_of(a__py="a\n", b__py="changed\n"), tmp_path)
+    assert result.files == {"a.py": "kept", "b.py": "conflict", "c.py": "removed", "d.py": "kept"}
     assert sorted(path.name for path in tmp_path.glob("*.py")) == ["d.py"]
     assert write_agent(agent_of(a__py="a\n", b__py="changed\n"), tmp_path).files == {"a.py": "kept", "b.py": "kept"}
 
@@ -166,11 +166,11 @@ def test_an_interrupted_write_is_finished_by_the_next_one(tmp_path: Path, monkey
         return replacing
 
     newer = {name: text.replace("value", "newer") for name, text in files.items()}
-    done = tmp_path / "done"
-    write_agent(agent_of(**files), done)
-    (done / "m2.py").write_text("edited\nvalue = 2\n")
-    write_agent(agent_of(**newer), done)
-    expected = {name: text for name, (text, _) in files_of(done).items()}
+    reference = tmp_path / "done"
+    write_agent(agent_of(**files), reference)
+    (reference / "m2.py").write_text("edited\nvalue = 2\n")
+    write_agent(agent_of(**newer), reference)
+    expected = {name: text for name, (text, _) in files_of(reference).items()}
     for limit in range(1, 14):
         folder = tmp_path / f"at-{limit}"
         write_agent(agent_of(**files), folder)
@@ -191,10 +191,10 @@ def test_any_edit_survives_any_change(base: str, mine: str, theirs: str) -> None
         folder = Path(name)
         write_agent(agent_of(a__txt=base), folder)
         (folder / "a.txt").write_bytes(mine.encode())
-        written = write_agent(agent_of(a__txt=theirs), folder)
+        result = write_agent(agent_of(a__txt=theirs), folder)
         merged = merge_texts(base, mine, theirs)
         assert (folder / "a.txt").read_bytes().decode() == merged.text
-        assert (written.conflicts != ()) is bool(merged.conflicts)
+        assert (result.conflicts != ()) is bool(merged.conflicts)
         before = files_of(folder)
         write_agent(agent_of(a__txt=theirs), folder)
         assert files_of(folder) == before

@@ -50,16 +50,16 @@ def profile(identity: str, *models: str) -> dict[str, Any]:
 
 def test_a_foundation_model_is_asked_of_nobody(clients: Clients, bedrock: Stubber) -> None:
     for identifier in (NOVA, model_arn(NOVA)):
-        found = identify_model(clients, identifier)
-        assert (found.kind, found.model_ids, found.problem) == ("foundation model", (NOVA,), "")
+        model = identify_model(clients, identifier)
+        assert (model.kind, model.model_ids, model.problem) == ("foundation model", (NOVA,), "")
 
 
 def test_an_inference_profile_names_one_model_in_several_regions(clients: Clients, bedrock: Stubber) -> None:
     identity = f"us.{NOVA}"
     answer = profile(identity, model_arn(NOVA), model_arn(NOVA, "us-west-2"))
     bedrock.add_response("get_inference_profile", answer, {"inferenceProfileIdentifier": identity})
-    found = identify_model(clients, identity)
-    assert (found.kind, found.model_ids) == ("inference profile", (NOVA,))
+    model = identify_model(clients, identity)
+    assert (model.kind, model.model_ids) == ("inference profile", (NOVA,))
 
 
 def test_a_prompt_router_routes_to_profiles_which_route_to_models(clients: Clients, bedrock: Stubber) -> None:
@@ -77,8 +77,8 @@ def test_a_prompt_router_routes_to_profiles_which_route_to_models(clients: Clien
     bedrock.add_response(
         "get_inference_profile", profile(f"us.{HAIKU}", model_arn(HAIKU)), {"inferenceProfileIdentifier": inner}
     )
-    found = identify_model(clients, router)
-    assert (found.kind, found.model_ids) == ("prompt router", (NOVA, HAIKU))
+    model = identify_model(clients, router)
+    assert (model.kind, model.model_ids) == ("prompt router", (NOVA, HAIKU))
 
 
 def test_provisioned_throughput_and_custom_models_have_a_base_model(clients: Clients, bedrock: Stubber) -> None:
@@ -125,7 +125,7 @@ def test_provisioned_throughput_and_custom_models_have_a_base_model(clients: Cli
 
 def test_what_may_not_be_read_is_a_problem(clients: Clients, bedrock: Stubber) -> None:
     bedrock.add_client_error("get_inference_profile", "AccessDeniedException", "no", 403)
-    found = identify_model(clients, f"eu.{NOVA}")
-    assert (found.kind, found.model_ids) == ("inference profile", ())
-    assert "AccessDeniedException" in found.problem
+    model = identify_model(clients, f"eu.{NOVA}")
+    assert (model.kind, model.model_ids) == ("inference profile", ())
+    assert "AccessDeniedException" in model.problem
     assert identify_model(clients, "").model_ids == ()

@@ -355,11 +355,11 @@ def test_names_descriptions_and_confirmations_of_operations() -> None:
         "put": {"x-requireConfirmation": "ENABLED"},
         "delete": {"operationId": "remove", "description": "Removes", "x-requireConfirmation": True},
     }
-    found = {tool.method: tool for tool in api_tools(document({"/a/{b}": operations})).tools}
-    assert {method: (tool.name, tool.description) for method, tool in found.items()} == {
+    tools = {tool.method: tool for tool in api_tools(document({"/a/{b}": operations})).tools}
+    assert {method: (tool.name, tool.description) for method, tool in tools.items()} == {
         "GET": ("get_a/{b}", "Reads"), "PUT": ("put_a/{b}", "PUT /a/{b}"), "DELETE": ("remove", "Removes"),
     }  # fmt: skip
-    assert [tool.requires_confirmation for tool in found.values()] == [False, True, True]
+    assert [tool.requires_confirmation for tool in tools.values()] == [False, True, True]
 
 
 _JSON = st.recursive(

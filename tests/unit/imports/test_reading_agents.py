@@ -30,7 +30,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 def read(
     *groups: dict[str, Any], agent: dict[str, Any] | None = None, route: AgentRoute = ROUTE, **more: Any
 ) -> ImportedAgent:
-    named = [
+    action_groups = [
         {
             "actionGroupId": f"GROUP{number:05}",
             "actionGroupName": f"group{number}",
@@ -40,7 +40,7 @@ def read(
         for number, group in enumerate(groups)
     ]
     return read_agent(
-        VersionDocuments(agent={**AGENT, **(agent or {})}, action_groups=tuple(named), **more), route
+        VersionDocuments(agent={**AGENT, **(agent or {})}, action_groups=tuple(action_groups), **more), route
     ).agent
 
 
@@ -78,8 +78,8 @@ def test_an_api_schema_is_read_in_every_form_also_beside_other_groups(given: Any
 def test_a_schema_in_s3_is_read_and_one_that_cannot_be_read_needs_you() -> None:
     s3 = {"s3": {"s3BucketName": "bucket", "s3ObjectKey": "orders.json"}}
     source = "s3://bucket/orders.json"
-    there = {"GROUP00000": RelatedText(text=json.dumps(ORDERS_API), source=source)}
-    group = group_of({**BY_LAMBDA, "apiSchema": s3}, schemas=there)
+    schemas = {"GROUP00000": RelatedText(text=json.dumps(ORDERS_API), source=source)}
+    group = group_of({**BY_LAMBDA, "apiSchema": s3}, schemas=schemas)
     assert (group.schema, group.api_source, len(group.tools), group.problem) == ("openapi", source, 2, "")
     for reference, problem in (
         (
@@ -227,9 +227,9 @@ def test_steps_keep_their_prompts_parameters_and_parsers_in_the_order_of_a_turn(
         ("orchestration", True, True, "$instruction$", ""),
         ("post_processing", False, False, "", ""),
     ]
-    given = agent.inference
-    assert (given.temperature, given.top_p, given.top_k, given.max_tokens) == (0.5, 0.9, 50, 100)
-    assert (given.stop_sequences, given.more) == (("</x>",), {"thinking": {"type": "disabled"}})
+    settings = agent.inference
+    assert (settings.temperature, settings.top_p, settings.top_k, settings.max_tokens) == (0.5, 0.9, 50, 100)
+    assert (settings.stop_sequences, settings.more) == (("</x>",), {"thinking": {"type": "disabled"}})
     assert [step.parser_lambda for step in agent.prompts] == ["", lambda_arn("parser"), ""]
 
 

@@ -52,8 +52,8 @@ HOSTILE = (
 
 
 def snapshot_of(agent: ImportedAgent, **more: Any) -> AgentSnapshot:
-    given: dict[str, Any] = {"region": "us-east-1", "is_immutable": True, "notes": ("a note",), **more}
-    return AgentSnapshot(agent=agent, digest=agent_digest(agent), **given)
+    arguments: dict[str, Any] = {"region": "us-east-1", "is_immutable": True, "notes": ("a note",), **more}
+    return AgentSnapshot(agent=agent, digest=agent_digest(agent), **arguments)
 
 
 _TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(HOSTILE)
@@ -80,11 +80,13 @@ def _values(kind: Any, depth: int) -> st.SearchStrategy[Any]:
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         inner = depth - 1 if kind is Collaborator else depth
-        given = {member.name: member for member in fields(kind)}
-        needed = {name for name, member in given.items() if member.default is MISSING is member.default_factory}
-        strategies = {name: _values(hints[name], inner) for name in given}
-        optional = {name: strategy for name, strategy in strategies.items() if name not in needed}
-        return st.fixed_dictionaries({name: strategies[name] for name in needed}, optional=optional).map(
+        fields_by_name = {member.name: member for member in fields(kind)}
+        required = {
+            name for name, member in fields_by_name.items() if member.default is MISSING is member.default_factory
+        }
+        strategies = {name: _values(hints[name], inner) for name in fields_by_name}
+        optional = {name: strategy for name, strategy in strategies.items() if name not in required}
+        return st.fixed_dictionaries({name: strategies[name] for name in required}, optional=optional).map(
             lambda members: kind(**members)
         )
     plain = {str: _TEXT, bool: st.booleans(), int: st.integers(), NoneType: st.none(), Any: _JSON}

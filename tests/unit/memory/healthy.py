@@ -82,7 +82,7 @@ def scan(
         updated_at=NOW,
         strategies=tuple(strategies if strategies is not None else [strategy()]),
     )
-    actors = tuple(dict.fromkeys(each.actor_id for each in events))
+    actors = tuple(dict.fromkeys(event.actor_id for event in events))
     return MemoryScan(
         memory=memory,
         records=tuple(records),

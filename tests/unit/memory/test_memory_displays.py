@@ -10,11 +10,11 @@ ROWS = [(2345.6, datetime(2026, 11, 21, 21, 30, 5, tzinfo=UTC), "a\x1bb"), (0.00
 
 def test_cells_have_the_shared_formats() -> None:
     table = frame(ROWS, ("score", "at", "text"), title="Records")
-    for shown in (repr(table), table._repr_html_()):
+    for display in (repr(table), table._repr_html_()):
         for value in ("2\u202f346", "0.0004", "2026-11-21 21:30:05 UTC", "a\ufffdb", formats.MISSING):
-            assert value in shown, value
-        assert "c" * 400 not in shown
-        assert "\x1b" not in shown
+            assert value in display, value
+        assert "c" * 400 not in display
+        assert "\x1b" not in display
 
 
 def test_values_stay_exact() -> None:

@@ -24,7 +24,7 @@ KEY = "AKIA" + "QQQQWWWWEEEERRRR"
 
 
 def ids(findings):
-    return [{each.id for each in finding.evidence} for finding in findings]
+    return [{evidence.id for evidence in finding.evidence} for finding in findings]
 
 
 HEALTHY = [
@@ -68,9 +68,9 @@ def test_a_healthy_memory_is_left_in_peace():
 )
 def test_duplicates_are_found_word_for_word_and_nearly(first, second):
     a, b, c = record(first, days_ago=5), record(second), record("The user plays chess on Sundays.")
-    (found,) = find_duplicates(scan([a, b, c]))
-    assert {each.id for each in found.evidence} == {a.record_id, b.record_id}
-    assert f"keep {b.record_id}" in found.fix
+    (finding,) = find_duplicates(scan([a, b, c]))
+    assert {evidence.id for evidence in finding.evidence} == {a.record_id, b.record_id}
+    assert f"keep {b.record_id}" in finding.fix
 
 
 def test_the_same_words_of_two_actors_are_no_duplicates():
@@ -95,9 +95,9 @@ def test_the_same_words_of_two_actors_are_no_duplicates():
 )
 def test_contradictions_are_found_with_the_newest_first(old, new):
     a, b = record(old, days_ago=30), record(new, days_ago=1)
-    (found,) = find_contradictions(scan([b, a, record("The user plays chess.")]))
-    assert [each.id for each in found.evidence] == [b.record_id, a.record_id]
-    assert a.record_id in found.fix
+    (finding,) = find_contradictions(scan([b, a, record("The user plays chess.")]))
+    assert [evidence.id for evidence in finding.evidence] == [b.record_id, a.record_id]
+    assert a.record_id in finding.fix
 
 
 def test_more_detail_is_no_contradiction():
@@ -129,26 +129,26 @@ def test_plans_of_the_past_are_stale(text):
 
 def test_what_was_said_later_makes_a_record_stale_unless_it_is_known_or_just_said():
     old = record("The user lives in Berlin.", days_ago=30)
-    said = event("Hi! I moved to Rome last month. Can you help me?", days_ago=2)
-    (found,) = find_stale(scan([old], [said]))
-    assert {each.id for each in found.evidence} == {old.record_id, said.event_id}
-    known = record("The user lives in Rome.", days_ago=2)
-    assert not list(find_stale(scan([old, known], [said])))
+    statement = event("Hi! I moved to Rome last month. Can you help me?", days_ago=2)
+    (finding,) = find_stale(scan([old], [statement]))
+    assert {evidence.id for evidence in finding.evidence} == {old.record_id, statement.event_id}
+    current = record("The user lives in Rome.", days_ago=2)
+    assert not list(find_stale(scan([old, current], [statement])))
     assert not list(find_stale(scan([old], [event("I live in Rome.", days_ago=0.01)])))
     assert not list(find_stale(scan([old], [event("I live in Rome.", "bert", days_ago=2)])))
 
 
 def test_thousands_of_statements_of_one_actor_are_compared_attribute_by_attribute():
     old = [record(f"The user's favorite number {n} is {n}.", days_ago=30) for n in range(3_000)]
-    said = [event(f"My favorite number {n} is {n}.", days_ago=20) for n in range(3_000)]
-    changed = event("My favorite number 7 is 8.", days_ago=2)
-    (found,) = find_stale(scan(old, [*said, event("My favorite number 7 is 9.", days_ago=3), changed]))
-    assert {each.id for each in found.evidence} == {old[7].record_id, changed.event_id}
+    statements = [event(f"My favorite number {n} is {n}.", days_ago=20) for n in range(3_000)]
+    correction = event("My favorite number 7 is 8.", days_ago=2)
+    (finding,) = find_stale(scan(old, [*statements, event("My favorite number 7 is 9.", days_ago=3), correction]))
+    assert {evidence.id for evidence in finding.evidence} == {old[7].record_id, correction.event_id}
 
 
 def test_records_untouched_for_long_are_a_note():
-    (found,) = find_stale(scan([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
-    assert (found.severity, found.count) == ("note", 1)
+    (finding,) = find_stale(scan([record("The user likes tea.", days_ago=400), record("The user likes it.")]))
+    assert (finding.severity, finding.count) == ("note", 1)
 
 
 def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
@@ -158,16 +158,18 @@ def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
         "c": event("my password: hunter2hunter2"),
         "d": event("hello", metadata={"phone": "+4930901820001"}),
     }
-    looked = scan([secrets["a"], secrets["b"]], [secrets["c"], secrets["d"]])
-    found = list(find_sensitive(looked))
-    assert [(each.kind, each.severity) for each in found] == [
+    memory_scan = scan([secrets["a"], secrets["b"]], [secrets["c"], secrets["d"]])
+    findings = list(find_sensitive(memory_scan))
+    assert [(finding.kind, finding.severity) for finding in findings] == [
         ("secret", "problem"), ("personal_data", "warning"), ("secret", "problem"), ("personal_data", "warning"),
     ]  # fmt: skip
-    report = HealthReport(memory_id="m", name="m", checked_at=NOW, events=2, records=2, actors=1, findings=tuple(found))
-    shown = repr(report) + report._repr_html_() + report.frame().to_json() + str(found)
+    report = HealthReport(
+        memory_id="m", name="m", checked_at=NOW, events=2, records=2, actors=1, findings=tuple(findings)
+    )
+    output = repr(report) + report._repr_html_() + report.frame().to_json() + str(findings)
     for value in (KEY, "ann@example.org", "hunter2", "901820001"):
-        assert value not in shown
-    assert [each.kind for each in find_sensitive(looked, allow=["email", "phone"])] == ["secret", "secret"]
+        assert value not in output
+    assert [finding.kind for finding in find_sensitive(memory_scan, allow=["email", "phone"])] == ["secret", "secret"]
 
 
 def test_presidio_is_optional_and_its_absence_is_reported(monkeypatch):
@@ -176,56 +178,56 @@ def test_presidio_is_optional_and_its_absence_is_reported(monkeypatch):
         return [SimpleNamespace(entity_type="PERSON", start=at, end=at + 12)] if at >= 0 else []
 
     finder = presidio_finder(analyzer=SimpleNamespace(analyze=analyze))
-    looked = scan([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
-    (found,) = find_sensitive(looked)
-    assert "person" in found.what
-    assert "Grace" not in found.evidence[0].excerpt
+    memory_scan = scan([record("Grace Hopper called.")], redactor=Redactor(finders=[finder]))
+    (finding,) = find_sensitive(memory_scan)
+    assert "person" in finding.what
+    assert "Grace" not in finding.evidence[0].excerpt
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
     with pytest.raises(MissingExtraError, match="pip install presidio-analyzer"):
         presidio_finder()
 
 
 def test_a_record_with_a_stated_source_in_another_actors_event_is_a_leak():
-    said = event("I keep bees in Ghent.", "acme:bert", session="s9")
-    wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[said.event_id.replace("#", ":")])
-    (found,) = find_leaks(scan([wrong], [said, event("hello", "globex:anna")]))
-    assert (found.severity, found.certainty, found.crosses_tenants) == ("problem", "stated", True)
-    assert ids([found]) == [{wrong.record_id}]
+    source_event = event("I keep bees in Ghent.", "acme:bert", session="s9")
+    wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[source_event.event_id.replace("#", ":")])
+    (finding,) = find_leaks(scan([wrong], [source_event, event("hello", "globex:anna")]))
+    assert (finding.severity, finding.certainty, finding.crosses_tenants) == ("problem", "stated", True)
+    assert ids([finding]) == [{wrong.record_id}]
 
 
 def test_a_record_that_names_or_repeats_another_actor_is_inferred_to_leak():
-    said = event("I keep three hives of bees behind my house in Ghent.", "user-10", session="s9")
+    source_event = event("I keep three hives of bees behind my house in Ghent.", "user-10", session="s9")
     own = event("Please translate a poem.", "user-1")
     repeats = record("The user keeps three hives of bees behind the house in Ghent.", "/facts/user-1/")
-    (found,) = find_leaks(scan([repeats], [said, own]))
-    assert ids([found]) == [{repeats.record_id, said.event_id}]
-    assert found.severity == "warning"
+    (finding,) = find_leaks(scan([repeats], [source_event, own]))
+    assert ids([finding]) == [{repeats.record_id, source_event.event_id}]
+    assert finding.severity == "warning"
     names = record("Asked for the bill of user-10.", "/facts/user-1/")
-    (found,) = find_leaks(scan([names], [said, own]))
-    assert "user-10" in found.what
+    (finding,) = find_leaks(scan([names], [source_event, own]))
+    assert "user-10" in finding.what
 
 
 def test_namespaces_without_an_actor_or_without_an_end_leak():
-    two = [event("hello", "user-1"), event("hello", "user-10")]
-    (found,) = find_leaks(scan([record("x", "/facts/")], two, strategies=[strategy("/facts/")]))
-    assert found.severity == "problem"
-    assert "{actorId}" in found.fix
+    events = [event("hello", "user-1"), event("hello", "user-10")]
+    (result,) = find_leaks(scan([record("x", "/facts/")], events, strategies=[strategy("/facts/")]))
+    assert result.severity == "problem"
+    assert "{actorId}" in result.fix
     open_ = strategy("/facts/{actorId}")
     records = [record("The user likes tea.", "/facts/user-1"), record("The user likes jam.", "/facts/user-10")]
-    found = list(find_leaks(scan(records, two, strategies=[open_])))
-    assert [each.severity for each in found] == ["warning", "problem"]
-    assert ids(found)[1] == {each.record_id for each in records}
+    result = list(find_leaks(scan(records, events, strategies=[open_])))
+    assert [finding.severity for finding in result] == ["warning", "problem"]
+    assert ids(result)[1] == {memory_record.record_id for memory_record in records}
 
 
 def test_an_actor_below_another_is_read_by_its_path():
     records = [record("The user likes tea.", "/facts/acme/"), record("The user likes jam.", "/facts/acme/bert/")]
-    (found,) = find_leaks(scan(records, [event("a", "acme"), event("b", "acme/bert")]))
-    assert "namespacePath" in found.what
+    (finding,) = find_leaks(scan(records, [event("a", "acme"), event("b", "acme/bert")]))
+    assert "namespacePath" in finding.what
 
 
 def test_a_placeholder_never_filled_in_is_a_leak():
-    (found,) = find_leaks(scan([record("x y z", "/notes/{actorId}/")]))
-    assert "never filled in" in found.what
+    (finding,) = find_leaks(scan([record("x y z", "/notes/{actorId}/")]))
+    assert "never filled in" in finding.what
 
 
 def test_growth_is_priced_by_dated_prices_and_reported_when_it_doubles():
@@ -234,8 +236,8 @@ def test_growth_is_priced_by_dated_prices_and_reported_when_it_doubles():
     assert (growth.events, growth.events_before) == (300, 100)
     assert float(growth.month_usd) == pytest.approx(0.3 * 0.25 + 2 * 0.75 + 0.5)
     assert str(growth.prices.as_of) in growth.sentence()
-    (found,) = find_growth(growth)
-    assert "300" in found.what
+    (finding,) = find_growth(growth)
+    assert "300" in finding.what
     assert memory_prices({"events_per_1000": 0}).events_per_1000 == 0
     with pytest.raises(ValueError, match="no price"):
         memory_prices({"evnts": 1})
@@ -276,13 +278,13 @@ def summary(*lines, session="s1", days_ago=20.0):
     ],
 )
 def test_a_withdrawn_fact_that_still_stands_in_a_summary_is_found(stated, withdrawn):
-    old, taken_back = summary("The user asked: How are you?", stated), event(withdrawn, session="s2", days_ago=2)
-    (found,) = find_withdrawn(scan([old], [taken_back], strategies=SUMMARIES))
-    assert (found.kind, found.severity) == ("stale", "warning")
-    assert "summary" in found.what
-    assert {each.id for each in found.evidence} == {old.record_id, taken_back.event_id}
+    old, withdrawal = summary("The user asked: How are you?", stated), event(withdrawn, session="s2", days_ago=2)
+    (finding,) = find_withdrawn(scan([old], [withdrawal], strategies=SUMMARIES))
+    assert (finding.kind, finding.severity) == ("stale", "warning")
+    assert "summary" in finding.what
+    assert {evidence.id for evidence in finding.evidence} == {old.record_id, withdrawal.event_id}
     rewritten = summary(stated, days_ago=1)
-    assert ids(find_withdrawn(scan([rewritten], [taken_back], strategies=SUMMARIES))) != []
+    assert ids(find_withdrawn(scan([rewritten], [withdrawal], strategies=SUMMARIES))) != []
 
 
 @pytest.mark.parametrize(

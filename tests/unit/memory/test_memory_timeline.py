@@ -44,12 +44,12 @@ def test_a_message_is_shown_in_its_words_and_other_json_as_it_is() -> None:
 
 
 def test_stored_state_is_left_out_of_chart_and_page_and_stays_in_the_table() -> None:
-    shown = timeline()
-    assert {entry.lane for entry in shown.spoken} == {"messages from user", "messages from assistant"}
-    html, chart = shown._repr_html_(), shown.figure().to_json()
+    memory_timeline = timeline()
+    assert {entry.lane for entry in memory_timeline.spoken} == {"messages from user", "messages from assistant"}
+    html, chart = memory_timeline._repr_html_(), memory_timeline.figure().to_json()
     for page in (html, chart):
         assert "removed_message_count" not in page
         assert "blob" not in page
     assert "1 stored state of the agent" in html
-    (state,) = shown.table().query("what == 'stored state'").to_dict("records")
+    (state,) = memory_timeline.table().query("what == 'stored state'").to_dict("records")
     assert (state["lane"], state["text"]) == ("stored state", STATE)

@@ -57,11 +57,11 @@ def test_the_numbers_are_those_computed_by_hand(bench):
 
 def test_the_tokens_are_those_computed_by_hand(bench):
     result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window", "none+window").run()
-    taken = {(each.arm.retrieval, each.probe.fact): each.input_tokens for each in result.asked}
+    input_tokens = {(question.arm.retrieval, question.probe.fact): question.input_tokens for question in result.asked}
     # A text of n characters is ⌈n/4⌉ + 4 tokens. Window: "Nice weather." 8, "Noted, thank you." 9. The question "What
     # is fact 1?" 8, so 25 without records. Records of q1: "It is value1." 8, "x" 5, "y" 5; the query "q1" 5.
-    assert taken["none", "f1"] == 25
-    assert taken["reactive", "f1"] == 25 + 25 + 5 + 18
+    assert input_tokens["none", "f1"] == 25
+    assert input_tokens["reactive", "f1"] == 25 + 25 + 5 + 18
 
 
 def test_proactive_retrieval_searches_for_what_was_said_and_reactive_for_the_query(bench):
@@ -69,9 +69,9 @@ def test_proactive_retrieval_searches_for_what_was_said_and_reactive_for_the_que
     memory = WrittenMemory(brings)
     result = study_of(bench, memory, "proactive+window", "reactive+window").run()
     assert sorted(memory.searched) == sorted(brings)
-    taken = {(each.arm.retrieval, each.probe.fact): each.input_tokens for each in result.asked}
-    assert taken["proactive", "f1"] == 25 + 18
-    assert [each.difference.value for each in result.comparisons] == [0.0]
+    input_tokens = {(question.arm.retrieval, question.probe.fact): question.input_tokens for question in result.asked}
+    assert input_tokens["proactive", "f1"] == 25 + 18
+    assert [comparison.difference.value for comparison in result.comparisons] == [0.0]
 
 
 def test_what_stays_in_the_context_counts_as_given(bench):
@@ -92,7 +92,7 @@ def test_a_refused_search_is_a_failure_and_in_no_share(bench):
     assert arm.failures == {"AccessDeniedError": 2}
     assert (arm.recall.value, arm.recall.n) == (pytest.approx(4 / 5), 5)
     assert arm.precision.reason == "n too small"
-    assert any("2 failures in 7 questions" in each for each in result.sentences())
+    assert any("2 failures in 7 questions" in sentence for sentence in result.sentences())
 
 
 def test_a_study_that_was_stopped_asks_only_the_pending_questions_and_writes_nothing_twice(bench):
@@ -101,12 +101,12 @@ def test_a_study_that_was_stopped_asks_only_the_pending_questions_and_writes_not
     with pytest.raises(StudyInterruptedError, match=r"resume|connections"):
         study.run()
     assert study.result().state == "interrupted"
-    written, searched = dict(memory.written), len(memory.searched)
+    written_before, searches_before = dict(memory.written), len(memory.searched)
     again = MemoryStudy.resume(bench, study.study_id, access=lambda _memory: memory).run()
     assert again.state == "complete"
-    assert memory.written == written
-    assert len(memory.searched) == searched + 7 - (searched - 1)
-    assert not any(each.is_pending for each in again.asked)
+    assert memory.written == written_before
+    assert len(memory.searched) == searches_before + 7 - (searches_before - 1)
+    assert not any(question.is_pending for question in again.asked)
 
 
 def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_named_is_not(bench):
@@ -162,17 +162,17 @@ def test_a_study_that_was_killed_before_it_tidied_up_is_tidied_by_the_next_start
 
 
 def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
-    made = []
+    created_names = []
 
     class Killing(SmallBench):
         def get(self, key):
-            if key not in made:
+            if key not in created_names:
                 raise ResourceNotFoundError(f"There is no memory {key!r}", on="here", try_="", status=404)
             return OneMemory()
 
         def create(self, name, *, strategies=()):
-            made.append(name)
-            if len(made) == 1:
+            created_names.append(name)
+            if len(created_names) == 1:
                 raise Killed
             return OneMemory()
 
@@ -181,7 +181,7 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     with pytest.raises(Killed):
         study.run()
     MemoryStudy.resume(killing, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
-    assert len(made) == 1
+    assert len(created_names) == 1
     assert killing.deleted == [OneMemory().id]
 
 

@@ -23,9 +23,9 @@ from loomlib.memory_study.script import contains
 def test_the_allergy_of_session_1_is_asked_in_session_10():
     conversation = read_conversation("shellfish")
     assert "shellfish" in shipped_conversations()
-    (asked,) = [each for each in conversation.probes() if each.fact == "allergy" and each.session == 10]
-    assert (asked.expected, asked.age, asked.kind) == ("shellfish", 9, "kept")
-    by_fact = {each.fact: each for each in conversation.probes() if each.session == 10}
+    (allergy_probe,) = [probe for probe in conversation.probes() if probe.fact == "allergy" and probe.session == 10]
+    assert (allergy_probe.expected, allergy_probe.age, allergy_probe.kind) == ("shellfish", 9, "kept")
+    by_fact = {probe.fact: probe for probe in conversation.probes() if probe.session == 10}
     assert (by_fact["home"].expected, by_fact["home"].former, by_fact["home"].kind) == ("Porto", ("Lisbon",), "updated")
     assert (by_fact["diet"].expected, by_fact["diet"].former) == ("", ("vegetarian",))
     assert by_fact["diet"].kind == "taken back"
@@ -43,8 +43,8 @@ def test_what_is_right_depends_on_when_it_is_asked():
         ),
         questions=tuple(ScriptedQuestion(session=n, text="Where do I live?", fact="home") for n in (5, 2, 3, 4)),
     )
-    right = [(each.session, each.expected, each.former, each.age) for each in conversation.probes()]
-    assert right == [
+    expectations = [(probe.session, probe.expected, probe.former, probe.age) for probe in conversation.probes()]
+    assert expectations == [
         (2, "Ulm", (), 1),
         (3, "Bonn", ("Ulm",), 1),
         (4, "Ulm", ("Bonn",), 1),
@@ -60,7 +60,7 @@ def test_the_same_seed_makes_the_same_conversations():
 
 def test_a_generated_conversation_begins_with_a_fact_that_is_asked_at_the_end():
     for conversation in make_conversations(20, sessions=10, facts=6, seed=3):
-        ages = [each.age for each in conversation.probes() if each.session == 10 and each.expected]
+        ages = [probe.age for probe in conversation.probes() if probe.session == 10 and probe.expected]
         assert any(turn.fact for turn in conversation.sessions[0])
         assert max(ages) >= 5
         assert ScriptedConversation.read(json.loads(json.dumps(conversation.stored()))) == conversation

@@ -23,8 +23,8 @@ def design(share=0.1, sessions=40, id="t1"):
 
 def call(session, duration=100.0, failure=None, cost="0.001", unknown=0):
     status = "error" if failure else "complete"
-    known = None if cost is None else Decimal(cost)
-    return AbCall(session, status, failure, duration, known, unknown, "USD")
+    known_cost = None if cost is None else Decimal(cost)
+    return AbCall(session, status, failure, duration, known_cost, unknown, "USD")
 
 
 def arms_of(control, treatment):
@@ -111,11 +111,11 @@ def test_nothing_is_decided_before_the_planned_number_of_sessions():
     assert early["latency"].p_value < 0.001
     assert early["latency"].verdict(is_early=True) == "not decided yet"
     assert "Looked at 30 of 40 sessions that were planned: nothing is decided yet" in early.sentence()
-    done = analyze(design(0.5, 30), arms, calls)
-    assert done["latency"].verdict(is_early=done.is_early) == "worse"
-    assert "After 30 sessions, version 4 against version 3: latency worse (p < 0.001)." in done.sentence()
-    assert done["failure rate"].verdict(is_early=False) == "no variation"
-    assert done["cost"].verdict(is_early=False) == "no variation"
+    final = analyze(design(0.5, 30), arms, calls)
+    assert final["latency"].verdict(is_early=final.is_early) == "worse"
+    assert "After 30 sessions, version 4 against version 3: latency worse (p < 0.001)." in final.sentence()
+    assert final["failure rate"].verdict(is_early=False) == "no variation"
+    assert final["cost"].verdict(is_early=False) == "no variation"
 
 
 def test_sessions_after_the_planned_number_do_not_change_the_result():

@@ -32,8 +32,8 @@ def test_the_planned_number_of_sessions_finds_the_difference_four_times_in_five(
     assert 120 <= n <= 130
     values = np.random.default_rng(3).normal(0, 1, (n, 2_000))
     values[n // 2 :] += 0.5
-    found = permutation_p_values(values, n // 2, seed=1, permutations=999) < 0.05
-    assert 0.76 <= found.mean() <= 0.84
+    is_significant = permutation_p_values(values, n // 2, seed=1, permutations=999) < 0.05
+    assert 0.76 <= is_significant.mean() <= 0.84
     assert sessions_for_difference(0.5, deviation=1.0, share=0.1) > 2.5 * n  # uneven shares need more sessions
 
 

@@ -39,34 +39,38 @@ def changed(action: str, version: str) -> EndpointChangeRow:
 
 
 def test_a_changed_secret_shows_that_it_changed_and_no_more():
-    found = compared(packed(agent__py=f'KEY = "{KEY}"\n'), packed(agent__py=f'KEY = "{OTHER_KEY}"\n'))
-    diff = found["agent.py"].diff
+    differences = compared(packed(agent__py=f'KEY = "{KEY}"\n'), packed(agent__py=f'KEY = "{OTHER_KEY}"\n'))
+    diff = differences["agent.py"].diff
     assert KEY not in diff
     assert OTHER_KEY not in diff
     removed, added = (line for line in diff.splitlines()[2:] if line[0] in "+-")
     assert removed[1:] != added[1:]
-    assert (found["agent.py"].lines_added, found["agent.py"].lines_removed) == (1, 1)
+    assert (differences["agent.py"].lines_added, differences["agent.py"].lines_removed) == (1, 1)
 
 
 def test_a_secret_that_stays_has_the_same_placeholder_on_both_sides():
-    found = compared(packed(a__py=f'KEY = "{KEY}"\nx = 1\n'), packed(a__py=f'KEY = "{KEY}"\nx = 2\n'))
-    assert [line for line in found["a.py"].diff.splitlines()[2:] if line[0] in "+-"] == ["-x = 1", "+x = 2"]
+    differences = compared(packed(a__py=f'KEY = "{KEY}"\nx = 1\n'), packed(a__py=f'KEY = "{KEY}"\nx = 2\n'))
+    assert [line for line in differences["a.py"].diff.splitlines()[2:] if line[0] in "+-"] == ["-x = 1", "+x = 2"]
 
 
 def test_binary_files_and_those_beyond_the_first_are_only_named_own_files_first():
     many = {f"vendored/file_{number:03}__py": f"x = {number}\n" for number in range(SHOWN_FILES)}
-    found = compared(packed(agent__py="x = 1\n"), packed(agent__py="x = 2\n", data__bin=b"\xff\xfe\0", **many))
-    assert len(found) == SHOWN_FILES + 2
-    assert found["agent.py"].diff
-    assert found["data.bin"].reason == "binary"
-    assert [file.reason for file in found.values()].count("one of many files") == 2
-    assert found["vendored/file_059.py"].diff == ""
+    differences = compared(packed(agent__py="x = 1\n"), packed(agent__py="x = 2\n", data__bin=b"\xff\xfe\0", **many))
+    assert len(differences) == SHOWN_FILES + 2
+    assert differences["agent.py"].diff
+    assert differences["data.bin"].reason == "binary"
+    assert [file.reason for file in differences.values()].count("one of many files") == 2
+    assert differences["vendored/file_059.py"].diff == ""
 
 
 def test_a_file_without_a_last_line_end_and_an_empty_file_are_compared():
-    found = compared(packed(a__py="x = 1"), packed(a__py="x = 2", empty__py=""))
-    assert found["a.py"].diff.endswith("-x = 1\n+x = 2\n")
-    assert (found["empty.py"].change, found["empty.py"].diff, found["empty.py"].reason) == ("added", "", "")
+    differences = compared(packed(a__py="x = 1"), packed(a__py="x = 2", empty__py=""))
+    assert differences["a.py"].diff.endswith("-x = 1\n+x = 2\n")
+    assert (differences["empty.py"].change, differences["empty.py"].diff, differences["empty.py"].reason) == (
+        "added",
+        "",
+        "",
+    )
 
 
 def test_a_package_that_is_no_zip_file_is_an_error():

@@ -15,33 +15,33 @@ from loomlib.telemetry.traces import PARTS, Breakdown, ClientTiming, Span, SpanE
 OPERATIONS = ["server", "invoke_agent", "cycle", "chat", "execute_tool", "memory", "other"]
 
 
-def ms(found: Breakdown) -> dict[str, float]:
-    return {part.name: part.duration_ms for part in found.parts}
+def ms(breakdown: Breakdown) -> dict[str, float]:
+    return {part.name: part.duration_ms for part in breakdown.parts}
 
 
 def test_the_field_notes_request_has_its_published_shares() -> None:
-    found = Trace.one(field_note_request()).breakdown()
-    assert found.total_ms == 4613
-    assert ms(found)["model"] == 2916 + 1489
-    assert found["model"].share == pytest.approx(0.955, abs=0.0005)
-    assert found["tools"].share == pytest.approx(0.0007, abs=0.00005)
-    assert found["agent"].share == pytest.approx(0.044, abs=0.0005)
+    breakdown = Trace.one(field_note_request()).breakdown()
+    assert breakdown.total_ms == 4613
+    assert ms(breakdown)["model"] == 2916 + 1489
+    assert breakdown["model"].share == pytest.approx(0.955, abs=0.0005)
+    assert breakdown["tools"].share == pytest.approx(0.0007, abs=0.00005)
+    assert breakdown["agent"].share == pytest.approx(0.044, abs=0.0005)
 
 
 def test_outside_the_agent_is_service_and_network() -> None:
     client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=False)
-    found = Trace.one(field_note_request()).breakdown(client)
-    assert found.total_ms == 5544
-    assert ms(found)["service_network"] == 931
-    assert ms(found)["cold_start"] == 0
-    assert found["service_network"].certainty == "measured"
+    breakdown = Trace.one(field_note_request()).breakdown(client)
+    assert breakdown.total_ms == 5544
+    assert ms(breakdown)["service_network"] == 931
+    assert ms(breakdown)["cold_start"] == 0
+    assert breakdown["service_network"].certainty == "measured"
 
 
 def test_a_cold_start_ends_where_the_agent_begins() -> None:
     client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=True, agent_start_ns=T0 + 5 * MS)
-    found = ms(Trace.one(field_note_request()).breakdown(client))
-    assert found["cold_start"] == 500
-    assert found["service_network"] == 431
+    part_ms = ms(Trace.one(field_note_request()).breakdown(client))
+    assert part_ms["cold_start"] == 500
+    assert part_ms["service_network"] == 431
 
 
 def test_tools_at_the_same_time_count_once() -> None:
@@ -71,50 +71,50 @@ def test_a_model_call_inside_a_tool_is_the_models_time() -> None:
         span("a", "t", "invoke_agent", 20, 80),
         span("m", "a", "chat", 30, 70),
     ]
-    found = ms(Trace.one(spans).breakdown())
-    assert (found["model"], found["tools"], found["agent"]) == (40, 40, 20)
+    part_ms = ms(Trace.one(spans).breakdown())
+    assert (part_ms["model"], part_ms["tools"], part_ms["agent"]) == (40, 40, 20)
 
 
 def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
     client = ClientTiming(sent_ns=T0 + 60_000 * MS, done_ns=T0 + 65_000 * MS, is_cold=False)
-    found = Trace.one(field_note_request()).breakdown(client)
-    assert "clock_shifted" in found.marks
-    assert ms(found)["model"] == 4405
-    assert found["model"].certainty == "inferred"
-    assert "clock skew" in found["model"].caveat
-    same = Trace.one(field_note_request()).breakdown(replace(client, same_clock=True))
-    assert "clipped" in same.marks
-    assert ms(same)["model"] == 0
+    breakdown = Trace.one(field_note_request()).breakdown(client)
+    assert "clock_shifted" in breakdown.marks
+    assert ms(breakdown)["model"] == 4405
+    assert breakdown["model"].certainty == "inferred"
+    assert "clock skew" in breakdown["model"].caveat
+    unshifted = Trace.one(field_note_request()).breakdown(replace(client, same_clock=True))
+    assert "clipped" in unshifted.marks
+    assert ms(unshifted)["model"] == 0
 
 
 def test_without_any_span_the_time_is_unknown_and_reports_it() -> None:
     client = ClientTiming(sent_ns=T0, done_ns=T0 + 100 * MS)
-    found = Trace.one([]).breakdown(client)
-    assert ms(found)["unknown"] == 100
-    assert found["model"].certainty == "missing"
-    started = Trace.one([]).breakdown(replace(client, agent_start_ns=T0 + 30 * MS, is_cold=True))
-    assert (ms(started)["cold_start"], ms(started)["unknown"]) == (30, 70)
+    breakdown = Trace.one([]).breakdown(client)
+    assert ms(breakdown)["unknown"] == 100
+    assert breakdown["model"].certainty == "missing"
+    cold_breakdown = Trace.one([]).breakdown(replace(client, agent_start_ns=T0 + 30 * MS, is_cold=True))
+    assert (ms(cold_breakdown)["cold_start"], ms(cold_breakdown)["unknown"]) == (30, 70)
 
 
 def test_a_missing_root_leaves_inferred_parts() -> None:
-    spans = [each for each in field_note_request() if each.span_id not in ("5e", "a9")]
+    spans = [span for span in field_note_request() if span.span_id not in ("5e", "a9")]
     trace = Trace.one(spans)
     assert {"partial", "orphan"} <= trace.marks
-    found = trace.breakdown(ClientTiming(sent_ns=T0, done_ns=T0 + 4613 * MS, is_cold=False))
-    assert ms(found)["model"] == 4405
-    assert found["agent"].certainty == "inferred"
-    assert found["agent"].caveat
-    assert sum(part.duration_ns for part in found.parts) == 4613 * MS
+    breakdown = trace.breakdown(ClientTiming(sent_ns=T0, done_ns=T0 + 4613 * MS, is_cold=False))
+    assert ms(breakdown)["model"] == 4405
+    assert breakdown["agent"].certainty == "inferred"
+    assert breakdown["agent"].caveat
+    assert sum(part.duration_ns for part in breakdown.parts) == 4613 * MS
 
 
 def test_a_traced_caller_shows_the_sidecar_tax() -> None:
     spans = [
         span("k", None, "other", -200, 4913, kind="client", name="Bedrock AgentCore.InvokeAgentRuntime"),
-        *(replace(each, parent_id="k") if each.span_id == "5e" else each for each in field_note_request()),
+        *(replace(span, parent_id="k") if span.span_id == "5e" else span for span in field_note_request()),
     ]
-    found = ms(Trace.one(spans).breakdown())
-    assert found["service_network"] == 500
-    assert found["model"] == 4405
+    part_ms = ms(Trace.one(spans).breakdown())
+    assert part_ms["service_network"] == 500
+    assert part_ms["model"] == 4405
 
 
 def test_a_service_that_the_agent_called_is_not_the_agent() -> None:
@@ -124,9 +124,9 @@ def test_a_service_that_the_agent_called_is_not_the_agent() -> None:
     ]
     spans = [*field_note_request(), *downstream]
     client = ClientTiming(sent_ns=T0 - 500 * MS, done_ns=T0 + 5044 * MS, is_cold=False)
-    found = Trace.one(spans).breakdown(client)
-    assert found.shift_ns == 0
-    assert ms(found) == ms(Trace.one(field_note_request()).breakdown(client))
+    breakdown = Trace.one(spans).breakdown(client)
+    assert breakdown.shift_ns == 0
+    assert ms(breakdown) == ms(Trace.one(field_note_request()).breakdown(client))
 
 
 def test_a_traced_web_app_in_front_is_not_the_agent_either() -> None:
@@ -134,10 +134,10 @@ def test_a_traced_web_app_in_front_is_not_the_agent_either() -> None:
         span("w", None, "server", -300, 5000, name="POST /chat"),
         span("k", "w", "other", -200, 4913, kind="client", name="Bedrock AgentCore.InvokeAgentRuntime"),
     ]
-    spans = [*front, *(replace(each, parent_id="k") if each.span_id == "5e" else each for each in field_note_request())]
+    spans = [*front, *(replace(span, parent_id="k") if span.span_id == "5e" else span for span in field_note_request())]
     trace = Trace.one(spans)
-    found = ms(trace.breakdown())
-    assert (found["service_network"], found["model"], found["unknown"]) == (687, 4405, 0)
+    part_ms = ms(trace.breakdown())
+    assert (part_ms["service_network"], part_ms["model"], part_ms["unknown"]) == (687, 4405, 0)
     assert [bar.part for bar in trace.waterfall()][:4] == ["service_network", "service_network", "agent", "agent"]
 
 
@@ -145,10 +145,10 @@ def test_a_garbage_collection_is_a_part_of_its_own_and_not_the_models() -> None:
     server, *rest = field_note_request()
     pause = SpanEvent(name="garbage collection", time_ns=T0 + 3100 * MS, attributes={"duration_ns": 66 * MS})
     spans = [replace(server, scope="loom.local.invocations", events=(pause,)), *rest]
-    before, found = Trace.one(field_note_request()).breakdown(), Trace.one(spans).breakdown()
-    assert found["garbage_collection"].duration_ms == 66
-    assert found["garbage_collection"].certainty == "measured"
-    assert before["model"].duration_ms - found["model"].duration_ms == 66
+    before, after = Trace.one(field_note_request()).breakdown(), Trace.one(spans).breakdown()
+    assert after["garbage_collection"].duration_ms == 66
+    assert after["garbage_collection"].certainty == "measured"
+    assert before["model"].duration_ms - after["model"].duration_ms == 66
     assert before["garbage_collection"].certainty == "missing"
 
 
@@ -156,8 +156,8 @@ def test_a_garbage_collection_is_a_part_of_its_own_and_not_the_models() -> None:
 def test_a_pause_of_an_odd_length_does_not_break_the_breakdown(length: object) -> None:
     server, *rest = field_note_request()
     pause = SpanEvent(name="garbage collection", time_ns=T0, attributes={"duration_ns": length})
-    found = Trace.one([replace(server, scope="loom.local.invocations", events=(pause,)), *rest]).breakdown()
-    assert sum(part.duration_ns for part in found.parts) == found.total_ns
+    breakdown = Trace.one([replace(server, scope="loom.local.invocations", events=(pause,)), *rest]).breakdown()
+    assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns
 
 
 def test_an_interval_that_ends_before_it_begins_is_refused() -> None:
@@ -175,15 +175,15 @@ def forests(draw: st.DrawFn) -> list[Span]:
     for id in ids:
         start = draw(st.integers(0, 60))
         end = draw(st.one_of(st.integers(start, 80), st.integers(0, 80)))
-        made = span(id, draw(parents), draw(st.sampled_from(OPERATIONS)), start, end)
+        new_span = span(id, draw(parents), draw(st.sampled_from(OPERATIONS)), start, end)
         if draw(st.booleans()):
-            made = replace(made, kind=draw(st.sampled_from(["internal", "client", "server"])))
+            new_span = replace(new_span, kind=draw(st.sampled_from(["internal", "client", "server"])))
         if draw(st.integers(0, 9)) == 0:
-            made = replace(made, marks=frozenset({draw(st.sampled_from(["untimed", "unfinished"]))}))
-        spans.append(made)
+            new_span = replace(new_span, marks=frozenset({draw(st.sampled_from(["untimed", "unfinished"]))}))
+        spans.append(new_span)
     for place in draw(st.lists(st.integers(0, max(0, count - 1)), max_size=4)) if count else []:
-        copy = spans[place]
-        spans.append(replace(copy, end_ns=draw(st.integers(T0, T0 + 80 * MS))) if draw(st.booleans()) else copy)
+        original = spans[place]
+        spans.append(replace(original, end_ns=draw(st.integers(T0, T0 + 80 * MS))) if draw(st.booleans()) else original)
     return spans
 
 
@@ -191,11 +191,11 @@ def forests(draw: st.DrawFn) -> list[Span]:
 def clients(draw: st.DrawFn) -> ClientTiming | None:
     if draw(st.booleans()):
         return None
-    sent = T0 + draw(st.integers(-90, 90)) * MS
-    done = sent + draw(st.integers(0, 150)) * MS
+    sent_ns = T0 + draw(st.integers(-90, 90)) * MS
+    done_ns = sent_ns + draw(st.integers(0, 150)) * MS
     return ClientTiming(
-        sent_ns=sent,
-        done_ns=done,
+        sent_ns=sent_ns,
+        done_ns=done_ns,
         agent_start_ns=draw(st.one_of(st.none(), st.integers(T0 - 90 * MS, T0 + 90 * MS))),
         is_cold=draw(st.sampled_from([None, True, False])),
         same_clock=draw(st.booleans()),
@@ -206,32 +206,32 @@ def clients(draw: st.DrawFn) -> ClientTiming | None:
 @given(forests(), clients())
 def test_any_forest_is_divided_without_loss(spans: list[Span], client: ClientTiming | None) -> None:
     trace = Trace.one(spans)
-    found = breakdown(trace, client)
-    assert [part.name for part in found.parts] == list(PARTS)
-    assert all(part.duration_ns >= 0 and 0 <= part.share <= 1 for part in found.parts)
-    assert sum(part.duration_ns for part in found.parts) == found.total_ns
+    result = breakdown(trace, client)
+    assert [part.name for part in result.parts] == list(PARTS)
+    assert all(part.duration_ns >= 0 and 0 <= part.share <= 1 for part in result.parts)
+    assert sum(part.duration_ns for part in result.parts) == result.total_ns
     if client is not None:
-        assert (found.start_ns, found.end_ns) == (client.sent_ns, client.done_ns)
-    at = found.start_ns
-    for _, start, end in found.timeline():
-        assert start == at
+        assert (result.start_ns, result.end_ns) == (client.sent_ns, client.done_ns)
+    at_ns = result.start_ns
+    for _, start, end in result.timeline():
+        assert start == at_ns
         assert end > start
-        at = end
-    assert at == found.end_ns
-    assert all(part.derived_from and part.certainty in ("measured", "inferred", "missing") for part in found.parts)
-    named = [id for part in found.parts for id in part.span_ids]
-    assert len(named) == len(set(named))
+        at_ns = end
+    assert at_ns == result.end_ns
+    assert all(part.derived_from and part.certainty in ("measured", "inferred", "missing") for part in result.parts)
+    span_ids = [id for part in result.parts for id in part.span_ids]
+    assert len(span_ids) == len(set(span_ids))
 
 
 @settings(deadline=None)
 @given(forests())
 def test_any_forest_holds_every_span_exactly_once(spans: list[Span]) -> None:
     trace = Trace.one(spans)
-    ids = [each.span_id for each in trace.spans]
+    ids = [span.span_id for span in trace.spans]
     assert len(ids) == len(set(ids))
     assert len(trace.spans) + len(trace.duplicates) == len(spans)
-    assert {each.span_id for each in (*trace.spans, *trace.duplicates)} == {each.span_id for each in spans}
-    walked = [each.span_id for _, each in trace.walk()]
+    assert {span.span_id for span in (*trace.spans, *trace.duplicates)} == {span.span_id for span in spans}
+    walked = [span.span_id for _, span in trace.walk()]
     assert sorted(walked) == sorted(ids)
     assert len(trace.waterfall()) == len(trace.table()) == len(ids)
     trace.trajectory()

@@ -27,10 +27,13 @@ def test_the_prompt_grows_from_cycle_to_cycle() -> None:
 
 
 def test_without_cycle_spans_model_calls_stand_for_cycles() -> None:
-    spans = [replace(each, parent_id="a9") for each in field_note_request() if each.operation == "chat"]
-    found = cycles(Trace.one(spans))
-    assert [(each.number, each.input_tokens, each.growth_tokens) for each in found] == [(1, 1752, None), (2, 1822, 70)]
-    assert all(each.is_inferred for each in found)
+    spans = [replace(span, parent_id="a9") for span in field_note_request() if span.operation == "chat"]
+    agent_cycles = cycles(Trace.one(spans))
+    assert [(cycle.number, cycle.input_tokens, cycle.growth_tokens) for cycle in agent_cycles] == [
+        (1, 1752, None),
+        (2, 1822, 70),
+    ]
+    assert all(cycle.is_inferred for cycle in agent_cycles)
 
 
 @pytest.mark.parametrize("parent", ["m1", "c1", None])
@@ -52,7 +55,7 @@ def test_botocores_twin_of_a_model_call_counts_once(parent: str | None) -> None:
     )
     below = span("h1", "b1", "other", 80, 2900, kind="client", name="POST")
     trace = Trace.one([twin, below, *field_note_request()])
-    assert [each.span_id for each in trace.duplicates] == ["b1"]
+    assert [span.span_id for span in trace.duplicates] == ["b1"]
     assert "duplicates_removed" in trace.marks
     assert trace.span("h1") in trace.spans
     first, second = model_calls(trace)
@@ -86,17 +89,17 @@ def test_a_throttled_call_is_a_retry_with_its_wait() -> None:
         ),
     )
     calls = model_calls(Trace.one([failed, *field_note_request()]))
-    assert [each.attempt for each in calls] == [1, 2, 1]
-    (again,) = retries(calls)
-    assert (again.failed_span_id, again.next_span_id, again.cycle) == ("m0", "m1", 1)
-    assert again.error == "ModelThrottledException: slow down"
-    assert (again.failed_ns, again.waited_ns) == (5 * MS, 10 * MS)
+    assert [call.attempt for call in calls] == [1, 2, 1]
+    (retry,) = retries(calls)
+    assert (retry.failed_span_id, retry.next_span_id, retry.cycle) == ("m0", "m1", 1)
+    assert retry.error == "ModelThrottledException: slow down"
+    assert (retry.failed_ns, retry.waited_ns) == (5 * MS, 10 * MS)
 
 
 def test_how_parallel_tools_ran() -> None:
     spans = [span(f"t{place}", None, "execute_tool", place * 50, place * 50 + 100) for place in range(4)]
     serial = [span(f"t{place}", None, "execute_tool", place * 100, place * 100 + 100) for place in range(4)]
-    overlapping, one_by_one = (parallelism(tool_calls(Trace.one(each))) for each in (spans, serial))
+    overlapping, one_by_one = (parallelism(tool_calls(Trace.one(tool_spans))) for tool_spans in (spans, serial))
     assert (overlapping.sum_ns, overlapping.elapsed_ns, overlapping.most_at_once) == (400 * MS, 250 * MS, 2)
     assert overlapping.factor == pytest.approx(1.6)
     assert (one_by_one.factor, one_by_one.most_at_once) == (1, 1)
@@ -109,8 +112,8 @@ def test_cycles_count_within_their_own_agent() -> None:
         span("im", "ic", "chat", 3001, 3002, attributes={"gen_ai.usage.input_tokens": 10}),
     ]
     trace = Trace.one([*inner, *field_note_request()])
-    found = {(each.agent_span_id, each.number): each.growth_tokens for each in cycles(trace)}
-    assert found == {("a9", 1): None, ("a9", 2): 70, ("ia", 1): None}
+    growth = {(cycle.agent_span_id, cycle.number): cycle.growth_tokens for cycle in cycles(trace)}
+    assert growth == {("a9", 1): None, ("a9", 2): 70, ("ia", 1): None}
     (agents,) = trace.trajectory().agents
     assert agents.span_id == "ia"
 

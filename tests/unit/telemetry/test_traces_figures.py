@@ -12,17 +12,17 @@ from loomlib.telemetry.traces.figures import MOST_BARS, WHOLE_LANE, draw_breakdo
 def test_the_waterfall_has_a_bar_for_each_span() -> None:
     trace = Trace.one(field_note_request())
     figure = draw_waterfall(trace.waterfall())
-    assert sum(len(each.x) for each in figure.data) == len(trace.spans)
+    assert sum(len(bars.x) for bars in figure.data) == len(trace.spans)
     assert len(figure.layout.yaxis.ticktext) == len(trace.spans)
-    (model,) = [each for each in figure.data if each.name == "model"]
+    (model,) = [bars for bars in figure.data if bars.name == "model"]
     assert list(model.x) == [2916, 1489]
     assert list(model.base) == [60, 3090]
 
 
 def test_the_bars_of_a_breakdown_add_up_to_the_whole() -> None:
-    found = Trace.one(field_note_request()).breakdown()
-    figure = draw_breakdown([("one", found), ("two", found)])
-    assert sum(each.x[0] for each in figure.data) == pytest.approx(4613)
+    breakdown = Trace.one(field_note_request()).breakdown()
+    figure = draw_breakdown([("one", breakdown), ("two", breakdown)])
+    assert sum(bars.x[0] for bars in figure.data) == pytest.approx(4613)
 
 
 def test_names_are_shown_as_they_were_written() -> None:
@@ -47,6 +47,6 @@ def test_above_the_spans_lies_the_whole_in_its_parts() -> None:
     trace = Trace.one(field_note_request())
     figure = draw_waterfall(trace.waterfall(), trace.breakdown(), subtitle="one $request$ <b>of many</b>")
     assert figure.layout.yaxis.ticktext[0] == WHOLE_LANE
-    stretches = [x for each in figure.data for x, y in zip(each.x, each.y, strict=True) if y == WHOLE_LANE]
+    stretches = [x for bars in figure.data for x, y in zip(bars.x, bars.y, strict=True) if y == WHOLE_LANE]
     assert sum(stretches) == pytest.approx(4613)
     assert figure.layout.title.subtitle.text == "one &#36;request&#36; &lt;b&gt;of many&lt;/b&gt;"

@@ -36,11 +36,11 @@ def trees(draw: st.DrawFn) -> list[Span]:
 
 def by_hand(spans: list[Span], client: ClientTiming) -> dict[str, int]:
     """Nanoseconds of each part, found by asking of every millisecond which spans cover it."""
-    first_inside = min(each.start_ns for each in spans if PART_OF[each.operation] == "agent")
+    first_inside = min(span.start_ns for span in spans if PART_OF[span.operation] == "agent")
     count: Counter[str] = Counter()
-    for at in range(client.sent_ns, client.done_ns, MS):
-        covering = {PART_OF[each.operation] for each in spans if each.start_ns <= at < each.end_ns}
-        outside = "cold_start" if client.is_cold and at < first_inside else "service_network"
+    for at_ns in range(client.sent_ns, client.done_ns, MS):
+        covering = {PART_OF[span.operation] for span in spans if span.start_ns <= at_ns < span.end_ns}
+        outside = "cold_start" if client.is_cold and at_ns < first_inside else "service_network"
         count[next((part for part in RANKED if part in covering), outside)] += MS
     return {part: count[part] for part in PARTS}
 
@@ -53,5 +53,5 @@ def test_every_millisecond_goes_where_the_definition_says(
     client = ClientTiming(
         sent_ns=T0 - before * MS, done_ns=T0 + (LENGTH + after) * MS, is_cold=is_cold, same_clock=True
     )
-    found = Trace.one(spans).breakdown(client)
-    assert {part.name: part.duration_ns for part in found.parts} == by_hand(spans, client)
+    breakdown = Trace.one(spans).breakdown(client)
+    assert {part.name: part.duration_ns for part in breakdown.parts} == by_hand(spans, client)

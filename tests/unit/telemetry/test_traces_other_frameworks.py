@@ -114,14 +114,14 @@ def test_an_agent_that_is_called_as_a_tool_shows_its_inner_calls(file: str, oute
     (trace,) = traces(file)
     trajectory = trace.trajectory()
     assert trajectory.agent_name == outer
-    (asked,) = trajectory.tool_calls
-    assert asked.name == "ask_mathematician"
-    assert "555" in asked.result
-    (below,) = trajectory.agents
-    assert below.agent_name == inner
-    assert below.call_id == asked.call_id
-    assert exchanges(below) == ONE_SUM
-    assert below.final_answer is not None
+    (tool_call,) = trajectory.tool_calls
+    assert tool_call.name == "ask_mathematician"
+    assert "555" in tool_call.result
+    (nested,) = trajectory.agents
+    assert nested.agent_name == inner
+    assert nested.call_id == tool_call.call_id
+    assert exchanges(nested) == ONE_SUM
+    assert nested.final_answer is not None
     assert len(model_calls(trace)) == 4
 
 
@@ -180,19 +180,24 @@ def test_a_graph_is_an_agent_though_a_node_is_called_agent() -> None:
 
 def test_calls_of_one_tool_are_matched_to_its_spans_by_their_arguments() -> None:
     def tool(id: str, start: float, value: str, output: str) -> Span:
-        stated = {"openinference.span.kind": "TOOL", "tool.name": "add", "input.value": value, "output.value": output}
-        return span(id, "a", "other", start, start + 5, attributes=stated)
+        attributes = {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "add",
+            "input.value": value,
+            "output.value": output,
+        }
+        return span(id, "a", "other", start, start + 5, attributes=attributes)
 
-    asked = {
+    call_attributes = {
         f"llm.output_messages.0.message.tool_calls.{number}.tool_call.{name}": value
         for number, (id, arguments) in enumerate([("one", '{"a": 1, "b": 1}'), ("two", '{"a": 2, "b": 2}')])
         for name, value in (("id", id), ("function.name", "add"), ("function.arguments", arguments))
     }
-    chat = span("m", "a", "other", 0, 9, attributes={"openinference.span.kind": "LLM", **asked})
+    chat = span("m", "a", "other", 0, 9, attributes={"openinference.span.kind": "LLM", **call_attributes})
     agent = span("a", None, "invoke_agent", 0, 50)
     tools = [tool("x", 10, '{"a": 2, "b": 2}', "4"), tool("y", 12, '{"a": 1, "b": 1}', "2")]
-    found = Trace.one([agent, chat, *tools]).trajectory()
-    assert [(call.call_id, call.result) for call in found.tool_calls] == [("one", "2"), ("two", "4")]
+    trajectory = Trace.one([agent, chat, *tools]).trajectory()
+    assert [(call.call_id, call.result) for call in trajectory.tool_calls] == [("one", "2"), ("two", "4")]
 
 
 def test_parts_of_a_message_that_are_not_text_are_named_by_their_kind() -> None:

@@ -24,22 +24,22 @@ ATTRIBUTES = {
 def test_spans_in_protobuf_are_the_spans_that_were_sent() -> None:
     root, chat = "a" * 16, "b" * 16
     event = SpanEvent(name="gen_ai.choice", time_ns=T0 + 5, attributes={"message": "hello"})
-    sent = [
+    spans = [
         span(root, None, "invoke_agent", 0, 90, kind="server"),
         span(chat, root, "chat", 1, 80, status="error", status_message="no", attributes=ATTRIBUTES, events=(event,)),
     ]
-    batch = read_spans(wire.traces(sent))
+    batch = read_spans(wire.traces(spans))
     assert batch.problems == ()
     first, second = batch.spans
     assert (first.span_id, first.parent_id, first.kind, first.start_ns, first.end_ns) == (
         root,
         None,
         "server",
-        sent[0].start_ns,
-        sent[0].end_ns,
+        spans[0].start_ns,
+        spans[0].end_ns,
     )
     assert second.parent_id == root
-    assert dict(second.attributes) == dict(sent[1].attributes)
+    assert dict(second.attributes) == dict(spans[1].attributes)
     assert second.events == (event,)
     assert (second.status, second.status_message, second.scope) == ("error", "no", "strands")
     assert second.resource == {"service.name": "demo"}

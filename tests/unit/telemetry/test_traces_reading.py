@@ -19,8 +19,8 @@ FILES = sorted(DATA.iterdir())
 
 def shape(spans: tuple[Span, ...]) -> list[tuple[Any, ...]]:
     return [
-        (each.trace_id, each.span_id, each.parent_id, each.name, each.kind, each.start_ns, each.end_ns, each.operation)
-        for each in spans
+        (span.trace_id, span.span_id, span.parent_id, span.name, span.kind, span.start_ns, span.end_ns, span.operation)
+        for span in spans
     ]
 
 
@@ -77,21 +77,21 @@ def test_hex_and_base64_ids_are_the_same_ids() -> None:
 
 def test_records_come_as_lines_pages_rows_and_objects() -> None:
     spans = hex_spans()
-    records = [stored(each) for each in spans]
-    wanted = shape(tuple(spans))
+    records = [stored(span) for span in spans]
+    expected = shape(tuple(spans))
     forms: list[object] = [
         records,
         json.dumps(records),
         json_lines(spans),
         b"\xef\xbb\xbf" + json.dumps(records).encode(),
-        {"events": [{"timestamp": 1, "message": json.dumps(each)} for each in records], "nextToken": "x"},
-        {"results": [[{"field": "@message", "value": json.dumps(each)}] for each in records], "status": "Complete"},
-        (json.dumps(each).encode() for each in records),
+        {"events": [{"timestamp": 1, "message": json.dumps(record)} for record in records], "nextToken": "x"},
+        {"results": [[{"field": "@message", "value": json.dumps(record)}] for record in records], "status": "Complete"},
+        (json.dumps(record).encode() for record in records),
         spans,
     ]
     for form in forms:
         batch = read_spans(form)
-        assert shape(batch.spans) == wanted
+        assert shape(batch.spans) == expected
         assert batch.problems == ()
 
 
@@ -114,13 +114,13 @@ def test_live_spans_of_an_in_memory_exporter_are_read() -> None:
         inner.add_event("gen_ai.choice", {"message": "hello"})
     finished = exporter.get_finished_spans()
     live = read_spans(finished)
-    written = read_spans([each.to_json() for each in finished])
-    assert [each.name for each in live.spans] == ["chat", "POST /invocations"]
+    from_json = read_spans([span.to_json() for span in finished])
+    assert [span.name for span in live.spans] == ["chat", "POST /invocations"]
     assert live.spans[0].parent_id == live.spans[1].span_id
     assert live.spans[0].status_message == "throttled"
     first = live.spans[0]
     assert (first.operation, first.status, first.scope) == ("chat", "error", "strands.telemetry.tracer")
-    for one, other in zip(written.spans, live.spans, strict=True):
+    for one, other in zip(from_json.spans, live.spans, strict=True):
         assert one.span_id == other.span_id
         assert abs(one.start_ns - other.start_ns) <= 1000  # the SDK's JSON has microseconds
     provider.shutdown()
@@ -131,10 +131,10 @@ def test_huge_binary_and_hostile_values_stay_data() -> None:
     name = "<img src=x onerror=alert(1)>\x00\u202e"
     hostile = span("a" * 16, None, "execute_tool", 0, 5, name=name, attributes={"huge": huge, "raw": b"\x00\xff\xfe"})
     batch = read_spans(json.dumps(otlp([hostile])).encode())
-    (found,) = batch.spans
-    assert found.name == name
-    assert found.attributes["huge"] == huge
-    assert found.attributes["raw"] == b"\x00\xff\xfe"
+    (actual,) = batch.spans
+    assert actual.name == name
+    assert actual.attributes["huge"] == huge
+    assert actual.attributes["raw"] == b"\x00\xff\xfe"
     assert Trace.one(batch.spans).table()[0]["name"] == name
 
 

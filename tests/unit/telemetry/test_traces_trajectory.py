@@ -35,37 +35,37 @@ def part(block: dict[str, Any]) -> dict[str, Any]:
     return {"type": "text", "content": block["text"]}
 
 
-def latest(given: int) -> dict[str, Any]:
+def latest(count: int) -> dict[str, Any]:
     def form(messages: list[tuple[str, list[dict[str, Any]]]]) -> str:
-        return json.dumps([{"role": role, "parts": [part(each) for each in blocks]} for role, blocks in messages])
+        return json.dumps([{"role": role, "parts": [part(block) for block in blocks]} for role, blocks in messages])
 
     return {
         "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "You add."}]),
-        "gen_ai.input.messages": form(CONVERSATION[:given]),
-        "gen_ai.output.messages": form(CONVERSATION[given : given + 1]),
+        "gen_ai.input.messages": form(CONVERSATION[:count]),
+        "gen_ai.output.messages": form(CONVERSATION[count : count + 1]),
     }
 
 
-def legacy(given: int) -> tuple[SpanEvent, ...]:
+def legacy(count: int) -> tuple[SpanEvent, ...]:
     def event(role: str, blocks: list[dict[str, Any]]) -> SpanEvent:
         name = "tool" if "toolResult" in blocks[0] else role
         return SpanEvent(name=f"gen_ai.{name}.message", time_ns=T0, attributes={"content": json.dumps(blocks)})
 
-    answer = {"finish_reason": "end_turn", "message": json.dumps(CONVERSATION[given][1])}
+    answer = {"finish_reason": "end_turn", "message": json.dumps(CONVERSATION[count][1])}
     return (
         event("system", [{"text": "You add."}]),
-        *(event(role, blocks) for role, blocks in CONVERSATION[:given]),
+        *(event(role, blocks) for role, blocks in CONVERSATION[:count]),
         SpanEvent(name="gen_ai.choice", time_ns=T0, attributes=answer),
     )
 
 
-def split(span_id: str, given: int) -> LogRecord:
+def split(span_id: str, count: int) -> LogRecord:
     inputs = [{"role": "system", "content": {"content": json.dumps([{"text": "You add."}])}}]
     outputs: list[dict[str, Any]] = []
-    for role, blocks in CONVERSATION[:given]:
+    for role, blocks in CONVERSATION[:count]:
         content = {"content": json.dumps(blocks)}
         (outputs if role == "assistant" else inputs).append({"role": role, "content": content})
-    final = {"message": json.dumps(CONVERSATION[given][1]), "finish_reason": "end_turn"}
+    final = {"message": json.dumps(CONVERSATION[count][1]), "finish_reason": "end_turn"}
     outputs.append({"role": "assistant", "content": final})
     body = {"input": {"messages": inputs}, "output": {"messages": outputs}}
     return LogRecord(trace_id=TRACE, span_id=span_id, time_ns=T0, body=body, event_name="strands.telemetry.tracer")
@@ -74,19 +74,19 @@ def split(span_id: str, given: int) -> LogRecord:
 def second_invocation(form: str) -> Trace:
     more: list[dict[str, Any]] = [{}, {}]
     records: list[LogRecord] = []
-    for place, given in enumerate((5, 7)):
+    for place, count in enumerate((5, 7)):
         if form == "attributes":
-            more[place] = {"attributes": latest(given)}
+            more[place] = {"attributes": latest(count)}
         elif form == "details":
-            details = SpanEvent(name="gen_ai.client.inference.operation.details", time_ns=T0, attributes=latest(given))
+            details = SpanEvent(name="gen_ai.client.inference.operation.details", time_ns=T0, attributes=latest(count))
             more[place] = {"events": (details,)}
         elif form == "events":
-            more[place] = {"events": legacy(given)}
+            more[place] = {"events": legacy(count)}
         else:
-            records.append(split(f"m{place + 1}", given))
+            records.append(split(f"m{place + 1}", count))
     tool = {"gen_ai.tool.name": "add", "gen_ai.tool.call.id": "t2", "gen_ai.tool.status": "error"}
-    said = json.dumps(RESULT_2[0]["toolResult"]["content"])
-    result = SpanEvent(name="gen_ai.choice", time_ns=T0, attributes={"message": said})
+    result_text = json.dumps(RESULT_2[0]["toolResult"]["content"])
+    result = SpanEvent(name="gen_ai.choice", time_ns=T0, attributes={"message": result_text})
     spans: list[Span] = [
         span("a", None, "invoke_agent", 0, 100),
         span("m1", "a", "chat", 1, 40, **more[0]),
@@ -96,15 +96,15 @@ def second_invocation(form: str) -> Trace:
     return Trace.one(spans, records)
 
 
-def steps_of(found: Trajectory) -> list[tuple[Any, ...]]:
-    return [(s.kind, s.text, s.name, s.arguments, s.result, s.status) for s in found.steps]
+def steps_of(trajectory: Trajectory) -> list[tuple[Any, ...]]:
+    return [(s.kind, s.text, s.name, s.arguments, s.result, s.status) for s in trajectory.steps]
 
 
 @pytest.mark.parametrize("form", ["attributes", "details", "events", "split"])
 def test_steps_begin_with_this_invocations_prompt(form: str) -> None:
     trace = second_invocation(form)
-    found = trace.trajectory()
-    assert steps_of(found) == [
+    trajectory = trace.trajectory()
+    assert steps_of(trajectory) == [
         ("system", "You add.", "", None, None, ""),
         ("user", "and 3+3?", "", None, None, ""),
         ("assistant", "Let me see.", "", None, None, ""),
@@ -112,11 +112,15 @@ def test_steps_begin_with_this_invocations_prompt(form: str) -> None:
         ("tool_result", "", "add", None, "no\nway", "error"),
         ("assistant", "I can't.", "", None, None, ""),
     ]
-    assert [step.kind for step in found.history] == ["user", "tool_call", "tool_result", "assistant"]
-    assert [step.text for step in found.history if step.text] == ["2+2?", "4."]
-    assert (found.prompt, found.final_answer, found.system_prompt) == ("and 3+3?", "I can't.", "You add.")
-    assert found.tool_names == ("add",)
-    assert found.problems == ()
+    assert [step.kind for step in trajectory.history] == ["user", "tool_call", "tool_result", "assistant"]
+    assert [step.text for step in trajectory.history if step.text] == ["2+2?", "4."]
+    assert (trajectory.prompt, trajectory.final_answer, trajectory.system_prompt) == (
+        "and 3+3?",
+        "I can't.",
+        "You add.",
+    )
+    assert trajectory.tool_names == ("add",)
+    assert trajectory.problems == ()
 
 
 @pytest.mark.parametrize("form", ["events", "split"])
@@ -125,16 +129,16 @@ def test_why_a_model_stopped_is_read_from_the_answer(form: str) -> None:
 
 
 def test_a_result_that_never_came_is_a_problem() -> None:
-    spans = [each for each in second_invocation("events").spans if each.span_id in ("a", "m1")]
-    found = Trace.one(spans).trajectory()
-    assert found.problems == ("no_result",)
+    spans = [span for span in second_invocation("events").spans if span.span_id in ("a", "m1")]
+    trajectory = Trace.one(spans).trajectory()
+    assert trajectory.problems == ("no_result",)
 
 
 def test_spans_without_messages_report_it() -> None:
     spans = [span("a", None, "invoke_agent", 0, 9), span("m", "a", "chat", 1, 8)]
-    found = Trace.one(spans).trajectory()
-    assert found.problems == ("no_content",)
-    assert found.final_answer is None
+    trajectory = Trace.one(spans).trajectory()
+    assert trajectory.problems == ("no_content",)
+    assert trajectory.final_answer is None
 
 
 def test_the_convention_changes_nothing_about_time() -> None:
@@ -156,6 +160,6 @@ def test_parallel_agents_are_reported_in_their_order_in_time() -> None:
         chat("m2", "late", 51, "second"),
         chat("m1", "early", 11, "first"),
     ]
-    found = Trace.one(spans).trajectory()
-    assert [step.text for step in found.steps] == ["first", "second"]
-    assert found.final_answer == "second"
+    trajectory = Trace.one(spans).trajectory()
+    assert [step.text for step in trajectory.steps] == ["first", "second"]
+    assert trajectory.final_answer == "second"

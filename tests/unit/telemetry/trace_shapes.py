@@ -42,11 +42,11 @@ def field_note_request() -> list[Span]:
     tokens = [(1752, 44, 2707), (1822, 54, 1395)]
     usage = [
         {
-            "gen_ai.usage.input_tokens": read,
-            "gen_ai.usage.output_tokens": written,
-            "gen_ai.server.time_to_first_token": ttft,
+            "gen_ai.usage.input_tokens": input_tokens,
+            "gen_ai.usage.output_tokens": output_tokens,
+            "gen_ai.server.time_to_first_token": ttft_ms,
         }
-        for read, written, ttft in tokens
+        for input_tokens, output_tokens, ttft_ms in tokens
     ]
     return [
         span("5e", "ca11e4", "server", 0, 4613, name="POST /invocations"),
@@ -70,7 +70,7 @@ def otlp_pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
         if isinstance(value, bytes):
             return {"bytesValue": base64.b64encode(value).decode()}
         if isinstance(value, list):
-            return {"arrayValue": {"values": [wrap(each) for each in value]}}
+            return {"arrayValue": {"values": [wrap(item) for item in value]}}
         return {"stringValue": value}
 
     return [{"key": key, "value": wrap(value)} for key, value in attributes.items()]
@@ -86,46 +86,46 @@ def otlp(spans: list[Span], *, id_form: str = "hex") -> dict[str, Any]:
 
     raw = [
         {
-            "traceId": id_(each.trace_id),
-            "spanId": id_(each.span_id),
-            "parentSpanId": id_(each.parent_id),
-            "name": each.name,
-            "kind": {"internal": 1, "server": 2, "client": 3}[each.kind],
-            "startTimeUnixNano": str(each.start_ns),
-            "endTimeUnixNano": str(each.end_ns),
-            "attributes": otlp_pairs(dict(each.attributes)),
+            "traceId": id_(span.trace_id),
+            "spanId": id_(span.span_id),
+            "parentSpanId": id_(span.parent_id),
+            "name": span.name,
+            "kind": {"internal": 1, "server": 2, "client": 3}[span.kind],
+            "startTimeUnixNano": str(span.start_ns),
+            "endTimeUnixNano": str(span.end_ns),
+            "attributes": otlp_pairs(dict(span.attributes)),
             "events": [
                 {
                     "name": event.name,
                     "timeUnixNano": str(event.time_ns),
                     "attributes": otlp_pairs(dict(event.attributes)),
                 }
-                for event in each.events
+                for event in span.events
             ],
-            "status": {"code": {"unset": 0, "ok": 1, "error": 2}[each.status]},
+            "status": {"code": {"unset": 0, "ok": 1, "error": 2}[span.status]},
         }
-        for each in spans
+        for span in spans
     ]
     return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {"name": "x"}, "spans": raw}]}]}
 
 
-def stored(each: Span) -> dict[str, Any]:
+def stored(span: Span) -> dict[str, Any]:
     """A span as a record of `aws/spans`."""
     return {
         "resource": {"attributes": {"service.name": "demo.DEFAULT"}},
-        "scope": {"name": each.scope},
-        "traceId": each.trace_id,
-        "spanId": each.span_id,
-        "parentSpanId": each.parent_id,
-        "name": each.name,
-        "kind": each.kind.upper(),
-        "startTimeUnixNano": each.start_ns,
-        "endTimeUnixNano": each.end_ns,
-        "durationNano": each.end_ns - each.start_ns,
-        "attributes": dict(each.attributes),
-        "status": {"code": each.status.upper()},
+        "scope": {"name": span.scope},
+        "traceId": span.trace_id,
+        "spanId": span.span_id,
+        "parentSpanId": span.parent_id,
+        "name": span.name,
+        "kind": span.kind.upper(),
+        "startTimeUnixNano": span.start_ns,
+        "endTimeUnixNano": span.end_ns,
+        "durationNano": span.end_ns - span.start_ns,
+        "attributes": dict(span.attributes),
+        "status": {"code": span.status.upper()},
     }
 
 
 def json_lines(spans: list[Span]) -> bytes:
-    return "\n".join(json.dumps(stored(each)) for each in spans).encode()
+    return "\n".join(json.dumps(stored(span)) for span in spans).encode()

@@ -39,9 +39,9 @@ def any_value(value: Any) -> bytes:
     if isinstance(value, bytes):
         return field(7, value)
     if isinstance(value, list):
-        return field(5, b"".join(field(1, any_value(each)) for each in value))
+        return field(5, b"".join(field(1, any_value(item)) for item in value))
     if isinstance(value, dict):
-        return field(6, b"".join(field(1, pair(key, each)) for key, each in value.items()))
+        return field(6, b"".join(field(1, pair(key, item)) for key, item in value.items()))
     return field(1, value)
 
 
@@ -76,7 +76,7 @@ def span(each: Any) -> bytes:
 
 
 def traces(spans: list[Any]) -> bytes:
-    scope = field(1, field(1, "strands")) + b"".join(field(2, span(each)) for each in spans)
+    scope = field(1, field(1, "strands")) + b"".join(field(2, span(record)) for record in spans)
     return field(1, field(1, field(1, pair("service.name", "demo"))) + field(2, scope))
 
 

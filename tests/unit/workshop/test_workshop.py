@@ -70,16 +70,16 @@ def test_every_exercise_stands_in_its_lesson_and_its_solution_and_has_hints_that
     for folder in (NOTEBOOKS, NOTEBOOKS / "solutions"):
         (path,) = folder.glob(f"{number}_*.ipynb")
         cells = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
-        for each in exercises:
-            assert sum(f'check.exercise("{each.id}"' in cell for cell in cells) == 1
+        for exercise in exercises:
+            assert sum(f'check.exercise("{exercise.id}"' in cell for cell in cells) == 1
     check = workshop.lesson(number, bench_at(tmp_path))
-    for each in exercises:
-        assert len(each.hints) >= 2
-        said = [repr(check.hint(each.id)) for _ in range(len(each.hints) + 2)]
-        for given, shown in zip(each.hints, said, strict=False):
-            assert shown.endswith(given)  # as it is written: code can be copied from it
-        assert "This is the last hint" in said[-1]
-        assert said[-1] == said[-2]
+    for exercise in exercises:
+        assert len(exercise.hints) >= 2
+        hints = [repr(check.hint(exercise.id)) for _ in range(len(exercise.hints) + 2)]
+        for hint, display in zip(exercise.hints, hints, strict=False):
+            assert display.endswith(hint)  # as it is written: code can be copied from it
+        assert "This is the last hint" in hints[-1]
+        assert hints[-1] == hints[-2]
 
 
 def test_an_answer_is_right_not_yet_or_could_not_be_inspected_and_never_markup(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_progress_is_kept_in_the_learners_home_and_what_was_right_stays_right(tm
 def test_a_file_of_progress_that_nobody_can_read_is_a_lesson_not_begun(content: str, tmp_path: Path) -> None:
     file = tmp_path / "lesson_1.json"
     file.write_text(content)
-    assert not any(done.right or done.tries for done in read_progress(file).values())
+    assert not any(progress.right or progress.tries for progress in read_progress(file).values())
 
 
 def test_there_is_no_eighth_lesson(tmp_path: Path) -> None:

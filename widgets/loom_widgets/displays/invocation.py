@@ -75,14 +75,14 @@ class InvocationDisplay(Traced):
         line = f"{self._line(invocation)}\n"
         offsets = invocation.record.chunk_offsets_ms
         pieces = pd.DataFrame({"piece": range(1, len(offsets) + 1), "after_ms": [float(offset) for offset in offsets]})
-        named = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
+        pieces_code = "import pandas as pd\ntable = pd.DataFrame({'after_ms': inv.record.chunk_offsets_ms})"
         stored = invocation.protocols.events()
         typed = pd.DataFrame({"kind": [_kind(run) for run in stored], "event": [str(run) for run in stored]})
-        code = "table = inv.protocols.events()"
+        events_code = "table = inv.protocols.events()"
         self.show_code(f"{line}inv.record.chunk_offsets_ms")
         self._ask(
-            pieces=self.put_frame("pieces", pieces, f"{line}{named}"),
-            events=self.put_frame("events", typed, f"{line}{code}") if stored else None,
+            pieces=self.put_frame("pieces", pieces, f"{line}{pieces_code}"),
+            events=self.put_frame("events", typed, f"{line}{events_code}") if stored else None,
         )
 
     @action(lane="view")

@@ -60,10 +60,10 @@ class FrameRows(Sequence[Mapping[str, Any]]):
 
     def holding(self, text: str) -> FrameRows:
         """Return the rows that contain a text in any column, ignoring case."""
-        wanted, matching = text.casefold(), set[int]()
+        needle, matching = text.casefold(), set[int]()
         for number in range(self._frame.shape[1]):
             for at, value in enumerate(self._frame.iloc[:, number]):
-                if at not in matching and wanted in str(value).casefold():
+                if at not in matching and needle in str(value).casefold():
                     matching.add(at)
         return FrameRows(self._frame, sorted(matching))
 
@@ -71,7 +71,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         """Return one row as pairs of column name and full text."""
         names = names_of(self._frame)
         return [
-            [name, "–" if (shown := cell(value)) is None else _cut(str(shown), longest)]
+            [name, "–" if (content := cell(value)) is None else _cut(str(content), longest)]
             for name, value in zip(names, (self._frame.iloc[place, n] for n in range(len(names))), strict=True)
         ]
 
@@ -127,13 +127,13 @@ def cell(value: Any) -> Any:
 
 
 def _cut_cell(value: Any, longest: int) -> Any:
-    shown = cell(value)
-    return _cut(shown, longest) if isinstance(shown, str) else shown
+    content = cell(value)
+    return _cut(content, longest) if isinstance(content, str) else content
 
 
 def _cut(text: str, longest: int) -> str:
-    left = len(text) - longest
-    return text if left <= 0 else f"{text[:longest]}… ({formats.number(left)} more characters)"
+    excess = len(text) - longest
+    return text if excess <= 0 else f"{text[:longest]}… ({formats.number(excess)} more characters)"
 
 
 def _kind(name: str, values: pd.Series[Any]) -> str:

@@ -75,8 +75,8 @@ class Traced(Display):
         """Return one row of the waterfall in full."""
         trace, row_id = self._known_trace(), form.text("id")
         details = row_details(trace, row_id)
-        shown = "trace.breakdown()['cold_start']" if row_id == COLD_START else f"trace.trace.span({row_id!r})"
-        self.show_code(f"{self._source}\n{shown}")
+        expression = "trace.breakdown()['cold_start']" if row_id == COLD_START else f"trace.trace.span({row_id!r})"
+        self.show_code(f"{self._source}\n{expression}")
         return details
 
     @action(lane="view")

@@ -27,8 +27,8 @@ def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fields of an object's schema: name, kind (text, number, flag, choice, json), hint and first value."""
     required = as_list(schema.get("required"))
     fields: list[dict[str, Any]] = []
-    for name, given in list(as_mapping(schema.get("properties")).items())[:_MOST_FIELDS]:
-        part = _only(as_mapping(given))
+    for name, property_schema in list(as_mapping(schema.get("properties")).items())[:_MOST_FIELDS]:
+        part = _only(as_mapping(property_schema))
         kind = _kind(part)
         default = part.get("default")
         hint = [kind if kind in ("number", "json") else "", as_text(part.get("description"))]
@@ -81,11 +81,11 @@ def template_uri(template: str, given: Mapping[str, Any]) -> str:
         return template
     if isinstance(whole := given.get(_WHOLE), str) and not all(map(_VARIABLE.fullmatch, _EXPRESSION.findall(template))):
         return whole
-    return _EXPRESSION.sub(lambda found: _expanded(found.group(1), given), template)
+    return _EXPRESSION.sub(lambda match: _expanded(match.group(1), given), template)
 
 
-def _expanded(expression: str, given: Mapping[str, Any]) -> str:
-    value = given.get(expression.removeprefix("+"))
+def _expanded(expression: str, values: Mapping[str, Any]) -> str:
+    value = values.get(expression.removeprefix("+"))
     safe = _RESERVED if expression.startswith("+") else ""
     return quote(value, safe=safe, errors="replace") if isinstance(value, str) else ""
 
@@ -98,8 +98,8 @@ def _value(part: Mapping[str, Any], kind: str, name: str, text: str) -> Any:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
-        wanted = "a number" if kind == "number" else 'JSON, such as ["a", "b"] or {"a": 1}'
-        raise InvalidArgumentsError(f"{name} is not {wanted}", on=text[:80], try_=wanted, field=name) from None
+        expected = "a number" if kind == "number" else 'JSON, such as ["a", "b"] or {"a": 1}'
+        raise InvalidArgumentsError(f"{name} is not {expected}", on=text[:80], try_=expected, field=name) from None
     return value
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def connect_code(bench: Workbench) -> str:
     """Return the lines before a call: the import, and a workbench on the same environment."""
-    given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.clients.region!r}"]
+    arguments = [] if bench.where == "local" else [repr(bench.where), f"region={bench.clients.region!r}"]
     if (home := bench.context.settings.home.resolve()) != _usual_home():
-        given.append(f"home={str(home)!r}")
-    return f"import loomlib as loom\n\nbench = loom.connect({', '.join(given)})\n"
+        arguments.append(f"home={str(home)!r}")
+    return f"import loomlib as loom\n\nbench = loom.connect({', '.join(arguments)})\n"
 
 
 def reopen_code(opener: str, bench: Workbench) -> str:
@@ -41,8 +41,12 @@ def reopen_code(opener: str, bench: Workbench) -> str:
             return ""
     except SettingsError:
         return ""
-    given = [repr(opener), f"where={bench.where!r}", *(f"{name}={value!r}" for name, value in place.items() if value)]
-    return f"__import__('loom_widgets.opening', fromlist=['reopen']).reopen({', '.join(given)})"
+    arguments = [
+        repr(opener),
+        f"where={bench.where!r}",
+        *(f"{name}={value!r}" for name, value in place.items() if value),
+    ]
+    return f"__import__('loom_widgets.opening', fromlist=['reopen']).reopen({', '.join(arguments)})"
 
 
 def _usual_home() -> Path | None:

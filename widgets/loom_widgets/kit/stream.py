@@ -61,9 +61,9 @@ class Stream:
                 if not self._items:
                     self._changed.wait()
                     continue
-                left = self._last + self._interval_s - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
+                wait_s = self._last + self._interval_s - time.monotonic()
+                if wait_s > 0:
+                    self._changed.wait(wait_s)
                     continue
                 self._flush()
 

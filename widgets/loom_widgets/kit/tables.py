@@ -76,10 +76,10 @@ class Tables:
         rows = self._in_order(name, form.text("sort"), form.flag("down"))
         page = [{key: _short(value) for key, value in row.items()} for row in rows[first : first + count]]
         message = {"table": name, "from": first, "rows": page, "total": len(rows)}
-        wanted = form.get("find")
-        if not isinstance(wanted, Mapping):
+        values = form.get("find")
+        if not isinstance(values, Mapping):
             return message
-        return {**message, "at": _place(rows, cast("Mapping[str, Any]", wanted), form.count("near"))}
+        return {**message, "at": _place(rows, cast("Mapping[str, Any]", values), form.count("near"))}
 
     def _in_order(self, name: str, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         with self._lock:
@@ -101,11 +101,11 @@ class Tables:
             return cached[1]
 
 
-def _place(rows: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any], near: int) -> int | None:
+def _place(rows: Sequence[Mapping[str, Any]], values: Mapping[str, Any], near: int) -> int | None:
     """Return the index of the row with these values; its previous index is tried first."""
 
     def fits(row: Mapping[str, Any]) -> bool:
-        return all(_short(row.get(name)) == value for name, value in wanted.items())
+        return all(_short(row.get(name)) == value for name, value in values.items())
 
     if near < len(rows) and fits(rows[near]):
         return near

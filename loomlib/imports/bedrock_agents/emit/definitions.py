@@ -73,19 +73,19 @@ def model_identifiers(root: ImportedAgent) -> list[str]:
     Args:
         root: The agent.
     """
-    named: dict[str, None] = {}
+    identifiers: dict[str, None] = {}
     for agent in root.walk():
-        named[_orchestration_model(agent)] = None
-        named |= {step.model: None for step in used_steps(agent) if step.model}
-    return list(named)
+        identifiers[_orchestration_model(agent)] = None
+        identifiers |= {step.model: None for step in used_steps(agent) if step.model}
+    return list(identifiers)
 
 
 def _module(agent: ImportedAgent, agents: list[ImportedAgent], modules: list[str], *, is_root: bool) -> str:
     names = {id(other): module for other, module in zip(agents, modules, strict=True)}
 
     def constant(other: ImportedAgent) -> str:
-        known = next(candidate for candidate in agents if same_agent(candidate, other))
-        return names[id(known)].upper()
+        definition = next(candidate for candidate in agents if same_agent(candidate, other))
+        return names[id(definition)].upper()
 
     call = _agent(agent, constant, is_root=is_root)
     members = {other for _, other in ((name, constant(item)) for name, item in callable_collaborators(agent))}
@@ -108,7 +108,7 @@ def _module(agent: ImportedAgent, agents: list[ImportedAgent], modules: list[str
 def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
     pre, post, answers, router = (_step(agent, name) for name in _STEPS)
     is_router = agent.collaboration == "router" and bool(callable_collaborators(agent))
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "name": agent.name,
         "id": agent.id,
         "version": agent.version,
@@ -141,8 +141,8 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
         ),
     }
     required = ("name", "id", "version", "alias", "instruction")
-    kept = {name: value for name, value in given.items() if name in required or _is_set(value)}
-    return PythonCall(name="AgentDefinition", arguments=kept)
+    arguments = {name: value for name, value in values.items() if name in required or _is_set(value)}
+    return PythonCall(name="AgentDefinition", arguments=arguments)
 
 
 def collaborator_tools(agent: ImportedAgent) -> list[str]:
@@ -151,9 +151,9 @@ def collaborator_tools(agent: ImportedAgent) -> list[str]:
     Args:
         agent: The agent.
     """
-    taken = [tool.name for group in callable_groups(agent) for tool in group.tools]
+    action_names = [tool.name for group in callable_groups(agent) for tool in group.tools]
     names = [tool_name(item.name) for item in _called(agent)]
-    return distinct([*taken, *names])[len(taken) :]
+    return distinct([*action_names, *names])[len(action_names) :]
 
 
 def _called(agent: ImportedAgent) -> list[Collaborator]:
@@ -180,11 +180,11 @@ def _collaborator(item: Collaborator, name: str, constant: Any) -> PythonCall:
 def _memory(agent: ImportedAgent) -> PythonCall | None:
     if agent.memory is None:
         return None
-    given = {
+    arguments = {
         "storage_days": agent.memory.storage_days,
         "max_recent_sessions": agent.memory.max_recent_sessions,
     }
-    return PythonCall(name="LongTermMemory", arguments=given)
+    return PythonCall(name="LongTermMemory", arguments=arguments)
 
 
 def _step(agent: ImportedAgent, name: Any) -> PythonCall | None:
@@ -198,7 +198,7 @@ def _default_router(agent: ImportedAgent) -> PythonCall:
 
 def _step_call(agent: ImportedAgent, step: PromptStep) -> PythonCall:
     template, model = step_template(step), step.model or agent.model.identifier
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "name": _STEPS[step.name],
         "model_id": model,
         "system": template.system,
@@ -206,18 +206,18 @@ def _step_call(agent: ImportedAgent, step: PromptStep) -> PythonCall:
         "inference": _inference(step.inference, model, step),
         "parser_arn": step.parser_lambda,
     }
-    return PythonCall(name="Step", arguments={name: value for name, value in given.items() if _is_set(value)})
+    return PythonCall(name="Step", arguments={name: value for name, value in arguments.items() if _is_set(value)})
 
 
-def _inference(given: InferenceParameters, model: str, step: PromptStep | None) -> PythonCall | None:
+def _inference(parameters: InferenceParameters, model: str, step: PromptStep | None) -> PythonCall | None:
     """Return the parameters; stop sequences of Bedrock's own prompt are those of its format of tool calls."""
     is_own = step is None or not step.is_overridden
     values: dict[str, Any] = {
-        "temperature": given.temperature,
-        "top_p": None if is_own and given.top_p == 1 else given.top_p,
-        "max_tokens": given.max_tokens,
-        "stop_sequences": () if is_own else tuple(given.stop_sequences),
-        "additional_fields": {**({} if is_own else _top_k(given.top_k, model)), **given.more},
+        "temperature": parameters.temperature,
+        "top_p": None if is_own and parameters.top_p == 1 else parameters.top_p,
+        "max_tokens": parameters.max_tokens,
+        "stop_sequences": () if is_own else tuple(parameters.stop_sequences),
+        "additional_fields": {**({} if is_own else _top_k(parameters.top_k, model)), **parameters.more},
     }
     values = {name: value for name, value in values.items() if _is_set(value)}
     return PythonCall(name="Inference", arguments=values) if values else None
@@ -236,7 +236,7 @@ def _top_k(top_k: int | None, model: str) -> dict[str, Any]:
 
 def _action(group: ActionGroup, tool: ImportedTool) -> PythonCall:
     executor = "http" if is_http(group) else group.executor
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "name": tool.name,
         "group": group.name,
         "description": tool.description or group.description,
@@ -265,8 +265,8 @@ def _action(group: ActionGroup, tool: ImportedTool) -> PythonCall:
         "needs_confirmation": tool.requires_confirmation or None,
     }
     required = ("name", "group", "input_schema", "executor")
-    kept = {name: value for name, value in given.items() if name in required or _is_set(value)}
-    return PythonCall(name="Action", arguments=kept)
+    arguments = {name: value for name, value in values.items() if name in required or _is_set(value)}
+    return PythonCall(name="Action", arguments=arguments)
 
 
 def _server(group: ActionGroup) -> str:

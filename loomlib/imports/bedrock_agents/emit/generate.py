@@ -125,11 +125,11 @@ def _step_functions(uses: Uses) -> list[str]:
 
 def _base_models(root: ImportedAgent) -> str:
     """Return the models behind ARNs as Python, "" if no agent's model is an ARN with a known model."""
-    known: dict[str, str] = {}
+    models_by_arn: dict[str, str] = {}
     for agent in distinct_agents(root):
         if agent.model.identifier.startswith("arn:") and agent.model.model_ids:
-            known[agent.model.identifier] = agent.model.model_ids[0]
-    return python_text(known, before=len("_BASE_MODELS: Final = ")) if known else ""
+            models_by_arn[agent.model.identifier] = agent.model.model_ids[0]
+    return python_text(models_by_arn, before=len("_BASE_MODELS: Final = ")) if models_by_arn else ""
 
 
 def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
@@ -185,8 +185,8 @@ def _tools(root: ImportedAgent) -> Iterator[tuple[str, dict[str, str]]]:
                 operation = {"function": tool.function} if tool.function else {"path": tool.path, "method": tool.method}
                 yield agent.id, {"name": tool.name, "kind": "action", "action_group": group.name, **operation}
         for base in agent.enabled_knowledge_bases:
-            named = f"x_amz_knowledgebase_{base.id}__Search"
-            yield agent.id, {"name": named, "kind": "knowledge_base", "knowledge_base": base.id}
+            search_tool = f"x_amz_knowledgebase_{base.id}__Search"
+            yield agent.id, {"name": search_tool, "kind": "knowledge_base", "knowledge_base": base.id}
         for (name, _), tool in zip(callable_collaborators(agent), collaborator_tools(agent), strict=True):
             yield agent.id, {"name": tool, "kind": "collaborator", "collaborator": name}
 

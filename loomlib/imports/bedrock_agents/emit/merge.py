@@ -55,13 +55,13 @@ def merge_texts(base: str, mine: str, theirs: str) -> MergedText:
         return MergedText(text=mine)
     if mine == base:
         return MergedText(text=theirs)
-    old, ours, others = _lines(base), _lines(mine), _lines(theirs)
+    base_lines, mine_lines, theirs_lines = _lines(base), _lines(mine), _lines(theirs)
     merged: list[str] = []
     conflicts = 0
     at = _Same(0, 0, 0, 0)
-    for same in _shared(old, ours, others):
-        part_base = old[at.base : same.base]
-        part_mine, part_theirs = ours[at.mine : same.mine], others[at.theirs : same.theirs]
+    for same in _shared(base_lines, mine_lines, theirs_lines):
+        part_base = base_lines[at.base : same.base]
+        part_mine, part_theirs = mine_lines[at.mine : same.mine], theirs_lines[at.theirs : same.theirs]
         if part_theirs in (part_base, part_mine):
             merged += part_mine
         elif part_mine == part_base:
@@ -69,7 +69,7 @@ def merge_texts(base: str, mine: str, theirs: str) -> MergedText:
         else:
             conflicts += 1
             merged += _conflict(part_mine, part_theirs)
-        merged += old[same.base : same.base + same.count]
+        merged += base_lines[same.base : same.base + same.count]
         at = _Same(same.base + same.count, same.mine + same.count, same.theirs + same.count, 0)
     return MergedText(text="".join(merged), conflicts=conflicts)
 
@@ -86,11 +86,11 @@ def has_conflict(text: str) -> bool:
 
 def _shared(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> Iterator[_Same]:
     """Yield the blocks of lines that all three share, and an empty one at their end."""
-    ours = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
-    others = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
+    mine_blocks = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
+    theirs_blocks = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
     first = second = 0
-    while first < len(ours) and second < len(others):
-        one, other = ours[first], others[second]
+    while first < len(mine_blocks) and second < len(theirs_blocks):
+        one, other = mine_blocks[first], theirs_blocks[second]
         start, end = max(one.a, other.a), min(one.a + one.size, other.a + other.size)
         if start < end:
             yield _Same(start, one.b + start - one.a, other.b + start - other.a, end - start)

@@ -102,8 +102,8 @@ def _parts(template: str) -> StepTemplate:
         return StepTemplate(messages=(("user", template),))
     members = cast("dict[str, Any]", document)
     messages: list[tuple[str, str]] = []
-    given: object = members.get("messages")
-    for message in cast("list[object]", given) if isinstance(given, list) else ():
+    raw_messages: object = members.get("messages")
+    for message in cast("list[object]", raw_messages) if isinstance(raw_messages, list) else ():
         if not isinstance(message, Mapping):
             continue
         message = cast("Mapping[str, Any]", message)

@@ -62,7 +62,7 @@ class WrittenAgent:
         Args:
             change: What became of them.
         """
-        return tuple(path for path, known in self.files.items() if known == change)
+        return tuple(path for path, file_change in self.files.items() if file_change == change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +108,10 @@ def write_agent(generated: GeneratedAgent, folder: Path | str) -> WrittenAgent:
 
 def _plan(files: Mapping[str, str], state: _FolderState) -> dict[str, _Step]:
     bases = state.bases()
-    if not bases and (taken := [path for path, text in files.items() if state.read(path) not in (None, text)]):
+    if not bases and (foreign_paths := [path for path, text in files.items() if state.read(path) not in (None, text)]):
         raise LoomError(
             "The folder has files that were not generated",
-            on=", ".join(f"{state.folder / path}" for path in taken),
+            on=", ".join(f"{state.folder / path}" for path in foreign_paths),
             try_="choose an empty folder",
         )
     return {path: _step(bases.get(path), state.read(path), files.get(path)) for path in sorted({*bases, *files})}
@@ -185,8 +185,8 @@ class _FolderState:
                     on=path,
                     try_=f"delete {self._own / _STAGED}",
                 )
-            now, after = self.read(path), write["after"]
-            if (None if now is None else _digest(now)) != write["before"]:
+            current, after = self.read(path), write["after"]
+            if (None if current is None else _digest(current)) != write["before"]:
                 continue
             if after is None:
                 (self.folder / path).unlink()
@@ -196,9 +196,9 @@ class _FolderState:
         record = cast("dict[str, Any]", staged["record"])
         self._write(self._own / _RECORD, json.dumps(record, indent=1, sort_keys=True))
         (self._own / _STAGED).unlink()
-        known = {f"{digest}.text" for digest in cast("dict[str, str]", record["files"]).values()}
+        base_names = {f"{digest}.text" for digest in cast("dict[str, str]", record["files"]).values()}
         for file in self._own.glob("*.text"):
-            if file.name not in known:
+            if file.name not in base_names:
                 with suppress(OSError):
                     file.unlink()
 

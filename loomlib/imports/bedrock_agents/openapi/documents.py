@@ -54,13 +54,13 @@ def plain_json(document: object) -> dict[str, Any]:
     """
     if mapping_or_none(document) is None:
         raise ApiDocumentError("The document is not an object")
-    left = [MOST_VALUES]
-    return cast("dict[str, Any]", _plain(document, 0, left))
+    budget = [MOST_VALUES]
+    return cast("dict[str, Any]", _plain(document, 0, budget))
 
 
-def _plain(value: object, depth: int, left: list[int]) -> Any:
-    left[0] -= 1
-    if left[0] < 0:
+def _plain(value: object, depth: int, budget: list[int]) -> Any:
+    budget[0] -= 1
+    if budget[0] < 0:
         raise ApiDocumentError(f"The document has more than {number(MOST_VALUES)} values")
     if depth > DEEPEST:
         raise ApiDocumentError(f"The document is nested more than {DEEPEST} levels deep")
@@ -72,11 +72,11 @@ def _plain(value: object, depth: int, left: list[int]) -> Any:
         return value if abs(value) < float("inf") else str(value)  # NaN fails the comparison, too
     if (mapping := mapping_or_none(value)) is not None:
         return {
-            _encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, left)
+            _encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, budget)
             for name, item in mapping.items()
         }
     if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1, left) for item in as_list(cast("object", value))]
+        return [_plain(item, depth + 1, budget) for item in as_list(cast("object", value))]
     return _encodable(str(value))
 
 

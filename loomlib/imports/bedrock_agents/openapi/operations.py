@@ -100,11 +100,11 @@ def _parameters(
     references: References, item: Mapping[str, Any], operation: Mapping[str, Any]
 ) -> Iterator[ToolParameter | None]:
     """Yield the parameters of a path, with those of the operation in the place of those of the same name and place."""
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for given in (*as_list(item.get("parameters")), *as_list(operation.get("parameters"))):
-        parameter = references.target(given)
-        found[as_text(parameter.get("name")), as_text(parameter.get("in"))] = parameter
-    for (name, place), parameter in found.items():
+    parameters: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for entry in (*as_list(item.get("parameters")), *as_list(operation.get("parameters"))):
+        parameter = references.target(entry)
+        parameters[as_text(parameter.get("name")), as_text(parameter.get("in"))] = parameter
+    for (name, place), parameter in parameters.items():
         if not name or place not in _PLACES:
             raise ApiDocumentError(f"the parameter {name or 'without a name'} is in {place or 'no place'}")
         if place == "header" and name.lower() in _RESERVED:
@@ -113,10 +113,10 @@ def _parameters(
 
 
 def _parameter(references: References, name: str, place: ParameterPlace, parameter: Mapping[str, Any]) -> ToolParameter:
-    given = parameter.get("schema")
-    if given is None:  # a parameter may have a content type instead
-        given = as_mapping(next(iter(as_mapping(parameter.get("content")).values()), None)).get("schema")
-    schema = references.schema(given)
+    raw_schema = parameter.get("schema")
+    if raw_schema is None:  # a parameter may have a content type instead
+        raw_schema = as_mapping(next(iter(as_mapping(parameter.get("content")).values()), None)).get("schema")
+    schema = references.schema(raw_schema)
     kind = schema_type(schema)
     return ToolParameter(
         name=name,

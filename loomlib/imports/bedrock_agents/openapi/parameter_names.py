@@ -23,14 +23,14 @@ def with_names(parameters: Iterable[ToolParameter]) -> tuple[ToolParameter, ...]
     Args:
         parameters: The parameters in the order of the schema.
     """
-    named: dict[str, ToolParameter] = {}
+    by_name: dict[str, ToolParameter] = {}
     for parameter in parameters:
         name = plain = (_OTHER.sub("_", parameter.name).strip("_") or "parameter")[:LONGEST]
-        if name in named:
+        if name in by_name:
             name = plain = f"{parameter.place}_{plain}"[:LONGEST]
         count = 1
-        while name in named:
+        while name in by_name:
             count += 1
             name = f"{plain[: LONGEST - 4]}_{count}"
-        named[name] = parameter if name == parameter.name else replace(parameter, name=name, wire_name=parameter.name)
-    return tuple(named.values())
+        by_name[name] = parameter if name == parameter.name else replace(parameter, name=name, wire_name=parameter.name)
+    return tuple(by_name.values())

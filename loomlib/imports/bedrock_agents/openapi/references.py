@@ -42,12 +42,12 @@ class References:
         Args:
             value: An object of the document, such as a parameter, which may be a reference.
         """
-        item, seen = as_mapping(value), set[str]()
+        item, seen_references = as_mapping(value), set[str]()
         while isinstance(reference := item.get("$ref"), str):
-            if reference in seen:
+            if reference in seen_references:
                 self.problems[f"the reference {reference} refers to itself"] = None
                 return {}
-            seen.add(reference)
+            seen_references.add(reference)
             rest = {name: inner for name, inner in item.items() if name != "$ref"}
             item = {**self._at(reference), **rest}
         return item
@@ -70,21 +70,21 @@ class References:
         if depth > _DEEPEST:
             self.notes[f"a schema is cut below {_DEEPEST} levels"] = None
             return {}
-        given, ahead = as_mapping(value), above
-        while isinstance(reference := given.get("$ref"), str):
+        source, ahead = as_mapping(value), above
+        while isinstance(reference := source.get("$ref"), str):
             if reference in ahead:
                 name = reference.rpartition("/")[2]
                 self.notes[f"the schema {name} contains itself and is cut where it begins again"] = None
                 return {"type": "object", "description": f"A nested {name}"}
             ahead = (*ahead, reference)
-            rest = {name: inner for name, inner in given.items() if name != "$ref"}
-            given = {**self._at(reference), **rest}
-        made: dict[str, Any] = {}
-        for name, inner in given.items():
+            rest = {name: inner for name, inner in source.items() if name != "$ref"}
+            source = {**self._at(reference), **rest}
+        schema: dict[str, Any] = {}
+        for name, inner in source.items():
             if name in _DROPPED or name.startswith("x-"):
                 continue
-            made[name] = self._keyword(name, inner, ahead, depth)
-        return _modern(made, given)
+            schema[name] = self._keyword(name, inner, ahead, depth)
+        return _modern(schema, source)
 
     def _keyword(self, name: str, inner: Any, above: tuple[str, ...], depth: int) -> Any:
         if name in _NAMED and (members := mapping_or_none(inner)) is not None:
@@ -104,43 +104,43 @@ class References:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
             items = as_list(value)
             value = items[int(name)] if name.isdecimal() and int(name) < len(items) else as_mapping(value).get(name)
-        if (found := mapping_or_none(value)) is None:
+        if (target := mapping_or_none(value)) is None:
             self.problems[f"the reference {reference} leads nowhere"] = None
             return {}
-        return found
+        return target
 
 
-def _modern(made: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _modern(schema: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema of OpenAPI 3.0 as JSON Schema has it, with one type."""
-    if "example" in given and "examples" not in made:
-        made["examples"] = [given["example"]]
+    if "example" in source and "examples" not in schema:
+        schema["examples"] = [source["example"]]
     for bound, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(made.get(bound), bool) and made.pop(bound) and plain in made:
-            made[bound] = made.pop(plain)
-    if isinstance(made.get("type"), list):
-        made["type"] = next((name for name in as_list(made["type"]) if name != "null"), "string")
+        if isinstance(schema.get(bound), bool) and schema.pop(bound) and plain in schema:
+            schema[bound] = schema.pop(plain)
+    if isinstance(schema.get("type"), list):
+        schema["type"] = next((name for name in as_list(schema["type"]) if name != "null"), "string")
     for name in ("anyOf", "oneOf"):
-        branches = [as_mapping(item) for item in as_list(made.get(name))]
-        kept = [item for item in branches if item.get("type") != "null"]
-        if len(kept) == 1:  # the form of a value that may be absent
-            del made[name]
-            made = {**kept[0], **made}
-    if "allOf" in made:
-        made = _merged(made)
-    return made
+        branches = [as_mapping(item) for item in as_list(schema.get(name))]
+        non_null = [item for item in branches if item.get("type") != "null"]
+        if len(non_null) == 1:  # the form of a value that may be absent
+            del schema[name]
+            schema = {**non_null[0], **schema}
+    if "allOf" in schema:
+        schema = _merged(schema)
+    return schema
 
 
 def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema with the members of its `allOf` as its own."""
-    made = {name: inner for name, inner in schema.items() if name != "allOf"}
+    merged_schema = {name: inner for name, inner in schema.items() if name != "allOf"}
     for item in as_list(schema["allOf"]):
         part = as_mapping(item)
-        properties = {**as_mapping(part.get("properties")), **as_mapping(made.get("properties"))}
-        required = [*dict.fromkeys((*as_list(made.get("required")), *as_list(part.get("required"))))]
-        made = {**part, **made}
-        made |= {"properties": properties} if properties else {}
-        made |= {"required": required} if required else {}
-    return made
+        properties = {**as_mapping(part.get("properties")), **as_mapping(merged_schema.get("properties"))}
+        required = [*dict.fromkeys((*as_list(merged_schema.get("required")), *as_list(part.get("required"))))]
+        merged_schema = {**part, **merged_schema}
+        merged_schema |= {"properties": properties} if properties else {}
+        merged_schema |= {"required": required} if required else {}
+    return merged_schema
 
 
 def schema_type(schema: Mapping[str, Any]) -> str:
@@ -152,19 +152,19 @@ def schema_type(schema: Mapping[str, Any]) -> str:
     Raises:
         ApiDocumentError: The type is none of JSON Schema's.
     """
-    given = schema.get("type")
-    if given is not None:
-        if given not in ("string", "number", "integer", "boolean", "array", "object"):
-            raise ApiDocumentError(f"{as_text(given) or given} is no type of JSON Schema")
-        return str(given)
+    declared_type = schema.get("type")
+    if declared_type is not None:
+        if declared_type not in ("string", "number", "integer", "boolean", "array", "object"):
+            raise ApiDocumentError(f"{as_text(declared_type) or declared_type} is no type of JSON Schema")
+        return str(declared_type)
     if "properties" in schema or "additionalProperties" in schema:
         return "object"
     if "items" in schema:
         return "array"
     values = [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
     kinds: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number"}
-    found = {kinds.get(type(cast("object", value)), "string") for value in values if value is not None}
-    if len(found) == 1:
-        return found.pop()
+    types = {kinds.get(type(cast("object", value)), "string") for value in values if value is not None}
+    if len(types) == 1:
+        return types.pop()
     branches = [as_mapping(item) for name in ("anyOf", "oneOf") for item in as_list(schema.get(name))]
     return schema_type(branches[0]) if branches else "string"

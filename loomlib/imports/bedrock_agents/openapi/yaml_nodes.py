@@ -73,7 +73,7 @@ class _Values:
             return _scalar(node.value, is_plain=not node.style and node.tag != _TEXT)
         if node.id == "sequence":
             return [self.of(item, depth + 1) for item in node.value]
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for name, item in node.value:
             if name.id != "scalar":
                 raise ValueError("it has a name that is no text")
@@ -81,10 +81,10 @@ class _Values:
                 for source in item.value if item.id == "sequence" else [item]:
                     if source.id != "mapping":
                         raise ValueError("it merges something that is no mapping")
-                    found = {**self.of(source, depth + 1), **found}
+                    mapping = {**self.of(source, depth + 1), **mapping}
             else:
-                found[name.value] = self.of(item, depth + 1)
-        return found
+                mapping[name.value] = self.of(item, depth + 1)
+        return mapping
 
 
 def _scalar(text: str, *, is_plain: bool) -> Any:

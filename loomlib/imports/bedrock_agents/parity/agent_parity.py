@@ -112,8 +112,8 @@ class AgentParity:
         """Return what was compared: `support · Bedrock Agent v7 → support (AgentCore) · 120 cases, paired`."""
         cases = len({item.pair.case.id for item in self.judged})
         if self.noun != "case":
-            asked = f"{plural(len(self.judged), 'prompt')} of {plural(cases, self.noun)}"
-            return f"{self.name} · {self.old} → {self.new} · {asked}, paired"
+            sample = f"{plural(len(self.judged), 'prompt')} of {plural(cases, self.noun)}"
+            return f"{self.name} · {self.old} → {self.new} · {sample}, paired"
         repeats = max((item.pair.repeat for item in self.judged), default=0) + 1
         times = f", {plural(repeats, 'repeat')} each" if repeats > 1 else ""
         return f"{self.name} · {self.old} → {self.new} · {plural(cases, 'case')}{times}, paired"
@@ -214,7 +214,7 @@ class AgentParity:
                  "reasons": list(item.reasons)}
                 for item in self.differing
             ],
-            "remaining": [{"what": what, "why": why} for what, why in self.remaining()],
+            "remaining": [{"what": task, "why": why} for task, why in self.remaining()],
             "labels": list(self.labels),
             "runs": dict(self.run_ids),
         }  # fmt: skip
@@ -227,7 +227,7 @@ class AgentParity:
     def _repr_html_(self) -> str:
         from .side_by_side import changes_table, differing_cases, failures_table
 
-        remaining = [f"{what}: {why}" if why else what for what, why in self.remaining()]
+        remaining = [f"{task}: {why}" if why else task for task, why in self.remaining()]
         return page(
             self.title(),
             self.sentences(),

@@ -154,10 +154,12 @@ def _by_case(pairs: Iterable[AnswerPair], read: Read) -> tuple[list[float], list
     for pair in pairs:
         if not pair.is_answered:
             continue
-        known = values.setdefault(pair.case.id, [])
+        case_values = values.setdefault(pair.case.id, [])
         old, new = read(pair.old), read(pair.new)
         if old is not None and new is not None:
-            known.append((old, new))
-    complete = [known for known in values.values() if known]
-    means = [tuple(sum(side) / len(known) for side in zip(*known, strict=True)) for known in complete]
-    return [old for old, _ in means], [new for _, new in means], len(values) - len(complete)
+            case_values.append((old, new))
+    complete_cases = [case_values for case_values in values.values() if case_values]
+    means = [
+        tuple(sum(side) / len(case_values) for side in zip(*case_values, strict=True)) for case_values in complete_cases
+    ]
+    return [old for old, _ in means], [new for _, new in means], len(values) - len(complete_cases)

@@ -69,12 +69,12 @@ def golden_set(
         if answer.failure is not None:
             failed[answer.failure.kind] += 1
             continue
-        made = case_of(_conversation(case, answer, source), redactor=redactor, tags=("golden",), id=case.id)
-        redacted.update(made.metadata["captured"].get("redacted", {}))
+        golden_case = case_of(_conversation(case, answer, source), redactor=redactor, tags=("golden",), id=case.id)
+        redacted.update(golden_case.metadata["captured"].get("redacted", {}))
         # The results of returned calls and the session's attributes are part of the request.
         state: dict[str, Any] = redactor.value(dict(case.initial_state)) if case.initial_state else {}
-        tags = tuple(dict.fromkeys((*case.tags, *made.tags)))
-        cases.append(replace(made, tags=tags, initial_state=state, source=f"answered by {source.agent}"))
+        tags = tuple(dict.fromkeys((*case.tags, *golden_case.tags)))
+        cases.append(replace(golden_case, tags=tags, initial_state=state, source=f"answered by {source.agent}"))
     notes = [f"{plural(sum(failed.values()), 'case')} failed and left out: {_counted(failed)}"] if failed else []
     notes += [f"redacted: {_counted(redacted)}"] if redacted else []
     return EvalSet(
@@ -102,15 +102,15 @@ def _conversation(case: EvalCase, answer: CaseAnswer, source: AnswerSource) -> C
         CapturedTurn(
             prompt=turn.prompt,
             payload=turn.payload,
-            answer=given.text,
+            answer=reply.text,
             tools=None
-            if given.tools is None
+            if reply.tools is None
             else tuple(
-                replace(use, arguments=None) if source.names.takes_free_text(use.name) else use for use in given.tools
+                replace(use, arguments=None) if source.names.takes_free_text(use.name) else use for use in reply.tools
             ),
-            invocation_id=given.invocation_id,
+            invocation_id=reply.invocation_id,
         )
-        for turn, given in zip(asked_turns(case, answer), answer.turns, strict=False)
+        for turn, reply in zip(asked_turns(case, answer), answer.turns, strict=False)
     ]
     session = answer.turns[0].session_id if answer.turns else ""
     return Conversation(turns=tuple(turns), session_id=session, agent_name=source.agent, labels=source.labels)

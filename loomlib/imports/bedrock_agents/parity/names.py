@@ -144,13 +144,13 @@ class ToolNames:
     @cached_property
     def _own_names(self) -> dict[str, str]:
         """The imported tools by the old agent's own name, where that names one of them only."""
-        known, own = self.known, dict[str, str]()
-        twice: set[str] = set()
+        known_names, own_names = self.known, dict[str, str]()
+        ambiguous: set[str] = set()
         for (_, name), tool in self.actions.items():
             plain = tool_name(name)
-            twice |= {plain} if plain in own else set()
-            own[plain] = tool
-        return {plain: tool for plain, tool in own.items() if plain not in known and plain not in twice}
+            ambiguous |= {plain} if plain in own_names else set()
+            own_names[plain] = tool
+        return {plain: tool for plain, tool in own_names.items() if plain not in known_names and plain not in ambiguous}
 
 
 def _actions(agent: ImportedAgent) -> dict[tuple[str, str], str]:

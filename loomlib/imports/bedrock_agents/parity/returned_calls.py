@@ -57,14 +57,14 @@ class GivenResults:
         Raises:
             EvalError: `returnControl` is no mapping.
         """
-        given: object = state.get(STATE_NAME) or {}
-        if not isinstance(given, Mapping):
+        results: object = state.get(STATE_NAME) or {}
+        if not isinstance(results, Mapping):
             raise EvalError(
                 "The results of returned calls are not given by name",
                 on=STATE_NAME,
                 try_='{"get_weather": "21 degrees"}',
             )
-        members = cast("Mapping[str, Any]", given)
+        members = cast("Mapping[str, Any]", results)
         return cls(by_name={str(name): _result(value) for name, value in members.items()})
 
     def with_expected(self, tools: Sequence[ExpectedTool], names: ToolNames) -> GivenResults:
@@ -79,20 +79,20 @@ class GivenResults:
 
     def knows(self, request: ControlRequest) -> bool:
         """Return whether there is what the call needs."""
-        given = self._given(request)
-        if given is None:
+        result = self._given(request)
+        if result is None:
             return False
-        return request.needs == "confirmation" or not given.is_confirmed or given.text is not None
+        return request.needs == "confirmation" or not result.is_confirmed or result.text is not None
 
     def answer(self, request: ControlRequest) -> dict[str, Any]:
         """Return what Bedrock is sent for the call."""
-        given = self._given(request) or GivenResult()
-        return request.result(given.text if given.is_confirmed else None, confirmed=given.is_confirmed)
+        result = self._given(request) or GivenResult()
+        return request.result(result.text if result.is_confirmed else None, confirmed=result.is_confirmed)
 
     def text_of(self, request: ControlRequest) -> str | None:
         """Return the call's result; None without one."""
-        given = self._given(request)
-        return given.text if given is not None and given.is_confirmed else None
+        result = self._given(request)
+        return result.text if result is not None and result.is_confirmed else None
 
     def for_tool(self, tool: str) -> GivenResult | None:
         """Return the result for a call of the successor's tool, None if there is none.
@@ -101,13 +101,18 @@ class GivenResults:
             tool: The tool's name.
         """
         actions = {**self.names.inner_actions, **self.names.actions}
-        old = [name for known, own in actions.items() if own == tool for name in ("/".join(known), known[1])]
-        return next((self.by_name[name] for name in (*old, tool) if name in self.by_name), None)
+        old_names = [
+            name
+            for action, action_tool in actions.items()
+            if action_tool == tool
+            for name in ("/".join(action), action[1])
+        ]
+        return next((self.by_name[name] for name in (*old_names, tool) if name in self.by_name), None)
 
     def _given(self, request: ControlRequest) -> GivenResult | None:
         tool = self.names.of_action(request.action_group, request.name)
-        known = (f"{request.action_group}/{request.name}", request.name, tool)
-        return next((self.by_name[name] for name in known if name in self.by_name), None)
+        names = (f"{request.action_group}/{request.name}", request.name, tool)
+        return next((self.by_name[name] for name in names if name in self.by_name), None)
 
 
 def _result(value: Any) -> GivenResult:

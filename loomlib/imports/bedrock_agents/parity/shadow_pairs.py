@@ -51,18 +51,18 @@ def side_effects(agent: ImportedAgent, safe: frozenset[str]) -> list[str]:
         agent: The agent.
         safe: Action groups that only read, by name.
     """
-    found: dict[str, None] = {}
+    effects: dict[str, None] = {}
     for member in agent.walk():
         for group in member.enabled_action_groups:
             if group.executor == "lambda" and group.name not in safe:
-                found[f"the action group {group.name} of {member.name} calls a Lambda function"] = None
+                effects[f"the action group {group.name} of {member.name} calls a Lambda function"] = None
             elif group.executor == "none" and group.tools and group.name not in safe:
-                found[f"the action group {group.name} of {member.name} calls an API"] = None
+                effects[f"the action group {group.name} of {member.name} calls an API"] = None
         if member.orchestration_lambda and "orchestration" not in safe:
-            found[f"a Lambda function orchestrates {member.name}"] = None
+            effects[f"a Lambda function orchestrates {member.name}"] = None
         if member.memory is not None and "memory" not in safe:
-            found[f"{member.name} writes its long-term memory"] = None
-    return list(found)
+            effects[f"{member.name} writes its long-term memory"] = None
+    return list(effects)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,14 +147,14 @@ class ShadowFile:
         """
         if not self.path.exists():
             return
-        taken: set[tuple[str, int]] = set()
+        used_keys: set[tuple[str, int]] = set()
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:
                 with suppress(ValueError, KeyError, TypeError):
                     pair = _pair(json.loads(line))
-                    while (pair.session_id, pair.number) in taken:
+                    while (pair.session_id, pair.number) in used_keys:
                         pair = replace(pair, number=pair.number + 1)
-                    taken.add((pair.session_id, pair.number))
+                    used_keys.add((pair.session_id, pair.number))
                     yield pair
 
 

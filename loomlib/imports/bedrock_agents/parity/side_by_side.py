@@ -111,12 +111,12 @@ def _calls(answer: CaseAnswer) -> list[str]:
 
 
 def _facts(answer: CaseAnswer) -> str:
-    known = [
+    facts = [
         None if answer.duration_ms is None else milliseconds(answer.duration_ms),
         None if answer.tokens is None else f"{number(answer.tokens, 0)} tokens",
         None if answer.cost is None else money(answer.cost),
     ]
-    return " · ".join(filter(None, known))
+    return " · ".join(filter(None, facts))
 
 
 def _shown(text: str) -> str:

@@ -71,19 +71,19 @@ def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, s
 
 
 def _with_api(
-    given: object, reference: RelatedText | None, common: Mapping[str, Any], problem: str, scrubber: Scrubber
+    api_schema: object, reference: RelatedText | None, common: Mapping[str, Any], problem: str, scrubber: Scrubber
 ) -> ReadGroup:
     """Return a group with an API schema, which may be a text, a document, or an address in S3."""
     source = reference.source if reference else ""
-    members = as_mapping(given)
-    inline = members.get("payload") if "payload" in members else given if _is_document(given) else None
+    members = as_mapping(api_schema)
+    inline = members.get("payload") if "payload" in members else api_schema if _is_document(api_schema) else None
     if reference and (reference.problem or inline is None):
         if reference.problem:
             failed = _sentence(reference.problem, scrubber)
             return ReadGroup(ActionGroup(**common, schema="missing", api_source=source, problem=failed))
         inline = reference.text
     if not inline:
-        missing = "its schema is missing" if given is not None else "it has no schema of its functions"
+        missing = "its schema is missing" if api_schema is not None else "it has no schema of its functions"
         return ReadGroup(ActionGroup(**common, schema="missing", api_source=source, problem=missing))
     document = parse_document(inline) if isinstance(inline, str) else plain_json(inline)
     scrubber.know(
@@ -105,32 +105,34 @@ def _with_api(
     return ReadGroup(group, tuple(f"{group.name}: {note}." for note in read.notes))
 
 
-def _is_document(given: object) -> bool:
-    if isinstance(given, str):
-        return bool(given.strip())
-    members = mapping_or_none(given)
+def _is_document(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    members = mapping_or_none(value)
     return members is not None and ("paths" in members or "openapi" in members)
 
 
-def _functions(given: object) -> Sequence[Any] | None:
+def _functions(function_schema: object) -> Sequence[Any] | None:
     """Return the list of functions that a `functionSchema` has; None without one."""
-    if isinstance(given, str) and given.strip():
-        given = parse_document(f'{{"functions": {given}}}' if given.lstrip().startswith("[") else given)
-    if listed := as_list(given):
+    if isinstance(function_schema, str) and function_schema.strip():
+        function_schema = parse_document(
+            f'{{"functions": {function_schema}}}' if function_schema.lstrip().startswith("[") else function_schema
+        )
+    if listed := as_list(function_schema):
         return listed
-    members = mapping_or_none(given)
+    members = mapping_or_none(function_schema)
     return as_list(members.get("functions")) if members else None
 
 
-def _executor(given: Mapping[str, Any]) -> tuple[Executor, str]:
-    if function := as_text(given.get("lambda")):
+def _executor(configuration: Mapping[str, Any]) -> tuple[Executor, str]:
+    if function := as_text(configuration.get("lambda")):
         return "lambda", function
-    return ("return_control", "") if given.get("customControl") == "RETURN_CONTROL" else ("none", "")
+    return ("return_control", "") if configuration.get("customControl") == "RETURN_CONTROL" else ("none", "")
 
 
-def _built_in(signature: str, given: Mapping[str, Any], common: Mapping[str, Any], scrubber: Scrubber) -> ActionGroup:
+def _built_in(signature: str, members: Mapping[str, Any], common: Mapping[str, Any], scrubber: Scrubber) -> ActionGroup:
     kind = _BUILT_IN.get(signature)
-    parameters = as_mapping(given.get("parentActionGroupSignatureParams"))
+    parameters = as_mapping(members.get("parentActionGroupSignatureParams"))
     return ActionGroup(
         **common,
         executor="built_in",

@@ -37,15 +37,17 @@ def content_digest(content: bytes) -> str:
 
 def _canonical(value: dict[str, Any]) -> dict[str, Any]:
     """Return an encoded agent without its identity, and with its parts in the order of their names."""
-    made = {name: inner for name, inner in value.items() if name not in _IDENTITY}
+    canonical = {name: inner for name, inner in value.items() if name not in _IDENTITY}
     for name, key in _SORTED.items():
-        if name in made:
-            made[name] = sorted(map(_part, made[name]), key=lambda item: (str(item.get(key, "")), json.dumps(item)))
-    return made
+        if name in canonical:
+            canonical[name] = sorted(
+                map(_part, canonical[name]), key=lambda item: (str(item.get(key, "")), json.dumps(item))
+            )
+    return canonical
 
 
 def _part(value: dict[str, Any]) -> dict[str, Any]:
-    made = _canonical(value)
-    if "agent" in made and made["agent"] is not None:
-        made["agent"] = _canonical(made["agent"])
-    return made
+    part = _canonical(value)
+    if "agent" in part and part["agent"] is not None:
+        part["agent"] = _canonical(part["agent"])
+    return part

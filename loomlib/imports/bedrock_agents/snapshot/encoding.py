@@ -103,9 +103,9 @@ def _instance(kind: type[Any], members: Mapping[str, Any], where: str) -> Any:
     hints = _hints(kind)
     if unknown := members.keys() - hints.keys():
         raise SnapshotFormatError(f"{where} has the unknown member {min(unknown)}")
-    given = {name: _of(hints[name], item, f"{where}.{name}") for name, item in members.items()}
+    arguments = {name: _of(hints[name], item, f"{where}.{name}") for name, item in members.items()}
     try:
-        return kind(**given)
+        return kind(**arguments)
     except TypeError as error:
         raise SnapshotFormatError(f"{where} is incomplete: {error}") from error
 
@@ -116,6 +116,6 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _members(value: object, where: str) -> Mapping[str, Any]:
-    if (found := mapping_or_none(value)) is None:
+    if (members := mapping_or_none(value)) is None:
         raise SnapshotFormatError(f"{where} is no object")
-    return found
+    return members

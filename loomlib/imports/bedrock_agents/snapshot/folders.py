@@ -161,8 +161,10 @@ def _about(folder: Path) -> dict[str, Any]:
         )
     about = read_json(_content(folder / SNAPSHOT_FILE), SNAPSHOT_FILE)
     if about.get("format") != _FORMAT:
-        found = str(about.get("format"))[:20]
-        raise SnapshotFormatError(f"The snapshot has the format {found}; this release reads {_FORMAT}", on=str(folder))
+        format_name = str(about.get("format"))[:20]
+        raise SnapshotFormatError(
+            f"The snapshot has the format {format_name}; this release reads {_FORMAT}", on=str(folder)
+        )
     return about
 
 
@@ -175,8 +177,8 @@ def _check_replaceable(target: Path) -> None:
     present = {path.relative_to(target).as_posix() for path in files}
     if not present:
         return
-    known = as_mapping(_about(target).get("files"))
-    foreign = sorted(present - known.keys() - {SNAPSHOT_FILE})
+    snapshot_files = as_mapping(_about(target).get("files"))
+    foreign = sorted(present - snapshot_files.keys() - {SNAPSHOT_FILE})
     if touched := foreign or changed_files(target):
         raise LoomError(
             f"The folder has files that the snapshot would overwrite or remove: {', '.join(touched[:5])}",

@@ -33,8 +33,8 @@ def function_tools(functions: object, *, description: str = "") -> Iterator[Impo
             )
 
 
-def _parameters(given: Mapping[str, Any]) -> Iterator[ToolParameter]:
-    for name, value in given.items():
+def _parameters(parameters: Mapping[str, Any]) -> Iterator[ToolParameter]:
+    for name, value in parameters.items():
         detail = mapping_or_none(value) or {}
         kind = as_text(detail.get("type"))
         kind = kind if kind in _TYPES else "string"

@@ -74,16 +74,16 @@ def file_names(names: Iterable[str]) -> list[str]:
     Args:
         names: The names of things, which may be hostile or the same.
     """
-    made: list[str] = []
+    safe_names: list[str] = []
     for name in names:
         plain = _OTHER.sub("-", name.lower()).strip("-")[:_LONGEST] or "unnamed"
         plain = f"{plain}_" if plain in _RESERVED else plain
         safe, count = plain, 1
-        while safe in made:
+        while safe in safe_names:
             count += 1
             safe = f"{plain}-{count}"
-        made.append(safe)
-    return made
+        safe_names.append(safe)
+    return safe_names
 
 
 def json_bytes(value: object) -> bytes:

@@ -31,25 +31,25 @@ def read_prompts(given: Mapping[str, Any], scrubber: Scrubber) -> tuple[PromptSt
     """
     parser = as_text(given.get("overrideLambda"))
     listed = [as_mapping(item) for item in as_list(given.get("promptConfigurations"))]
-    found = {as_text(item.get("promptType")): item for item in listed}
-    return tuple(_step(name, found[kind], parser, scrubber) for kind, name in _STEPS.items() if kind in found)
+    by_type = {as_text(item.get("promptType")): item for item in listed}
+    return tuple(_step(name, by_type[kind], parser, scrubber) for kind, name in _STEPS.items() if kind in by_type)
 
 
-def _step(name: StepName, given: Mapping[str, Any], parser: str, scrubber: Scrubber) -> PromptStep:
-    is_overridden = given.get("promptCreationMode") == "OVERRIDDEN"
+def _step(name: StepName, configuration: Mapping[str, Any], parser: str, scrubber: Scrubber) -> PromptStep:
+    is_overridden = configuration.get("promptCreationMode") == "OVERRIDDEN"
     return PromptStep(
         name=name,
-        is_enabled=given.get("promptState") != "DISABLED",
+        is_enabled=configuration.get("promptState") != "DISABLED",
         is_overridden=is_overridden,
-        template=scrubber.text(as_text(given.get("basePromptTemplate"))) if is_overridden else "",
-        inference=_inference(given, scrubber),
-        model=as_text(given.get("foundationModel")),
-        parser_lambda=parser if given.get("parserMode") == "OVERRIDDEN" else "",
+        template=scrubber.text(as_text(configuration.get("basePromptTemplate"))) if is_overridden else "",
+        inference=_inference(configuration, scrubber),
+        model=as_text(configuration.get("foundationModel")),
+        parser_lambda=parser if configuration.get("parserMode") == "OVERRIDDEN" else "",
     )
 
 
-def _inference(given: Mapping[str, Any], scrubber: Scrubber) -> InferenceParameters:
-    inference = as_mapping(given.get("inferenceConfiguration"))
+def _inference(configuration: Mapping[str, Any], scrubber: Scrubber) -> InferenceParameters:
+    inference = as_mapping(configuration.get("inferenceConfiguration"))
 
     def count(name: str) -> int | None:
         number = number_or_none(inference.get(name))
@@ -61,5 +61,5 @@ def _inference(given: Mapping[str, Any], scrubber: Scrubber) -> InferenceParamet
         top_k=count("topK"),
         max_tokens=count("maximumLength"),
         stop_sequences=tuple(scrubber.text(as_text(item)) for item in as_list(inference.get("stopSequences"))),
-        more=scrubber.schema(plain_json(as_mapping(given.get("additionalModelRequestFields")))),
+        more=scrubber.schema(plain_json(as_mapping(configuration.get("additionalModelRequestFields")))),
     )

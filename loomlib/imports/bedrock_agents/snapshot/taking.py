@@ -93,23 +93,23 @@ class AgentReader:
             AwsError: It cannot be read.
         """
         # What two threads ask at once is read twice, which costs requests but never waits for another's retries.
-        asked = (agent_id, alias)
+        route_key = (agent_id, alias)
         with self._lock:
-            route = self._routes.get(asked)
+            route = self._routes.get(route_key)
         if route is None:
             route = find_route(self._clients, agent_id, alias, region=self._region)
         key = (agent_id, route.id, route.version)
         with self._lock:
-            self._routes[asked] = route
-            known = self._versions.get(key)
-        if known is not None:
-            return known
+            self._routes[route_key] = route
+            cached_agent = self._versions.get(key)
+        if cached_agent is not None:
+            return cached_agent
         if self._progress:
             self._progress(f"reading the agent {agent_id}, version {route.version}")
-        read = read_agent(read_version(self._clients, agent_id, route.version, region=self._region), route)
+        agent = read_agent(read_version(self._clients, agent_id, route.version, region=self._region), route)
         with self._lock:
-            self._versions[key] = read
-        return read
+            self._versions[key] = agent
+        return agent
 
 
 class _Walk:
@@ -128,8 +128,8 @@ class _Walk:
     def _collaborator(self, collaborator: Collaborator, above: tuple[str, ...]) -> Collaborator:
         agent_id, _, alias_id = collaborator.alias_arn.partition(":agent-alias/")[2].partition("/")
         if not agent_id or not alias_id:
-            found = f"is {collaborator.alias_arn}" if collaborator.alias_arn else "is missing"
-            return replace(collaborator, problem=f"its alias {found}")
+            state = f"is {collaborator.alias_arn}" if collaborator.alias_arn else "is missing"
+            return replace(collaborator, problem=f"its alias {state}")
         if agent_id in above:
             circle = " → ".join((*above[above.index(agent_id) :], agent_id))
             return replace(collaborator, problem=f"the agents call each other in a circle ({circle})")

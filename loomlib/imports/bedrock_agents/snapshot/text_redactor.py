@@ -39,10 +39,10 @@ class TextRedactor(Redactor):
         return [span for span in super().find(text) if not self._refers(text, *span[:3])]
 
     def _refers(self, text: str, start: int, end: int, rule: str) -> bool:
-        found = text[start:end].rstrip(_END_OF_SENTENCE)
-        if _PLACEHOLDER.fullmatch(found):
+        candidate = text[start:end].rstrip(_END_OF_SENTENCE)
+        if _PLACEHOLDER.fullmatch(candidate):
             return True
-        return rule == _GUESSED and (found in _TYPES or found in self._names or _is_in_arn(text, start))
+        return rule == _GUESSED and (candidate in _TYPES or candidate in self._names or _is_in_arn(text, start))
 
 
 def _is_in_arn(text: str, start: int) -> bool:

@@ -30,10 +30,10 @@ class AgentSnapshot:
     @property
     def agents(self) -> tuple[ImportedAgent, ...]:
         """The agent and its collaborators at every level, each version once."""
-        found: dict[tuple[str, str], ImportedAgent] = {}
+        by_version: dict[tuple[str, str], ImportedAgent] = {}
         for item in self.agent.walk():
-            found.setdefault((item.id, item.version), item)
-        return tuple(found.values())
+            by_version.setdefault((item.id, item.version), item)
+        return tuple(by_version.values())
 
     @property
     def features(self) -> tuple[Feature, ...]:

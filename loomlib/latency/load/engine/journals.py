@@ -48,9 +48,9 @@ class Journals:
         Args:
             on_end: Called with each call that has ended since.
         """
-        known = set(self._files)
+        known_paths = set(self._files)
         for path in sorted(self._folder.glob(PATTERN)):
-            if path not in known:
+            if path not in known_paths:
                 self._files.append(path)
                 self._read.append(0)
         for number in range(len(self._files)):

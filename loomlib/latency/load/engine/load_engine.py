@@ -228,11 +228,11 @@ def _base_ns(calls: Sequence[OfferedCall], parts: Sequence[Sequence[int]], journ
 def _check(calls: Sequence[OfferedCall], step: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", step):
         raise ValueError("step is a name of letters, digits, dots, hyphens and underscores")
-    seen = bytearray(len(calls))
+    used_indexes = bytearray(len(calls))
     for call in calls:
-        if call.index >= len(calls) or seen[call.index]:
+        if call.index >= len(calls) or used_indexes[call.index]:
             raise ValueError(f"the indexes of the calls are 0 to {len(calls) - 1}, each once; not {call.index}")
-        seen[call.index] = 1
+        used_indexes[call.index] = 1
         if not _SESSION.fullmatch(call.session_id):
             raise ValueError(f"a session id has 1 to 256 printable characters without spaces: call {call.index}")
 

@@ -83,12 +83,12 @@ class LoadProcess:
         """Return the error for a process that ended before its calls had."""
         self.wait(_END_LIMIT_S)
         self._errors.seek(0)
-        said = self._errors.read()[-_ERROR_BYTES:].decode("utf-8", "replace").strip().splitlines()
+        error_lines = self._errors.read()[-_ERROR_BYTES:].decode("utf-8", "replace").strip().splitlines()
         code = self._process.returncode
         how = "did not become ready" if code is None else f"was ended by signal {-code}" if code < 0 else "failed"
         return StudyInterruptedError(
             f"A process of the load engine {how}",
-            on=said[-1] if said else f"process {self.pid}",
+            on=error_lines[-1] if error_lines else f"process {self.pid}",
             try_="run the same step again: what was measured is stored, and only calls that were never sent are made",
         )
 

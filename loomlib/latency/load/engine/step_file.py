@@ -30,14 +30,14 @@ def begin_step(folder: Path, calls: Sequence[OfferedCall]) -> datetime:
         digest.update(call.body)
     path = folder / "step.json"
     if path.exists():
-        known = json.loads(path.read_text())
-        if known["digest"] != digest.hexdigest():
+        record = json.loads(path.read_text())
+        if record["digest"] != digest.hexdigest():
             raise StudyError(
                 "The folder has another step of this name",
                 on=str(folder),
                 try_="another name or folder, or the same calls to continue that step",
             )
-        return datetime.fromisoformat(known["started_at"])
+        return datetime.fromisoformat(record["started_at"])
     started_at = datetime.now(UTC)
     _write(path, {"digest": digest.hexdigest(), "started_at": started_at.isoformat()})
     return started_at
@@ -52,8 +52,8 @@ def note_origin(folder: Path, *, base_ns: int, unix_ns: int) -> None:
         unix_ns: When time 0 of the step's scale was for this run, Unix nanoseconds.
     """
     path = folder / "step.json"
-    known = json.loads(path.read_text())
-    _write(path, {**known, "origins": [*known.get("origins", ()), [base_ns, unix_ns]]})
+    record = json.loads(path.read_text())
+    _write(path, {**record, "origins": [*record.get("origins", ()), [base_ns, unix_ns]]})
 
 
 def read_origins(folder: Path) -> tuple[tuple[float, float], ...]:
@@ -62,8 +62,8 @@ def read_origins(folder: Path) -> tuple[tuple[float, float], ...]:
     Args:
         folder: The folder of the step.
     """
-    known = json.loads((folder / "step.json").read_text())
-    return tuple((base_ns / 1e9, unix_ns / 1e9) for base_ns, unix_ns in known.get("origins", ()))
+    record = json.loads((folder / "step.json").read_text())
+    return tuple((base_ns / 1e9, unix_ns / 1e9) for base_ns, unix_ns in record.get("origins", ()))
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -32,9 +32,9 @@ class NodeHandler:
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the result of one event as `{"payload": JSON text}`, or its error as `{"error": {…}}`."""
-        left = memoryview(json.dumps(request).encode() + b"\n")
-        while left:
-            left = left[os.write(self._requests, left) :]
+        unsent = memoryview(json.dumps(request).encode() + b"\n")
+        while unsent:
+            unsent = unsent[os.write(self._requests, unsent) :]
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class KeySet:
 
     def has(self, key: IssuerKey) -> bool:
         """Return whether a key is still one of the issuer's."""
-        return any(known.thumbprint == key.thumbprint and known.kid == key.kid for known in self.keys)
+        return any(candidate.thumbprint == key.thumbprint and candidate.kid == key.kid for candidate in self.keys)
 
 
 class KeySets:
@@ -142,7 +142,7 @@ class KeySets:
         self._tried_at[discovery_url] = time.monotonic()
         task = asyncio.get_running_loop().create_task(self._fetch(discovery_url))
         self._reading[discovery_url] = task
-        task.add_done_callback(lambda done: self._ended(discovery_url, done))
+        task.add_done_callback(lambda finished_task: self._ended(discovery_url, finished_task))
 
     def _ended(self, discovery_url: str, task: asyncio.Task[KeySet]) -> None:
         del self._reading[discovery_url]
@@ -180,10 +180,10 @@ def _key_set(issuer: str, document: Mapping[str, Any]) -> KeySet:
     items = document.get("keys")
     if not isinstance(items, list):
         raise IssuerError(f"the JWKS of {issuer} has no keys")
-    found = [key for item in cast("list[object]", items)[:_MOST_KEYS] if (key := _key(item)) is not None]
-    if not found:
+    keys = [key for item in cast("list[object]", items)[:_MOST_KEYS] if (key := _key(item)) is not None]
+    if not keys:
         raise IssuerError(f"the JWKS of {issuer} has no RSA or EC key for signatures")
-    return KeySet(issuer=issuer, keys=tuple(found), read_at=time.monotonic())
+    return KeySet(issuer=issuer, keys=tuple(keys), read_at=time.monotonic())
 
 
 def _key(item: object) -> IssuerKey | None:

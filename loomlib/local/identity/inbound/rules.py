@@ -136,19 +136,19 @@ def _check_rule(item: Mapping[str, Any]) -> None:
 
 def scopes_of(claims: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the scopes of a token: `scope` (RFC 8693, separated by spaces) or `scp` (Microsoft Entra, Okta)."""
-    found: list[str] = []
+    scopes: list[str] = []
     for name in ("scope", "scp"):
         for text in _texts(claims.get(name)):
-            found += text.split()
-    return tuple(found)
+            scopes += text.split()
+    return tuple(scopes)
 
 
-def _checked(name: str, expected: Sequence[str], given: Sequence[str], message: str) -> ClaimCheck:
-    passed = not set(expected).isdisjoint(given)
+def _checked(name: str, expected: Sequence[str], actual: Sequence[str], message: str) -> ClaimCheck:
+    passed = not set(expected).isdisjoint(actual)
     return ClaimCheck(
         claim=name,
         expected=tuple(expected),
-        given=tuple(given),
+        given=tuple(actual),
         passed=passed,
         message="" if passed else message.format(name),
     )

@@ -53,8 +53,8 @@ class SessionTenants:
         if tenant is None:
             return ""
         key = _key(version.runtime_id, session_id)
-        if (known := self._tenants.get(key, "")) != tenant:
-            if known:
+        if (owner := self._tenants.get(key, "")) != tenant:
+            if owner:
                 raise RefusedError("AccessDeniedException", 403, "The session belongs to another tenant")
             self._keep(key, tenant)
         return tenant

@@ -85,15 +85,15 @@ class TokenVerifier:
         """
         _check_form(token)
         place = (discovery_url, hashlib.sha256(token.encode()).digest())
-        known = self._verified.get(place)
-        if known is None or not (await self._keys.current(discovery_url)).has(known.key):
+        verified_token = self._verified.get(place)
+        if verified_token is None or not (await self._keys.current(discovery_url)).has(verified_token.key):
             self._verified.pop(place, None)
-            known = await self._verify(token, discovery_url)
-            self._verified[place] = known
+            verified_token = await self._verify(token, discovery_url)
+            self._verified[place] = verified_token
             if len(self._verified) > _REMEMBERED:
                 self._verified.popitem(last=False)
-        _check_time(known.claims)
-        return known
+        _check_time(verified_token.claims)
+        return verified_token
 
     async def _verify(self, token: str, discovery_url: str) -> VerifiedToken:
         header, claims = (_decoded(part) for part in token.split(".")[:2])

@@ -68,7 +68,7 @@ class UserTokens:
             RefusedError: The issuer is not known here.
         """
         name = issuer.rstrip("/")
-        if any(known.documents(name + _METADATA) for known in self._issuers):
+        if any(known_issuer.documents(name + _METADATA) for known_issuer in self._issuers):
             return name + _METADATA
         for url in self._configured():
             if url.partition("/.well-known/")[0].rstrip("/") == name:

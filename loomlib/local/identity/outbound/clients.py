@@ -90,12 +90,12 @@ class TokenClient:
             RefusedError: Its discovery document cannot be read.
         """
         discovery: Mapping[str, Any] = client.config["oauthDiscovery"]
-        if given := discovery.get("authorizationServerMetadata"):
+        if metadata := discovery.get("authorizationServerMetadata"):
             return {
-                "issuer": given["issuer"],
-                "authorization_endpoint": given["authorizationEndpoint"],
-                "token_endpoint": given["tokenEndpoint"],
-                "token_endpoint_auth_methods_supported": given.get("tokenEndpointAuthMethods") or [],
+                "issuer": metadata["issuer"],
+                "authorization_endpoint": metadata["authorizationEndpoint"],
+                "token_endpoint": metadata["tokenEndpoint"],
+                "token_endpoint_auth_methods_supported": metadata.get("tokenEndpointAuthMethods") or [],
             }
         url: str = discovery["discoveryUrl"]
         if (own := metadata_of(url)) is not None:
@@ -156,8 +156,10 @@ class TokenClient:
         exchange: Mapping[str, Any] = config.get("tokenExchangeGrantTypeConfig") or {}
         actor = exchange.get("actorTokenContent") or "NONE"
         if actor == "M2M":
-            given = await self.client_credentials(client, TokenRequest(scopes=exchange.get("actorTokenScopes") or ()))
-            form |= {"actor_token": given.access_token, "actor_token_type": _ACCESS}
+            actor_token = await self.client_credentials(
+                client, TokenRequest(scopes=exchange.get("actorTokenScopes") or ())
+            )
+            form |= {"actor_token": actor_token.access_token, "actor_token_type": _ACCESS}
         elif actor != "NONE":
             raise invalid(f"The local AgentCore does not make actor tokens of {actor} yet, only NONE and M2M")
         return await self._token(client, form, anonymous=anonymous)

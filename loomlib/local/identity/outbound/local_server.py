@@ -124,8 +124,8 @@ class LocalAuthorizationServer:
 
     def has(self, scope: AsgiScope) -> bool:
         """Whether a request is for one of the two endpoints."""
-        wanted = (scope["method"], scope["path"])
-        return wanted in (("GET", f"{self._path}/authorize"), ("POST", f"{self._path}/token"))
+        endpoint = (scope["method"], scope["path"])
+        return endpoint in (("GET", f"{self._path}/authorize"), ("POST", f"{self._path}/token"))
 
     async def answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer a request; the guard has checked its host."""
@@ -139,14 +139,14 @@ class LocalAuthorizationServer:
             await send_json(send, {"error": str(refused)}, 401 if str(refused) == "invalid_client" else 400)
 
     async def _authorize(self, query: bytes, send: Send) -> None:
-        client, back = only(query, "client_id"), only(query, "redirect_uri")
-        if not self._is_client(client, None) or not back.startswith(f"{self._url}{CALLBACK_PATH}"):
+        client, redirect_uri = only(query, "client_id"), only(query, "redirect_uri")
+        if not self._is_client(client, None) or not redirect_uri.startswith(f"{self._url}{CALLBACK_PATH}"):
             await send_body(send, b"No credential provider here has this client and callback.", 400, _HTML)
             return
         user, scope = only(query, "login_hint"), only(query, "scope")
         if not user:
-            given = parse_qsl(query.decode("latin-1"))
-            page = _page().render(client=client, scope=scope, given=given)
+            parameters = parse_qsl(query.decode("latin-1"))
+            page = _page().render(client=client, scope=scope, given=parameters)
             await send_body(send, page.encode(), 200, _HTML)
             return
         code = secrets.token_urlsafe(32)
@@ -157,12 +157,12 @@ class LocalAuthorizationServer:
                 user=user,
                 client=client,
                 scope=scope,
-                redirect_uri=back,
+                redirect_uri=redirect_uri,
                 challenge=only(query, "code_challenge"),
                 ends=self._clock() + _CODE_S,
             ),
         )
-        address = with_query(back, {"code": code, "state": only(query, "state")})
+        address = with_query(redirect_uri, {"code": code, "state": only(query, "state")})
         await send_body(send, b"", 302, [*_HTML, (b"location", address.encode("ascii", "replace"))])
 
     def _token(self, headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
@@ -231,11 +231,11 @@ class LocalAuthorizationServer:
 
 
 def _credentials(headers: Mapping[bytes, bytes], form: Mapping[str, str]) -> tuple[str, str]:
-    given = headers.get(b"authorization", b"").decode("latin-1")
-    if not given.lower().startswith("basic "):
+    authorization = headers.get(b"authorization", b"").decode("latin-1")
+    if not authorization.lower().startswith("basic "):
         return form.get("client_id", ""), form.get("client_secret", "")
     try:
-        pair = base64.b64decode(given[6:], validate=True).decode()
+        pair = base64.b64decode(authorization[6:], validate=True).decode()
     except ValueError:
         return "", ""
     client, _, secret = pair.partition(":")

@@ -178,12 +178,12 @@ class IdentityPlane:
         session = self._sessions.find(parameters["sessionUri"])
         if session is None or session.provider.place != place or not owns_row(session.key.tenant):
             raise not_found("The authorization session does not exist or has expired")
-        given: Mapping[str, str] = parameters["userIdentifier"]
-        if "userId" in given:
-            user = f"id:{given['userId']}"
+        identifier: Mapping[str, str] = parameters["userIdentifier"]
+        if "userId" in identifier:
+            user = f"id:{identifier['userId']}"
         else:
-            await self._verify(given["userToken"])
-            user = self._tokens.user_of(given["userToken"])[0]
+            await self._verify(identifier["userToken"])
+            user = self._tokens.user_of(identifier["userToken"])[0]
         if user != session.key.user:
             raise RefusedError("AccessDeniedException", 403, "The user is not the one who began the authorization")
         if session.failure:

@@ -124,11 +124,11 @@ class _SecretKeeper(Behaviour):
         Raises:
             RefusedError: A user's secret is gone, or the home's key has been replaced.
         """
-        kept: Mapping[str, str] = record.internal
-        if kept.get("external"):
-            return secrets_manager.read_external(kept["external"], kept["jsonKey"], **_place(record))
+        internal: Mapping[str, str] = record.internal
+        if internal.get("external"):
+            return secrets_manager.read_external(internal["external"], internal["jsonKey"], **_place(record))
         try:
-            return str(self._sealer.open(kept["sealed"], record.arn))
+            return str(self._sealer.open(internal["sealed"], record.arn))
         except SealError as error:
             raise RefusedError(
                 "InternalServerException",
@@ -212,15 +212,15 @@ class ApiKeyProviderBehaviour(_SecretKeeper):
 
     async def before_create(self, draft: Draft) -> None:
         """Take the key out of what is stored."""
-        given = draft.parameters
-        if not given.get("apiKey") and not given.get("apiKeySecretConfig"):
+        parameters = draft.parameters
+        if not parameters.get("apiKey") and not parameters.get("apiKeySecretConfig"):
             raise invalid("apiKey is missing: give it, or apiKeySecretConfig with apiKeySecretSource EXTERNAL")
-        draft.record = await self.keep(replace(draft.record, document={}), given, given.get("apiKey"))
+        draft.record = await self.keep(replace(draft.record, document={}), parameters, parameters.get("apiKey"))
 
     async def before_update(self, draft: Draft) -> None:
         """Replace the key."""
-        given = draft.parameters
-        draft.record = await self.keep(replace(draft.record, document={}), given, given.get("apiKey"))
+        parameters = draft.parameters
+        draft.record = await self.keep(replace(draft.record, document={}), parameters, parameters.get("apiKey"))
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show where the key is, and never the key."""

@@ -107,8 +107,8 @@ class OutboundIdentity:
             return False  # the client of the owner's tokens for users, which runtimes accept: an agent must get none
         for record in self._store.records(OAUTH2_PROVIDER.noun):
             config = self._oauth2.config(record)
-            here = config["oauthDiscovery"].get("discoveryUrl") == self._local_discovery
-            if not here or not client_id or config.get("clientId") != client_id:
+            is_local = config["oauthDiscovery"].get("discoveryUrl") == self._local_discovery
+            if not is_local or not client_id or config.get("clientId") != client_id:
                 continue
             try:
                 if secret is None or hmac.compare_digest(self._oauth2.secret(record).encode(), secret.encode()):
@@ -146,23 +146,23 @@ class OutboundIdentity:
             content: Any = json.loads(body or b"{}")
         except ValueError:
             content = None
-        given = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-        named: list[str] = []
+        parameters = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+        resources: list[str] = []
         if operation.startswith("GetResource"):
             kind = "apikeycredentialprovider" if operation == "GetResourceApiKey" else "oauth2credentialprovider"
-            workload = self._workload_of(given.get("workloadIdentityToken"))
-            named = [f"{VAULT}/{kind}/{given.get('resourceCredentialProviderName')}", VAULT]
-            named += [f"{DIRECTORY}/workload-identity/{workload}", DIRECTORY]
+            workload = self._workload_of(parameters.get("workloadIdentityToken"))
+            resources = [f"{VAULT}/{kind}/{parameters.get('resourceCredentialProviderName')}", VAULT]
+            resources += [f"{DIRECTORY}/workload-identity/{workload}", DIRECTORY]
         elif "WorkloadIdentit" in operation or "WorkloadAccessToken" in operation:
-            name = given.get("workloadName") or given.get("name")
-            named = [f"{DIRECTORY}/workload-identity/{name}"] * bool(name) + [DIRECTORY]
+            name = parameters.get("workloadName") or parameters.get("name")
+            resources = [f"{DIRECTORY}/workload-identity/{name}"] * bool(name) + [DIRECTORY]
         elif "CredentialProvider" in operation:
             kind = "apikeycredentialprovider" if "ApiKey" in operation else "oauth2credentialprovider"
-            name = given.get("name")
-            named = [f"{VAULT}/{kind}/{name}"] * bool(name) + [VAULT]
+            name = parameters.get("name")
+            resources = [f"{VAULT}/{kind}/{name}"] * bool(name) + [VAULT]
         else:
-            named = [VAULT]
-        return f"bedrock-agentcore:{operation}", [f"{start}:{end}" for end in named]
+            resources = [VAULT]
+        return f"bedrock-agentcore:{operation}", [f"{start}:{end}" for end in resources]
 
     def _workload_of(self, token: object) -> str:
         try:

@@ -63,8 +63,8 @@ def configured(vendor_name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
 def shown_config(vendor_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as answers show it: with its authorization server and without secrets."""
     vendor = vendor_named(vendor_name)
-    kept = {name: value for name, value in config.items() if name not in (*_SECRETS, *_TENANT_MEMBERS)}
-    return {vendor.member: {"oauthDiscovery": _discovery(vendor, config), **kept}}
+    public_config = {name: value for name, value in config.items() if name not in (*_SECRETS, *_TENANT_MEMBERS)}
+    return {vendor.member: {"oauthDiscovery": _discovery(vendor, config), **public_config}}
 
 
 def _discovery(vendor: Vendor, config: Mapping[str, Any]) -> Mapping[str, Any]:

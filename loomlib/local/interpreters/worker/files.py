@@ -39,8 +39,8 @@ def answer(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     except FileRefusedError as refused:
         return {"failure": str(refused)}
     except OSError as failure:
-        named = os.path.relpath(failure.filename, root) if isinstance(failure.filename, str) else operation
-        return {"failure": f"{named}: {failure.strerror or failure}"}
+        subject = os.path.relpath(failure.filename, root) if isinstance(failure.filename, str) else operation
+        return {"failure": f"{subject}: {failure.strerror or failure}"}
     return {}
 
 
@@ -57,69 +57,69 @@ def place(root: str, path: str) -> str:
 
 def read(root: str, paths: list[str]) -> list[dict[str, Any]]:
     """Return files' contents: `text` where it is UTF-8, else `blob` in base64."""
-    found: list[dict[str, Any]] = []
-    left, left_json = MOST_READ_BYTES, _MOST_JSON_BYTES
+    contents: list[dict[str, Any]] = []
+    bytes_left, json_bytes_left = MOST_READ_BYTES, _MOST_JSON_BYTES
     for path in paths:
         real = place(root, path)
         if not os.path.isfile(real):  # also for a pipe, which would never end
             raise FileRefusedError(f"{path}: {'not a file' if os.path.exists(real) else 'no such file'}")
         with open(real, "rb") as file:
-            content = file.read(left + 1)
-        left -= len(content)
+            content = file.read(bytes_left + 1)
+        bytes_left -= len(content)
         entry = {"path": os.path.relpath(real, root)}
         try:
             entry["text"] = content.decode()
         except UnicodeDecodeError:
             entry["blob"] = base64.b64encode(content).decode()
-        left_json -= len(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace"))
-        if min(left, left_json) < 0:
+        json_bytes_left -= len(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace"))
+        if min(bytes_left, json_bytes_left) < 0:
             raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes are read at once, and fewer of escapes")
-        found.append(entry)
-    return found
+        contents.append(entry)
+    return contents
 
 
 def entries(root: str, path: str) -> list[dict[str, Any]]:
     """Return what is in a folder."""
     real = place(root, path or ".")
-    found: list[dict[str, Any]] = []
+    listing: list[dict[str, Any]] = []
     with os.scandir(real) as scanned:
         for entry in sorted(scanned, key=lambda entry: entry.name):
             is_folder = entry.is_dir()
-            found.append(
+            listing.append(
                 {
                     "path": os.path.relpath(os.path.join(real, entry.name), root),
                     "folder": is_folder,
                     "size": 0 if is_folder else entry.stat(follow_symlinks=False).st_size,
                 }
             )
-    return found
+    return listing
 
 
 def write(root: str, files: list[dict[str, Any]]) -> None:
     """Write files: all of them, or none."""
-    written: list[tuple[str, str]] = []
+    replacements: list[tuple[str, str]] = []
     try:
         for number, file in enumerate(files):
             real = place(root, file["path"])
             if real == root or os.path.isdir(real):
                 raise FileRefusedError(f"{file['path']}: is a folder")
             os.makedirs(os.path.dirname(real), exist_ok=True)
-            waiting = f"{real}.{os.getpid()}-{number}.part"
-            written.append((waiting, real))
+            part_path = f"{real}.{os.getpid()}-{number}.part"
+            replacements.append((part_path, real))
             content = base64.b64decode(file["blob"]) if file.get("blob") is not None else file["text"].encode()
-            with open(waiting, "wb") as opened:
-                opened.write(content)
-        for waiting, real in written:
-            os.replace(waiting, real)
+            with open(part_path, "wb") as part_file:
+                part_file.write(content)
+        for part_path, real in replacements:
+            os.replace(part_path, real)
     finally:
-        for waiting, _ in written:
+        for part_path, _ in replacements:
             with contextlib.suppress(OSError):
-                os.unlink(waiting)
+                os.unlink(part_path)
 
 
 def remove(root: str, paths: list[str]) -> None:
     """Remove files and folders: none of them if one does not exist."""
-    found: list[str] = []
+    real_paths: list[str] = []
     for path in paths:
         # A link is removed itself, so only its folder is resolved.
         folder, name = os.path.split(path.rstrip("/"))
@@ -128,8 +128,8 @@ def remove(root: str, paths: list[str]) -> None:
             raise FileRefusedError(f"{path}: the working folder cannot be removed")
         if not os.path.lexists(real):
             raise FileRefusedError(f"{path}: no such file")
-        found.append(real)
-    for real in found:
+        real_paths.append(real)
+    for real in real_paths:
         if os.path.isdir(real) and not os.path.islink(real):
             shutil.rmtree(real)
         else:

@@ -73,15 +73,15 @@ class Consolidator:
             if statement.retracts:
                 self._retract(target, statement)
                 continue
-            known = self._known(target, statement)
-            if known is not None and (known.slot is None or normal(known.value or "") == normal(statement.value)):
+            record = self._known(target, statement)
+            if record is not None and (record.slot is None or normal(record.value or "") == normal(statement.value)):
                 # Stated again: the record keeps its text and gets one more source event.
-                slot, value = known.slot or statement.slot, known.value or statement.value
-                vector = self._store.vector(known.record_id)
-                self.write(target, known, slot, known.text, vector, event_ids, timestamp_ms, value=value)
+                slot, value = record.slot or statement.slot, record.value or statement.value
+                vector = self._store.vector(record.record_id)
+                self.write(target, record, slot, record.text, vector, event_ids, timestamp_ms, value=value)
                 continue
             # Another value: the former events are not its sources.
-            former = known and replace(known, source_event_ids=())
+            former = record and replace(record, source_event_ids=())
             vector = embed([statement.text])[0].tobytes()
             text = _content(statement, as_json)
             self.write(target, former, statement.slot, text, vector, event_ids, timestamp_ms, value=statement.value)
@@ -146,9 +146,9 @@ class Consolidator:
 
     def _retract(self, target: RecordTarget, statement: Statement) -> None:
         any_value = not statement.value or statement.slot.endswith(":*")
-        for known in self._in_slot(target, statement.slot):
-            if any_value or _is_alike(known.value or "", statement.value):
-                self._store.remove(target.memory_id, known.record_id)
+        for record in self._in_slot(target, statement.slot):
+            if any_value or _is_alike(record.value or "", statement.value):
+                self._store.remove(target.memory_id, record.record_id)
         if statement.text and (by_hand := self._same_by_hand(target, statement.text)):
             self._store.remove(target.memory_id, by_hand.record_id)
 

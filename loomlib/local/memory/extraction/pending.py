@@ -89,8 +89,8 @@ class PendingEvents:
 
     def strategies(self, memory_id: str) -> list[Strategy]:
         """Return the strategies by which a memory extracts; none if it was deleted."""
-        shown = (self.memory(memory_id) or {}).get("strategies") or ()
-        return [strategy for description in shown if (strategy := strategy_of(description))]
+        descriptions = (self.memory(memory_id) or {}).get("strategies") or ()
+        return [strategy for description in descriptions if (strategy := strategy_of(description))]
 
     def memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return a memory as GetMemory shows it; None if it was deleted."""

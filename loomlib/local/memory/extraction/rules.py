@@ -101,8 +101,8 @@ def _fact_rules() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
 
 
 def _facts(clause: str) -> Iterator[Statement]:
-    if named := pattern("named").match(clause):
-        who, name = named["who"].lower(), named["v"]
+    if person := pattern("named").match(clause):
+        who, name = person["who"].lower(), person["v"]
         if name[0].isupper():
             yield _fact(f"my:{who} name", name, f"The user's {who} is called {name}.")
         return
@@ -145,9 +145,9 @@ def _preferences(clause: str) -> Iterator[Statement]:
         how = f"answers in {value}" if style["language"] else f"answers that are {value}"
         yield _preference(f"wish:{topic}", value, f"The user wants {how}.")
     elif favorite := pattern("favorite").match(clause):
-        what, value = favorite["what"].lower(), trimmed(favorite["v"])
+        subject, value = favorite["what"].lower(), trimmed(favorite["v"])
         if _is_object(value):
-            yield _preference(f"favorite:{normal(what)}", value, f"The user's favorite {what} is {value}.")
+            yield _preference(f"favorite:{normal(subject)}", value, f"The user's favorite {subject} is {value}.")
     elif preferred := pattern("prefer").match(clause):
         yield from _choice(trimmed(re.sub(r"\s+rather than\s+", " over ", preferred["v"])))
     elif disliked := pattern("dislike").match(clause):
@@ -206,18 +206,20 @@ def _retraction_rules(table: str) -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def _retracted(clause: str) -> Iterator[Statement]:
     if forgotten := pattern("forget").match(clause):
-        what = forgotten["what"].lower()
-        favorite = what.removeprefix("favorite ").removeprefix("favourite ")
-        slots = [what, f"my:{what}", f"favorite:{favorite}", *(["allergy:*"] if "allerg" in what else [])]
+        subject = forgotten["what"].lower()
+        favorite = subject.removeprefix("favorite ").removeprefix("favourite ")
+        slots = [subject, f"my:{subject}", f"favorite:{favorite}", *(["allergy:*"] if "allerg" in subject else [])]
         yield from map(_emptied, slots)
     elif retraction := pattern("gone").match(clause) or pattern("rid").match(clause):
-        what = retraction["what"].lower()
-        is_vehicle = what in ("car", "bike", "motorcycle")
-        yield from map(_emptied, ["vehicle"] if is_vehicle else [f"my:{what} name", f"has:{what}", f"my:{what}"])
-    elif left := pattern("left").match(clause):
-        is_job = "job" in left["v"].lower()
-        if is_job or left["v"][:1].isupper():
-            yield Statement(kind="fact", slot="employer", value="" if is_job else left["v"], retracts=True)
+        subject = retraction["what"].lower()
+        is_vehicle = subject in ("car", "bike", "motorcycle")
+        yield from map(
+            _emptied, ["vehicle"] if is_vehicle else [f"my:{subject} name", f"has:{subject}", f"my:{subject}"]
+        )
+    elif departure := pattern("left").match(clause):
+        is_job = "job" in departure["v"].lower()
+        if is_job or departure["v"][:1].isupper():
+            yield Statement(kind="fact", slot="employer", value="" if is_job else departure["v"], retracts=True)
     elif stopped := pattern("stopped").match(clause):
         verb = tables()["verbs"].get(stopped["verb"].lower(), stopped["verb"])
         yield from _no_longer(f"I {verb} {stopped['rest']}")

@@ -41,8 +41,8 @@ class SessionRecords:
             timestamp_ms: When the turn ended, in unix milliseconds.
         """
         slot = f"summary:{session_id}"
-        known = self._known(target, slot)
-        state: dict[str, Any] = dict((known.state if known else None) or {"topic": "", "points": []})
+        record = self._known(target, slot)
+        state: dict[str, Any] = dict((record.state if record else None) or {"topic": "", "points": []})
         points: list[list[Any]] = [*state["points"], *(point for message in messages for point in _points(message))]
         while len(points) > _MOST_POINTS:
             points.remove(min(points, key=lambda point: point[0]))  # the oldest of equals
@@ -53,7 +53,7 @@ class SessionRecords:
         text = f"<topic name={quoteattr(state['topic'])}>\n{lines}\n</topic>"
         content = f"{state['topic']} {' '.join(text for _, text in points)}"
         vector: bytes = embed([content])[0].tobytes()
-        self._consolidator.write(target, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
+        self._consolidator.write(target, record, slot, text, vector, _sources(messages), timestamp_ms, state=state)
 
     def record_episode(
         self,
@@ -73,16 +73,17 @@ class SessionRecords:
             timestamp_ms: When the turn ended, in unix milliseconds.
         """
         slot = f"episode:{session_id}"
-        known = self._known(target, slot)
-        begun: Mapping[str, Any] = (known.state if known else None) or {}
+        record = self._known(target, slot)
+        former_state: Mapping[str, Any] = (record.state if record else None) or {}
         user = [message.text for message in messages if message.role == "USER"]
-        situation = begun.get("situation") or (_intent(user[0]) if user else "")
+        situation = former_state.get("situation") or (_intent(user[0]) if user else "")
         if not situation:
             return
-        actions = [*begun.get("actions", ()), *(_first(m.text) for m in messages if m.role in ("ASSISTANT", "TOOL"))][
-            -_MOST_POINTS:
-        ]
-        outcome = begun.get("outcome", "open")
+        actions = [
+            *former_state.get("actions", ()),
+            *(_first(m.text) for m in messages if m.role in ("ASSISTANT", "TOOL")),
+        ][-_MOST_POINTS:]
+        outcome = former_state.get("outcome", "open")
         for text in user:
             if pattern("failed").search(text):
                 outcome = "failed"
@@ -94,16 +95,16 @@ class SessionRecords:
             "outcome": outcome,
             "reflected": reflection.namespace if reflection else "",
         }
-        shown = {
+        episode = {
             "situation": situation,
-            "intent": _first(user[0]) if user and not begun else begun.get("intent", situation),
+            "intent": _first(user[0]) if user and not former_state else former_state.get("intent", situation),
             "turns": [{"action": action} for action in actions],
             "assessment": {"succeeded": "Yes", "failed": "No"}.get(outcome, "Unknown"),
         }
-        state["intent"] = shown["intent"]
+        state["intent"] = episode["intent"]
         vector: bytes = embed([situation])[0].tobytes()
-        text = json.dumps(shown, ensure_ascii=False)
-        self._consolidator.write(target, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
+        text = json.dumps(episode, ensure_ascii=False)
+        self._consolidator.write(target, record, slot, text, vector, _sources(messages), timestamp_ms, state=state)
         if reflection is not None:
             self._reflect(target, reflection, situation, timestamp_ms)
 
@@ -134,7 +135,7 @@ class SessionRecords:
         title = _shortened(str(states[0]["situation"]))
         cases = [str(state["situation"]) for state in states[-_MOST_SHOWN:]]
         succeeded = sum(state["outcome"] == "succeeded" for state in states)
-        shown = {
+        content = {
             "title": title,
             "use_cases": cases,
             "hints": hints,
@@ -144,7 +145,7 @@ class SessionRecords:
         former = self._known(reflection, slot)
         sources = list(dict.fromkeys(source for record, _ in alike for source in record.source_event_ids))
         vector: bytes = embed([" ".join([title, *cases, *hints])])[0].tobytes()
-        text = json.dumps(shown, ensure_ascii=False)
+        text = json.dumps(content, ensure_ascii=False)
         self._consolidator.write(reflection, former, slot, text, vector, sources, timestamp_ms)
 
     def _known(self, target: RecordTarget, slot: str) -> LongTermRecord | None:

@@ -83,8 +83,8 @@ def filled(template: str, strategy_id: str, actor_id: str, session_id: str, vari
         KeyError: The template has an unknown variable. It is not left empty, as a record must not go to a namespace
             that others share.
     """
-    known = {**variables, "memoryStrategyId": strategy_id, "actorId": actor_id, "sessionId": session_id}
-    return _VARIABLE.sub(lambda variable: known[variable[1]], template)
+    values = {**variables, "memoryStrategyId": strategy_id, "actorId": actor_id, "sessionId": session_id}
+    return _VARIABLE.sub(lambda variable: values[variable[1]], template)
 
 
 def _innermost(part: Any) -> Mapping[str, Any]:

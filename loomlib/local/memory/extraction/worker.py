@@ -79,14 +79,14 @@ class Extraction:
 
     def outcomes(self) -> list[dict[str, Any]]:
         """Return what was extracted since the last call: the strategy, the session, its events, and why it failed."""
-        done, self._outcomes = self._outcomes, []
-        return done
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
 
     def sweep(self) -> None:
         """Delete what expired, and what belongs to memories that no longer exist."""
         self._store.sweep()
-        known = self._store.rows("SELECT DISTINCT memory_id FROM changes UNION SELECT memory_id FROM cursors")
-        for (memory_id,) in known:
+        rows = self._store.rows("SELECT DISTINCT memory_id FROM changes UNION SELECT memory_id FROM cursors")
+        for (memory_id,) in rows:
             if self._pending.memory(memory_id) is None:
                 self._store.forget_memory(memory_id)
 

@@ -148,16 +148,16 @@ class _RecordError(Exception):
 def _each(
     entries: Iterable[tuple[Mapping[str, Any], bytes]], act: Callable[[Mapping[str, Any], bytes], str]
 ) -> dict[str, Any]:
-    done: list[dict[str, Any]] = []
+    succeeded: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     for entry, vector in entries:
-        named = {"requestIdentifier": entry["requestIdentifier"]} if "requestIdentifier" in entry else {}
+        identifier_member = {"requestIdentifier": entry["requestIdentifier"]} if "requestIdentifier" in entry else {}
         try:
-            done.append({"memoryRecordId": act(entry, vector), "status": "SUCCEEDED", **named})
+            succeeded.append({"memoryRecordId": act(entry, vector), "status": "SUCCEEDED", **identifier_member})
         except _RecordError as error:
             reason = {"errorCode": error.code, "errorMessage": error.message}
-            failed.append({"memoryRecordId": error.record_id, "status": "FAILED", **named, **reason})
-    return {"successfulRecords": done, "failedRecords": failed}
+            failed.append({"memoryRecordId": error.record_id, "status": "FAILED", **identifier_member, **reason})
+    return {"successfulRecords": succeeded, "failedRecords": failed}
 
 
 def _vectors(texts: Sequence[str]) -> list[bytes]:

@@ -62,12 +62,12 @@ def _matches_one(metadata: Metadata, expression: Filter) -> bool:
         return (value is not None) == (operator == "EXISTS")
     if value is None:
         return False
-    ((wanted_kind, wanted),) = list(expression["right"]["metadataValue"].items())[:1]
+    ((expected_kind, expected),) = list(expression["right"]["metadataValue"].items())[:1]
     ((kind, stored),) = list(value.items())[:1]
     if operator == "CONTAINS":
-        return kind == "stringListValue" and wanted in stored
-    if kind != wanted_kind:
+        return kind == "stringListValue" and expected in stored
+    if kind != expected_kind:
         return False
     if kind == "dateTimeValue":
-        stored, wanted = seconds(stored), seconds(wanted)
-    return stored == wanted if operator == "EQUALS_TO" else _COMPARISONS[operator][1](stored, wanted)
+        stored, expected = seconds(stored), seconds(expected)
+    return stored == expected if operator == "EQUALS_TO" else _COMPARISONS[operator][1](stored, expected)

@@ -233,13 +233,13 @@ class _Memory:
     def _asked(self, scope: Scope, strategy_id: str | None) -> _Mask:
         """Return which rows have not expired and lie in the scope."""
         size = len(self._ids)
-        asked = self._expires[:size] > now_ms()
+        row_mask = self._expires[:size] > now_ms()
         codes = np.fromiter((scope.holds(*place) for place in self._namespaces), dtype=np.bool_)
         if not codes.all():
-            asked &= codes[self._namespace_of[:size]]
+            row_mask &= codes[self._namespace_of[:size]]
         if strategy_id is not None:
-            asked &= self._strategy_of[:size] == self._strategies.get(strategy_id, -1)
-        return asked
+            row_mask &= self._strategy_of[:size] == self._strategies.get(strategy_id, -1)
+        return row_mask
 
     def search(
         self,
@@ -251,33 +251,35 @@ class _Memory:
         k: int,
     ) -> list[tuple[str, float]]:
         """See `RecordsIndex.search`."""
-        asked = self._asked(scope, strategy_id)
-        rows = np.flatnonzero(asked)
+        row_mask = self._asked(scope, strategy_id)
+        rows = np.flatnonzero(row_mask)
         if not rows.size:
             return []
-        lexical, largest = self._words.scores(words, asked)
+        lexical, largest = self._words.scores(words, row_mask)
         best = max(float(lexical.max()), LEAST_COVERAGE * largest)
         if best:
             lexical *= WORDS_SHARE / best
-        own = np.zeros(len(asked) + 1, dtype=np.float32)  # the last one stands for a neighbour that does not exist
+        own = np.zeros(len(row_mask) + 1, dtype=np.float32)  # the last one stands for a neighbour that does not exist
         if rows.size < _SHORTLISTED_ROWS:
             own[rows] = _own(lexical[rows], self._vectors[rows] @ question)
         else:
             # A slice is a view; an array of indices copies, and half the time of a question would be copies.
-            chosen = slice(rows.size) if rows.size == len(asked) else rows
-            own[chosen] = _own(lexical[chosen], self._listed_rows(len(asked)).approximate(question, rows, len(asked)))
+            chosen = slice(rows.size) if rows.size == len(row_mask) else rows
+            own[chosen] = _own(
+                lexical[chosen], self._listed_rows(len(row_mask)).approximate(question, rows, len(row_mask))
+            )
             if wanted is None:
                 rows = rows[_best(self._with_neighbours(own, chosen), _COMPARED)]
             # The strongest directions alone chose the rows; they and their neighbours are now compared exactly.
             near = np.zeros(len(own), dtype=np.bool_)
             near[rows] = near[self._before[rows]] = near[self._after[rows]] = True
-            near[:-1] &= asked
+            near[:-1] &= row_mask
             exact = np.flatnonzero(near[:-1])
             own[exact] = _own(lexical[exact], self._vectors[exact] @ question)
         scores = self._with_neighbours(own, rows)
         if wanted is None and rows.size > k:
-            kept = _best(scores, k)
-            rows, scores = rows[kept], scores[kept]
+            top = _best(scores, k)
+            rows, scores = rows[top], scores[top]
         return self._ranked(rows, scores, wanted, k)
 
     def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp] | slice) -> _Scores:
@@ -294,18 +296,18 @@ class _Memory:
     ) -> list[tuple[str, float]]:
         """See `RecordsIndex.nearest`."""
         size = len(self._ids)
-        asked = self._asked(scope, strategy_id)
-        if not asked.any():
+        row_mask = self._asked(scope, strategy_id)
+        if not row_mask.any():
             return []
-        candidates = self._candidates(question, asked, k) if wanted is None else None
-        rows = np.flatnonzero(asked) if candidates is None else candidates
+        candidates = self._candidates(question, row_mask, k) if wanted is None else None
+        rows = np.flatnonzero(row_mask) if candidates is None else candidates
         if rows.size < size * GATHERED_SHARE:
             scores = self._vectors[rows] @ question
         else:
             scores = (self._vectors[:size] @ question)[rows]
         if wanted is None and rows.size > k:
-            kept = _best(scores, k)
-            rows, scores = rows[kept], scores[kept]
+            top = _best(scores, k)
+            rows, scores = rows[top], scores[top]
         return self._ranked(rows, scores, wanted, k)
 
     def _ranked(
@@ -321,11 +323,11 @@ class _Memory:
                 ranked.append((-score, self._ids[row]))
         return [(record_id, -negative) for negative, record_id in sorted(ranked)[:k]]
 
-    def _candidates(self, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
+    def _candidates(self, question: _Matrix, row_mask: _Mask, k: int) -> NDArray[np.intp] | None:
         """Return the rows worth comparing; None if all requested rows are."""
-        if np.count_nonzero(wanted) < _SHORTLISTED_ROWS:
+        if np.count_nonzero(row_mask) < _SHORTLISTED_ROWS:
             return None
-        return self._listed_rows(len(wanted)).rows(self._vectors, question, wanted, k)
+        return self._listed_rows(len(row_mask)).rows(self._vectors, question, row_mask, k)
 
     def _listed_rows(self, size: int) -> Shortlist:
         """Return the shortlist of at least so many rows."""

@@ -88,8 +88,8 @@ class WordIndex:
         if self._dead > max(_LEAST_DEAD, len(self._texts)):
             texts = self._texts
             self.__init__()
-            for kept, text in texts.items():
-                self.put(kept, text)
+            for live_row, text in texts.items():
+                self.put(live_row, text)
 
     def scores(self, words: Sequence[str], asked: NDArray[np.bool_]) -> tuple[NDArray[np.float32], float]:
         """Score the rows by a question's words.

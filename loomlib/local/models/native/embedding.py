@@ -101,10 +101,10 @@ def _size(size: object, sizes: tuple[int, ...], name: str) -> int:
     return size
 
 
-def _types(body: JsonObject, name: str, known: dict[str, Callable[[list[float]], _Numbers]]) -> tuple[str, ...]:
+def _types(body: JsonObject, name: str, encoders: dict[str, Callable[[list[float]], _Numbers]]) -> tuple[str, ...]:
     types = as_texts(body.get(name, ["float"]))
-    if not types or len(types) != len(as_list(body.get(name, ["float"]))) or not set(types) <= set(known):
-        raise invalid(f"Malformed input request: {name} must be a list of {', '.join(known)}")
+    if not types or len(types) != len(as_list(body.get(name, ["float"]))) or not set(types) <= set(encoders):
+        raise invalid(f"Malformed input request: {name} must be a list of {', '.join(encoders)}")
     return types
 
 

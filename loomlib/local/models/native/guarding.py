@@ -101,11 +101,11 @@ def guardrail_members(stop_reason: object, trace: object) -> JsonObject:
         trace: The trace in Converse's form, None without one.
     """
     members: JsonObject = {ACTION: "INTERVENED" if stop_reason == "guardrail_intervened" else "NONE"}
-    if shown := as_object(as_object(trace).get("guardrail")):
-        own = {_TRACE_NAMES.get(name, name): value for name, value in shown.items()}
+    if guardrail := as_object(as_object(trace).get("guardrail")):
+        own = {_TRACE_NAMES.get(name, name): value for name, value in guardrail.items()}
         if "outputs" in own:
-            assessed = as_object(own["outputs"]).items()
-            own["outputs"] = [{key: item} for key, items in assessed for item in as_list(items)]
+            assessments = as_object(own["outputs"]).items()
+            own["outputs"] = [{key: item} for key, items in assessments for item in as_list(items)]
         members[TRACE] = {"guardrail": own}
     return members
 

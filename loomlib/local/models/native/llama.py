@@ -113,14 +113,14 @@ def _read_prompt(prompt: str) -> tuple[str, list[tuple[str, str]]]:
     for role, text in _TURN.findall(prompt):
         turns.append((role if role in ("system", "assistant") else "user", _plain(text)))
     if not turns:
-        for asked, answered in _OLDER_TURN.findall(prompt):
-            system += _SYSTEM.findall(asked)
-            turns += [("user", _plain(_SYSTEM.sub("", asked))), ("assistant", _plain(answered))]
+        for question, answer in _OLDER_TURN.findall(prompt):
+            system += _SYSTEM.findall(question)
+            turns += [("user", _plain(_SYSTEM.sub("", question))), ("assistant", _plain(answer))]
     system += [text for role, text in turns if role == "system"]
-    kept = [(role, text) for role, text in turns if role != "system" and text]
-    if not kept or kept[0][0] != "user":
+    dialogue = [(role, text) for role, text in turns if role != "system" and text]
+    if not dialogue or dialogue[0][0] != "user":
         return "", [("user", _plain(prompt) or prompt)]
-    return "\n".join(text.strip() for text in system).strip(), kept
+    return "\n".join(text.strip() for text in system).strip(), dialogue
 
 
 def _plain(text: str) -> str:

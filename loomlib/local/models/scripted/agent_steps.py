@@ -30,15 +30,15 @@ def step_reply(request: ConverseRequest) -> str | None:
     if request.tools:
         return None
     prompt = request.turns[request.newest_question].text
-    asked = f"{request.system}\n{prompt}"
-    if "</category>" in asked:
+    full_prompt = f"{request.system}\n{prompt}"
+    if "</category>" in full_prompt:
         return _category(_tagged(prompt, "question") or prompt)
-    if "</a>" in asked and (agents := _AGENT.findall(asked)):
+    if "</a>" in full_prompt and (agents := _AGENT.findall(full_prompt)):
         return f"<a>{_agent(agents, prompt)}</a>"
-    if "</final_response>" in asked and (answer := _tagged(asked, "latest_response")):
+    if "</final_response>" in full_prompt and (answer := _tagged(full_prompt, "latest_response")):
         return f"<final_response>{answer}</final_response>"
-    if results := _RESULT.findall(asked):
-        return _from_results(asked, prompt, results)
+    if results := _RESULT.findall(full_prompt):
+        return _from_results(full_prompt, prompt, results)
     return None
 
 
@@ -60,10 +60,10 @@ def _agent(agents: list[tuple[str, str]], prompt: str) -> str:
     return "keep_previous_agent" if follows and _tagged(prompt, "conversation") else "undecidable"
 
 
-def _from_results(asked: str, prompt: str, results: list[str]) -> str:
-    question = _tagged(asked, "question") or _tagged(asked, "query") or _RESULT.sub("", prompt)
+def _from_results(full_prompt: str, prompt: str, results: list[str]) -> str:
+    question = _tagged(full_prompt, "question") or _tagged(full_prompt, "query") or _RESULT.sub("", prompt)
     answer = best_sentence(question, results) or "The search results do not answer the question."
-    return f"<answer>{answer}</answer>" if "</answer>" in asked else answer
+    return f"<answer>{answer}</answer>" if "</answer>" in full_prompt else answer
 
 
 def _tagged(text: str, tag: str) -> str:

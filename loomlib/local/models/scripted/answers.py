@@ -108,14 +108,14 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
 def _personal(request: ConverseRequest) -> str:
     """Answer what the prompt asks about the user, or states for the first time."""
     prompt = request.turns[request.newest_question].text
-    wanted = asked_for(prompt)
+    attributes = asked_for(prompt)
     stated = facts_in([prompt])
-    known = fitting(prompt, remembered(request)) if wanted or _QUESTION.search(prompt) else None
-    if wanted:
+    remembered_line = fitting(prompt, remembered(request)) if attributes or _QUESTION.search(prompt) else None
+    if attributes:
         before = [turn.text for turn in request.turns[: request.newest_question + 1] if turn.role == "user"]
-        return answer_from_facts(wanted, facts_in([request.system, *before]), known)
-    if known and pattern("answers", "own").search(prompt):
-        return known
+        return answer_from_facts(attributes, facts_in([request.system, *before]), remembered_line)
+    if remembered_line and pattern("answers", "own").search(prompt):
+        return remembered_line
     return f"Noted. {' '.join(say_fact(*fact) for fact in stated.items())}" if stated else ""
 
 
@@ -142,8 +142,8 @@ def _for(arguments: Mapping[str, object]) -> str:
         for value in arguments.values()
         if isinstance(value, str | int | float) and not isinstance(value, bool)
     ]
-    shown = ", ".join(text for text in plain if len(text) <= _SHORT)
-    return f" ({shown})" if shown else ""
+    listing = ", ".join(text for text in plain if len(text) <= _SHORT)
+    return f" ({listing})" if listing else ""
 
 
 def _readable(value: object, arguments: Mapping[str, object]) -> str:

@@ -97,16 +97,16 @@ class LongRequests:
         """
         message = json.dumps(model_id).encode() + b"\n" + request
         async with self._turn:
-            answered = await self._ask(message)
-        if answered is None:
+            outcome = await self._ask(message)
+        if outcome is None:
             raise ModelRefusedError(
                 "ModelTimeoutException",
                 f"The scripted model did not finish reading this request of {len(request):,} bytes in "
                 f"{self._within_s:g} s of processor time. Send a shorter one.",
             )
-        if isinstance(answered, Answered):
-            return answered
-        raise ModelRefusedError(*answered)
+        if isinstance(outcome, Answered):
+            return outcome
+        raise ModelRefusedError(*outcome)
 
     async def close(self) -> None:
         """End the process."""

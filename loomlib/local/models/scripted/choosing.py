@@ -92,10 +92,10 @@ def plan_calls(
         # "…and London": a clause that fits no tool itself continues with the one before.
         is_elliptical = not fitting and last is not None and _is_elliptical(clause)
         for tool in [last] if is_elliptical and last is not None else fitting:
-            made, missing = _calls_of(tool, clause, prompt if len(parts) > 1 and not is_elliptical else clause)
-            for call in made:
+            new_calls, missing = _calls_of(tool, clause, prompt if len(parts) > 1 and not is_elliptical else clause)
+            for call in new_calls:
                 calls.setdefault(call.key, call)
-            if made:
+            if new_calls:
                 unfilled.pop(tool.name, None)
                 last = tool
             elif not is_elliptical and not any(call.tool.name == tool.name for call in calls.values()):
@@ -133,8 +133,8 @@ class _Scorer:
 
     def fitting(self, clause: str, threshold: float) -> list[Tool]:
         """Return the tools that a clause names, else the one that fits it best."""
-        if named := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
-            return named
+        if named_tools := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
+            return named_tools
         text = pattern("choosing", "length").sub(" ", clause)
         spoken = {stem(word) for word in words(text) if word not in STOPWORDS or word == "now"}
         scored = [
@@ -201,29 +201,29 @@ def _argument_score(tool: Tool, clause: str) -> float:
     numeric = [name for name, parameter in _parameters(tool) if {"number", "integer"} & set(kinds(parameter))]
     if len(numeric) >= 2 and (sums := find_sums(clause)):
         operations = table("choosing")["operations"].items()
-        meant = {
+        operation_stems = {
             stem(word) for sign, names in operations if f" {sign} " in sums[0].expression for word in names.split()
         }
-        score += 3 if meant & {stem(word) for word in split_name(tool.name)} else 0
+        score += 3 if operation_stems & {stem(word) for word in split_name(tool.name)} else 0
     return score
 
 
 def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[CandidateCall], tuple[str, ...]]:
     """One call for each candidate in a clause, with the whole prompt for what it leaves open; else what is missing."""
-    made: dict[str, CandidateCall] = {}
+    calls: dict[str, CandidateCall] = {}
     for nth in range(_MOST_OF_A_TOOL):
         filled = fill(tool.schema, clause, nth=nth)
         if filled.missing and clause != prompt:
             filled = fill(tool.schema, prompt, nth=nth)
         if filled.missing:
-            return list(made.values()), filled.missing
+            return list(calls.values()), filled.missing
         call = CandidateCall(tool=tool, arguments=filled.arguments)
-        known = {repr(value) for other in made.values() for value in other.arguments.values()}
+        known_values = {repr(value) for other in calls.values() for value in other.arguments.values()}
         # Another candidate is another call only if it brings something new: "10 miles to km" is one conversion.
-        if made and known.issuperset(map(repr, call.arguments.values())):
+        if calls and known_values.issuperset(map(repr, call.arguments.values())):
             break
-        made[call.key] = call
-    return list(made.values()), ()
+        calls[call.key] = call
+    return list(calls.values()), ()
 
 
 def _is_elliptical(clause: str) -> bool:

@@ -109,8 +109,8 @@ class _Source:
         if kind == "string":
             return self._string(schema, name, needed)
         if kind in ("number", "integer"):
-            taken = sum(as_number(value) is not None for value in self.used)
-            number = number_for(name, self.text, taken=taken, whole=kind == "integer", needed=needed)
+            used_count = sum(as_number(value) is not None for value in self.used)
+            number = number_for(name, self.text, taken=used_count, whole=kind == "integer", needed=needed)
             return MISSING if number is None or not is_valid(number, schema, self.root) else number
         if kind == "boolean":
             return mentioned(name, self.text)
@@ -182,11 +182,11 @@ def _forced(declared: object, name: str, texts: Sequence[str], root: Schema, dep
 
 
 def _first(
-    declared: object, name: str, texts: Sequence[str], root: Schema, depth: int, taken: JsonObject, *, needed: bool
+    declared: object, name: str, texts: Sequence[str], root: Schema, depth: int, arguments: JsonObject, *, needed: bool
 ) -> Found:
     """Return the value of a parameter in the first text that has a valid one."""
     for text in texts:
-        value = _Source(text=text, root=root, depth=depth, arguments=taken).value(declared, name, needed=needed)
+        value = _Source(text=text, root=root, depth=depth, arguments=arguments).value(declared, name, needed=needed)
         if value is not MISSING and is_valid(value, declared, root):
             return value
     return MISSING

@@ -85,8 +85,8 @@ def memory_call(prompt: str, tools: Sequence[Tool]) -> CandidateCall | None:
 
 def is_memory_tool(name: str) -> bool:
     """Whether a tool of that name reads a memory."""
-    named = set(split_name(name))
-    return bool(named & _READS) and not named & _WRITES
+    name_parts = set(split_name(name))
+    return bool(name_parts & _READS) and not name_parts & _WRITES
 
 
 def remembered(request: ConverseRequest) -> list[str]:

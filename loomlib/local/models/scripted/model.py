@@ -38,22 +38,22 @@ class ScriptedModel:
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """Answer a Converse request, after the time that the profile gives it."""
-        started = asyncio.get_running_loop().time()
+        began_s = asyncio.get_running_loop().time()
         reply, profile, timing = await self._answer(model_id, request)
         if not profile.is_instant:
-            await _until(started + (timing.first_token_ms + timing.token_ms * reply.output_tokens) / 1000)
-        return body_of(reply, (asyncio.get_running_loop().time() - started) * 1000)
+            await _until(began_s + (timing.first_token_ms + timing.token_ms * reply.output_tokens) / 1000)
+        return body_of(reply, (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """Answer a ConverseStream request, frame by frame, at the pace of the profile."""
-        started = asyncio.get_running_loop().time()
+        began_s = asyncio.get_running_loop().time()
         # A refusal comes before the first frame, so that it is an HTTP error and not a broken stream.
         reply, profile, timing = await self._answer(model_id, request)
         for sent_tokens, frame in stream_of(reply):
             if not profile.is_instant:
-                await _until(started + (timing.first_token_ms + timing.token_ms * max(0, sent_tokens - 1)) / 1000)
+                await _until(began_s + (timing.first_token_ms + timing.token_ms * max(0, sent_tokens - 1)) / 1000)
             yield frame
-        yield metadata_frame(reply, (asyncio.get_running_loop().time() - started) * 1000)
+        yield metadata_frame(reply, (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def close(self) -> None:
         """End the process that answers long requests."""
@@ -61,12 +61,10 @@ class ScriptedModel:
 
     async def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
         profile = self._profile_for(model_id, request)
-        answered = await self._long_requests.reply(model_id, request)
+        answer = await self._long_requests.reply(model_id, request)
         additional: Mapping[str, object] = {"loom": {"simulated": True, "model": "scripted", "profile": profile.name}}
-        reply = replace(answered.reply, additional=additional)
-        timing = profile.timing(
-            input_tokens=answered.input_tokens, calls_tools=bool(reply.calls), digest=answered.digest
-        )
+        reply = replace(answer.reply, additional=additional)
+        timing = profile.timing(input_tokens=answer.input_tokens, calls_tools=bool(reply.calls), digest=answer.digest)
         return reply, profile, timing
 
     def _profile_for(self, model_id: str, request: JsonObject) -> LatencyProfile:

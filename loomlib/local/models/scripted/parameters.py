@@ -46,8 +46,8 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
     if own & _words("name"):
         return recognize.find_names(text)
     if own & _words("text"):
-        given = quoted or [*recognize.after_colon(text), *pattern("recognize", "translate").findall(text)[:1]]
-        return given or ([text.strip()] if needed else [])
+        texts = quoted or [*recognize.after_colon(text), *pattern("recognize", "translate").findall(text)[:1]]
+        return texts or ([text.strip()] if needed else [])
     if own & _words("query") or (needed and about & _words("query")):
         return [*quoted, *([recognize.topic(text) or text.strip()] if needed else [])]
     if own & _words("code"):
@@ -94,8 +94,8 @@ def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -
     label = labelled(name, text)
     beside = find_numbers(label) if label else []
     for word in () if beside else split_name(name):
-        named = rf"{re.escape(word)}s?\b"
-        quantity = rf"(-?[\d.,]{{1,40}})\s{{0,9}}-?{named}|\b{named}\D{{0,12}}?(-?\d[\d.,]{{0,40}})"
+        name_pattern = rf"{re.escape(word)}s?\b"
+        quantity = rf"(-?[\d.,]{{1,40}})\s{{0,9}}-?{name_pattern}|\b{name_pattern}\D{{0,12}}?(-?\d[\d.,]{{0,40}})"
         match = re.search(quantity, text, re.IGNORECASE)
         if match and len(word) > 1:
             beside = find_numbers(match[1] or match[2])

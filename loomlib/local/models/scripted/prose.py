@@ -41,13 +41,13 @@ def compose(about: str, lengths: dict[str, int]) -> str:
         lengths: How many of each unit: "word", "sentence", "line" or "paragraph".
     """
     if "word" in lengths:
-        wanted = lengths["word"]
+        word_count = lengths["word"]
         chosen: list[str] = []
         place = 0
-        while len(chosen) < wanted:
+        while len(chosen) < word_count:
             chosen += _sentence(place, about).split()
             place += 1
-        text = " ".join(chosen[:wanted])
+        text = " ".join(chosen[:word_count])
         return text if text.endswith(".") else text.rstrip(",") + "."
     if "paragraph" in lengths:
         size = _SENTENCES_PER_PARAGRAPH

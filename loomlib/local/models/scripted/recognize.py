@@ -101,9 +101,9 @@ def find_places(text: str) -> list[str]:
 
 def find_zones(text: str) -> list[str]:
     """IANA time zones, by name ("Asia/Tokyo", "UTC") or by city ("Tokyo")."""
-    named = _exact("zone").findall(text)
-    if named:
-        return named
+    zones = _exact("zone").findall(text)
+    if zones:
+        return zones
     lowered = f" {' '.join(words(text))} "
     return [zone for city, zone in _zones_by_city().items() if f" {city} " in lowered]
 

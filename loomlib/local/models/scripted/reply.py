@@ -40,10 +40,10 @@ def _unlimited(request: ConverseRequest) -> Reply:
         return Reply(text=summarized)
     if (step := step_reply(request)) is not None:
         return Reply(text=step)
-    made = _made_calls(request)
+    past_calls = _made_calls(request)
     plan = _plan(request)
-    done = {call_key(call.name, dict(call.arguments)) for call, _ in made}
-    due = [call for call in plan.calls if call.key not in done]
+    past_keys = {call_key(call.name, dict(call.arguments)) for call, _ in past_calls}
+    due = [call for call in plan.calls if call.key not in past_keys]
     if request.choice != "auto":
         return _forced(request, due)
     if due:
@@ -51,8 +51,8 @@ def _unlimited(request: ConverseRequest) -> Reply:
     if request.output_schema is not None:
         value = fill_anyway(request.output_schema, _evidence(request))
         return Reply(text=json.dumps({} if value is MISSING else value, ensure_ascii=False))
-    if made:
-        return Reply(text=answer_with_results(request, made, plan.unfilled), is_prose=True)
+    if past_calls:
+        return Reply(text=answer_with_results(request, past_calls, plan.unfilled), is_prose=True)
     return Reply(text=answer_without_tools(request, plan.unfilled), is_prose=True)
 
 
@@ -80,9 +80,9 @@ def _forced(request: ConverseRequest, due: list[CandidateCall]) -> Reply:
     """Plan the call that `toolChoice` demands: the one that fits best, completed with default values."""
     if request.choice == "any" and due:
         return Reply(calls=_with_ids(request, due))
-    wanted = [call for call in due if call.tool.name == request.forced_tool]
-    if wanted:
-        return Reply(calls=_with_ids(request, wanted[:1]))
+    forced_calls = [call for call in due if call.tool.name == request.forced_tool]
+    if forced_calls:
+        return Reply(calls=_with_ids(request, forced_calls[:1]))
     names = [request.forced_tool] if request.forced_tool else _by_relevance(request)
     for tool in [tool for name in names for tool in request.tools if tool.name == name]:
         value = fill_anyway(tool.schema, _evidence(request))
@@ -117,8 +117,8 @@ def _evidence(request: ConverseRequest) -> list[str]:
         for outcome in turn.outcomes
         for value in outcome.values
     ]
-    answered = [turn.text for turn in reversed(request.turns) if turn.role == "assistant" and turn.text]
-    return [*prompts, *results, *answered]
+    answers = [turn.text for turn in reversed(request.turns) if turn.role == "assistant" and turn.text]
+    return [*prompts, *results, *answers]
 
 
 def _with_ids(request: ConverseRequest, calls: list[CandidateCall]) -> tuple[ModelToolCall, ...]:

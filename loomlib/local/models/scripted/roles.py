@@ -51,9 +51,11 @@ def _users_turn(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
     text = (goal[1] or goal[2] or "") if goal else ""
     text = text.replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
     steps = [step for part in _STEP.split(text) if (step := _BULLET.sub("", part).strip())] or ["Please go on."]
-    done = sum(call.name == _USER_FORM for turn in request.turns for call in turn.calls)
-    message = steps[done] if done < len(steps) else f"Could you tell me more? {steps[done % len(steps)]}"
-    return form, {"reasoning": f"step {done + 1} of the goal", "stop": False, "message": message}
+    step_index = sum(call.name == _USER_FORM for turn in request.turns for call in turn.calls)
+    message = (
+        steps[step_index] if step_index < len(steps) else f"Could you tell me more? {steps[step_index % len(steps)]}"
+    )
+    return form, {"reasoning": f"step {step_index + 1} of the goal", "stop": False, "message": message}
 
 
 def _extraction(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:

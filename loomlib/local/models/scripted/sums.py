@@ -186,9 +186,9 @@ class _Reader:
     def _peek(self) -> str:
         return self._tokens[self.at].text if self.at < len(self._tokens) else ""
 
-    def _take(self, wanted: Container[str]) -> str | None:
+    def _take(self, expected: Container[str]) -> str | None:
         text = self._peek()
-        if text and text in wanted:
+        if text and text in expected:
             self.at += 1
             return text
         return None

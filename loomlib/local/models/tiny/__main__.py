@@ -12,24 +12,24 @@ from typing import Any
 
 def main() -> None:
     """Read the settings from the first line of standard input, load the model, and serve it."""
-    given = json.loads(sys.stdin.readline())
+    settings = json.loads(sys.stdin.readline())
     xllamacpp: Any = importlib.import_module("xllamacpp")  # an extra, which has no types
 
     parameters: Any = xllamacpp.CommonParams()
-    parameters.model.path = given["weights"]
-    parameters.hostnames = [f"{given['folder']}/model.sock"]  # the ending makes it a Unix socket
-    parameters.slot_save_path = f"{given['folder']}/"
-    parameters.n_ctx, parameters.n_parallel = given["context_tokens"] * given["slots"], given["slots"]
+    parameters.model.path = settings["weights"]
+    parameters.hostnames = [f"{settings['folder']}/model.sock"]  # the ending makes it a Unix socket
+    parameters.slot_save_path = f"{settings['folder']}/"
+    parameters.n_ctx, parameters.n_parallel = settings["context_tokens"] * settings["slots"], settings["slots"]
     # A long prompt is read in parts of this many tokens, and the other requests get a token between two parts.
     parameters.n_batch = parameters.n_ubatch = 128
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = given["threads"]
-    parameters.n_threads_http = 2 * given["slots"] + 2
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings["threads"]
+    parameters.n_threads_http = 2 * settings["slots"] + 2
     parameters.cache_ram_mib, parameters.cache_idle_slots = 0, False  # Loom keeps prefixes itself, as Bedrock does
     parameters.ui, parameters.fit_params, parameters.verbosity = False, False, 1
     server: Any = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)  # noqa: T201 - the parent waits for this line
     sys.stdin.read()
-    shutil.rmtree(given["folder"], ignore_errors=True)
+    shutil.rmtree(settings["folder"], ignore_errors=True)
     os._exit(0)
 
 

@@ -68,18 +68,18 @@ class PromptCache:
     async def _read(self, prompt: Prompt, slot: int) -> int:
         for point in reversed(prompt.cache_points or ()):
             key = _key(prompt.tokens[: point.tokens])
-            kept = self._kept.get(key)
-            if kept is None:
+            entry = self._kept.get(key)
+            if entry is None:
                 continue
             try:
-                await self._server.restore(slot, kept.file)
+                await self._server.restore(slot, entry.file)
             except ModelRefusedError:  # the process was replaced meanwhile, and its files with it
                 self._drop(key)
                 continue
             if key in self._kept:
                 self._kept[key] = self._kept.pop(key)
-            kept.lives_s = point.lives_s
-            kept.expires = time.monotonic() + kept.lives_s
+            entry.lives_s = point.lives_s
+            entry.expires = time.monotonic() + entry.lives_s
             return point.tokens
         return 0
 
@@ -95,19 +95,19 @@ class PromptCache:
         self._kept[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)
         while len(self._kept) > 1 and (
             len(self._kept) > self._settings.cached_prefixes
-            or sum(kept.size for kept in self._kept.values()) > self._settings.cache_bytes
+            or sum(entry.size for entry in self._kept.values()) > self._settings.cache_bytes
         ):
             self._drop(next(iter(self._kept)))
 
     def _expire(self) -> None:
         now, generation = time.monotonic(), self._server.generation
-        for key, kept in list(self._kept.items()):
-            if kept.expires <= now or kept.generation != generation:
+        for key, entry in list(self._kept.items()):
+            if entry.expires <= now or entry.generation != generation:
                 self._drop(key)
 
     def _drop(self, key: str) -> None:
-        if (kept := self._kept.pop(key, None)) is not None:
-            self._server.forget(kept.file)
+        if (entry := self._kept.pop(key, None)) is not None:
+            self._server.forget(entry.file)
 
 
 def _key(tokens: list[int]) -> str:

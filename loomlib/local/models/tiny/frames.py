@@ -56,13 +56,13 @@ class GrowingReply:
             return
         while text and self._part < len(self._parts):
             part = self._parts[self._part]
-            taken, text = text[: len(part.text) - self._at], text[len(part.text) - self._at :]
-            self._at += len(taken)
+            piece, text = text[: len(part.text) - self._at], text[len(part.text) - self._at :]
+            self._at += len(piece)
             if part.kind == "text":
-                yield from self._say(taken)
+                yield from self._say(piece)
             elif part.kind == "input":
                 yield encode_event(
-                    "contentBlockDelta", {"contentBlockIndex": self._block, "delta": {"toolUse": {"input": taken}}}
+                    "contentBlockDelta", {"contentBlockIndex": self._block, "delta": {"toolUse": {"input": piece}}}
                 )
             if self._at == len(part.text):
                 self._part, self._at = self._part + 1, 0

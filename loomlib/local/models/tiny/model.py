@@ -61,28 +61,28 @@ class TinyModel:
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """Answer a Converse request."""
-        started = asyncio.get_running_loop().time()
+        began_s = asyncio.get_running_loop().time()
         end = Reply()
         async for part in self._answer(model_id, request):
             for _ in part.growing.feed(part.text):
                 pass
             if part.end is not None:
                 end = replace(part.end, text=part.growing.text, calls=tuple(part.growing.calls))
-        return body_of(end, (asyncio.get_running_loop().time() - started) * 1000)
+        return body_of(end, (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """Answer a ConverseStream request, each token as it is decoded."""
-        started = asyncio.get_running_loop().time()
-        begun = False
+        began_s = asyncio.get_running_loop().time()
+        has_begun = False
         try:
             async for part in self._answer(model_id, request):
                 for frame in _frames(part):
-                    begun = True
+                    has_begun = True
                     yield frame
                 if part.end is not None:
-                    yield metadata_frame(part.end, (asyncio.get_running_loop().time() - started) * 1000)
+                    yield metadata_frame(part.end, (asyncio.get_running_loop().time() - began_s) * 1000)
         except ModelRefusedError as error:
-            if not begun:
+            if not has_begun:
                 raise
             yield encode_exception("modelStreamErrorException", error.message)
 
@@ -104,7 +104,7 @@ class TinyModel:
             sampling = {"grammar": grammar_of(growing.planned_text), "temperature": 0}
         async with self._slot() as slot:
             cached = await self._cache.prepare(prompt, slot)
-            asked = {
+            payload = {
                 **sampling,
                 "prompt": prompt.tokens,
                 "id_slot": slot,
@@ -112,26 +112,26 @@ class TinyModel:
                 "n_predict": self._budget(request, prompt),
             }
             last: JsonObject = {}
-            async for event in self._server.write(asked):
+            async for event in self._server.write(payload):
                 last = event
                 if text := as_text(event.get("content")):
                     yield _Part(text=text, growing=growing)
         stop = as_text(last.get("stop_type"))
         natural = "end_turn" if own else planned.stop_reason
-        read, written = (cached.read, cached.written) if cached is not None else (None, None)
+        read_tokens, write_tokens = (cached.read, cached.written) if cached is not None else (None, None)
         end = Reply(
             stop_reason=_STOP_REASONS.get(stop, natural),
-            input_tokens=len(prompt.tokens) - (read or 0) - (written or 0),
+            input_tokens=len(prompt.tokens) - (read_tokens or 0) - (write_tokens or 0),
             output_tokens=as_integer(last.get("tokens_predicted")) or 0,
-            cache_read_tokens=read,
-            cache_write_tokens=written,
+            cache_read_tokens=read_tokens,
+            cache_write_tokens=write_tokens,
             additional={"loom": {"simulated": not own, "model": "tiny", "label": TINY_LABEL}},
         )
         yield _Part(text="", growing=growing, end=end)
 
     def _budget(self, request: ConverseRequest, prompt: Prompt) -> int:
-        wanted = request.max_tokens or self._settings.default_output_tokens
-        return max(1, min(wanted, self._settings.context_tokens - len(prompt.tokens)))
+        output_tokens = request.max_tokens or self._settings.default_output_tokens
+        return max(1, min(output_tokens, self._settings.context_tokens - len(prompt.tokens)))
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[int]:

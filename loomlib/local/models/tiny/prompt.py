@@ -76,18 +76,18 @@ async def read_prompt(server: TinyServer, request: JsonObject, settings: TinySet
     if len(pieces) > settings.context_tokens or characters > settings.context_tokens * _MOST_CHARACTERS_PER_TOKEN:
         raise _too_long(settings)  # before any of it is read, since reading takes time
     tokens: list[int] = []
-    found: list[CachePoint] = []
+    candidates: list[CachePoint] = []
     for piece in pieces:
         if isinstance(piece, _Point):
-            found.append(CachePoint(tokens=len(tokens), lives_s=piece.lives_s))
+            candidates.append(CachePoint(tokens=len(tokens), lives_s=piece.lives_s))
         elif isinstance(piece, _Mark):
             tokens += await server.tokens(piece.text, marks=True)
         else:
             tokens += await server.tokens(piece)
         if len(tokens) >= settings.context_tokens:
             raise _too_long(settings)
-    kept = tuple(point for point in found if point.tokens >= settings.least_cached_tokens)
-    return Prompt(tokens=tokens, cache_points=kept if points else None)
+    cache_points = tuple(point for point in candidates if point.tokens >= settings.least_cached_tokens)
+    return Prompt(tokens=tokens, cache_points=cache_points if points else None)
 
 
 def _too_long(settings: TinySettings) -> ModelRefusedError:
@@ -159,8 +159,8 @@ def _content(blocks: list[object]) -> Iterator[str | _Point]:
             yield written_call(as_text(use.get("name")), as_object(use.get("input")))
         elif "toolResult" in block:
             for result in map(as_object, as_list(as_object(block["toolResult"]).get("content"))):
-                shown = json.dumps(result["json"], default=repr) if "json" in result else as_text(result.get("text"))
-                yield f"<tool_response>\n{shown}\n</tool_response>\n"
+                text = json.dumps(result["json"], default=repr) if "json" in result else as_text(result.get("text"))
+                yield f"<tool_response>\n{text}\n</tool_response>\n"
         elif block and "reasoningContent" not in block:
             yield f"[{next(iter(block))}]"
 

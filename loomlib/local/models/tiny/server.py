@@ -137,8 +137,8 @@ class TinyServer:
     def _spawn(self) -> tuple[subprocess.Popen[bytes], Path]:
         folder = Path(tempfile.mkdtemp(prefix="loom-model-"))
         settings = self._settings
-        given = {"weights": str(self._weights), "folder": str(folder), "context_tokens": settings.context_tokens}
-        given |= {"slots": settings.slots, "threads": settings.threads}
+        config = {"weights": str(self._weights), "folder": str(folder), "context_tokens": settings.context_tokens}
+        config |= {"slots": settings.slots, "threads": settings.threads}
         process = subprocess.Popen(
             [sys.executable, "-m", __package__ or ""],
             stdin=subprocess.PIPE,
@@ -147,7 +147,7 @@ class TinyServer:
             start_new_session=True,
         )
         assert process.stdin is not None
-        process.stdin.write(json.dumps(given).encode() + b"\n")
+        process.stdin.write(json.dumps(config).encode() + b"\n")
         process.stdin.flush()
         return process, folder
 

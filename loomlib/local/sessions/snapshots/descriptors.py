@@ -108,10 +108,10 @@ def loop_descriptors(loop: Any) -> set[int]:
 def renew_loop(loop: Any, dropped: int) -> None:
     """Give a forked process's event loop a selector and a wake-up socket of its own, without `dropped`'s reader."""
     reading, writing = socket.socketpair()
-    for ours, theirs in ((loop._ssock, reading), (loop._csock, writing)):
-        theirs.setblocking(False)
-        os.dup2(theirs.fileno(), ours.fileno(), inheritable=False)
-        theirs.close()
+    for loop_socket, new_socket in ((loop._ssock, reading), (loop._csock, writing)):
+        new_socket.setblocking(False)
+        os.dup2(new_socket.fileno(), loop_socket.fileno(), inheritable=False)
+        new_socket.close()
     former = loop._selector
     renewed = selectors.DefaultSelector()
     for key in list(former.get_map().values()):
@@ -126,10 +126,10 @@ def renew_loop(loop: Any, dropped: int) -> None:
 
 def _is_at(target: str, status: os.stat_result) -> bool:
     try:
-        there = os.stat(target)
+        target_status = os.stat(target)
     except OSError:
         return False
-    return _identity(there) == _identity(status)
+    return _identity(target_status) == _identity(status)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

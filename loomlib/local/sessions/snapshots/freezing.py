@@ -177,9 +177,9 @@ class Freezer:
             shutil.copytree(self._folder, request.folder, symlinks=True, dirs_exist_ok=True)
         # The session's own process.
         os.set_blocking(listener, False)
-        for given, place in ((listener, self._listener_fd), (lifeline, self._lifeline_fd)):
-            os.dup2(given, place, inheritable=False)
-            os.close(given)
+        for source_fd, target_fd in ((listener, self._listener_fd), (lifeline, self._lifeline_fd)):
+            os.dup2(source_fd, target_fd, inheritable=False)
+            os.close(source_fd)
         descriptors.renew(plan, self._folder, self._folder if request.isolated else request.folder)
         descriptors.renew_loop(loop, dropped=self._control.fileno())
         self._control.close()

@@ -154,7 +154,7 @@ def _reap(agent: int) -> int | None:
 
 
 def _descendants() -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [os.getpid()]
     while waiting:
         pid = waiting.pop()
@@ -162,8 +162,8 @@ def _descendants() -> list[int]:
             for task in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
                     waiting += map(int, file.read().split())
-        found.append(pid)
-    return found[1:]
+        pids.append(pid)
+    return pids[1:]
 
 
 if __name__ == "__main__":

@@ -52,9 +52,9 @@ def native_threads() -> int:
 
     Libraries that can be forked, such as OpenBLAS, end theirs when the process forks, so ask after a fork.
     """
-    known = sum(1 for thread in threading.enumerate() if thread.name in KNOWN)
-    own = 2 + known + len(python_threads())  # the main thread, and the one that follows the service
-    return max(0, len(os.listdir("/proc/self/task")) - own)
+    known_count = sum(1 for thread in threading.enumerate() if thread.name in KNOWN)
+    own_count = 2 + known_count + len(python_threads())  # the main thread, and the one that follows the service
+    return max(0, len(os.listdir("/proc/self/task")) - own_count)
 
 
 def try_a_fork(within_s: float) -> bool:

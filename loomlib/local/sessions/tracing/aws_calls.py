@@ -81,8 +81,8 @@ class AwsCalls:
         if operation == _CODE_CALL:
             artifacts.note_written(parameters)
         elif operation == _BROWSER_CALL:
-            shown = _members(_members(_members(answer).get("result")).get("screenshot"))
-            artifacts.picture("screenshot", "image/png", shown.get("data"))
+            screenshot = _members(_members(_members(answer).get("result")).get("screenshot"))
+            artifacts.picture("screenshot", "image/png", screenshot.get("data"))
         if operation in _MODEL_CALLS or operation == _CODE_CALL:
             _note_result(span, answer)
             for member in _STREAMS:
@@ -152,13 +152,13 @@ def _described(client: Any, operation: str, parameters: Mapping[str, Any]) -> tu
 
 def _note_last_page(artifacts: SpanArtifacts, call: AwsCall, client: Any, parameters: Mapping[str, Any]) -> None:
     """Record what a browser shows before its session is stopped, if it can still say so."""
-    given = {name: parameters.get(name) for name in ("browserIdentifier", "sessionId")}
+    session_parameters = {name: parameters.get(name) for name in ("browserIdentifier", "sessionId")}
     try:
-        answer = call(client, _BROWSER_CALL, {**given, "action": {"screenshot": {}}})
+        answer = call(client, _BROWSER_CALL, {**session_parameters, "action": {"screenshot": {}}})
     except Exception:  # noqa: BLE001 (the session may have ended, or its caller may not look)
         return
-    shown = _members(_members(_members(answer).get("result")).get("screenshot"))
-    artifacts.picture("last page of the browser session", "image/png", shown.get("data"))
+    screenshot = _members(_members(_members(answer).get("result")).get("screenshot"))
+    artifacts.picture("last page of the browser session", "image/png", screenshot.get("data"))
 
 
 def _note_answer(span: Span, answer: Any) -> None:

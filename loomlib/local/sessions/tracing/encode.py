@@ -61,10 +61,10 @@ def _request(
 def _heads(span: ReadableSpan) -> tuple[bytes, bytes]:
     cut: list[str] = []
     scope = span.instrumentation_scope
-    named: dict[str, object] = {"name": scope.name if scope is not None else ""}
+    scope_fields: dict[str, object] = {"name": scope.name if scope is not None else ""}
     if scope is not None and scope.version:
-        named["version"] = scope.version
-    return _bytes_of({"attributes": _attributes(span.resource.attributes, cut)}), _bytes_of(named)
+        scope_fields["version"] = scope.version
+    return _bytes_of({"attributes": _attributes(span.resource.attributes, cut)}), _bytes_of(scope_fields)
 
 
 def _bytes_of(document: Mapping[str, object]) -> bytes:

@@ -53,13 +53,13 @@ class StandInMeter(Meter):
 
     def create_up_down_counter(self, name: str, unit: str = "", description: str = "") -> UpDownCounter:
         """Create an instrument; see `Meter.create_up_down_counter`."""
-        theirs = self._theirs.create_up_down_counter(name, unit, description)
-        return _UpDownCounter(theirs, self._recorder("up_down", name, unit))
+        instrument = self._theirs.create_up_down_counter(name, unit, description)
+        return _UpDownCounter(instrument, self._recorder("up_down", name, unit))
 
     def create_histogram(self, name: str, unit: str = "", description: str = "", **more: Any) -> Histogram:
         """Create an instrument; see `Meter.create_histogram`."""
-        theirs = self._theirs.create_histogram(name, unit, description, **more)
-        return _Histogram(theirs, self._recorder("histogram", name, unit))
+        instrument = self._theirs.create_histogram(name, unit, description, **more)
+        return _Histogram(instrument, self._recorder("histogram", name, unit))
 
     def create_gauge(self, name: str, unit: str = "", description: str = "") -> Gauge:
         """Create an instrument; see `Meter.create_gauge`."""

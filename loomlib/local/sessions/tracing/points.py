@@ -102,13 +102,13 @@ class Points:
                 buckets = self._histograms.setdefault(series, {})
                 buckets.setdefault(_kept_apart(key, buckets), Buckets()).add(value)
                 return
-            held = self._values.setdefault(series, {})
+            measurements = self._values.setdefault(series, {})
             if series.kind == "gauge":
-                held[_kept_apart(key, held)] = value
+                measurements[_kept_apart(key, measurements)] = value
                 return
-            totals = held if series.kind == "counter" else self._totals.setdefault(series, {})
+            totals = measurements if series.kind == "counter" else self._totals.setdefault(series, {})
             key = _kept_apart(key, totals)
-            held[key] = totals[key] = totals.get(key, 0) + value
+            measurements[key] = totals[key] = totals.get(key, 0) + value
 
     def take(self) -> bytes:
         """Return an ExportMetricsServiceRequest with the points since the last call; b"" if there are none."""
@@ -127,8 +127,8 @@ class Points:
         if not values and not histograms:
             return b""
         scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for series, held in (*values.items(), *histograms.items()):
-            scopes.setdefault(series.scope, []).append(_metric(series, held, begin_ns, end_ns))
+        for series, measurements in (*values.items(), *histograms.items()):
+            scopes.setdefault(series.scope, []).append(_metric(series, measurements, begin_ns, end_ns))
         resource_metrics = {
             "resource": {"attributes": encoded_attributes(self._resource)},
             "scopeMetrics": [
@@ -155,15 +155,15 @@ def _hashable(value: Any) -> Any:
     return str(value)
 
 
-def _kept_apart(key: Attributes, held: Mapping[Attributes, object]) -> Attributes:
-    return key if key in held or len(held) < SERIES_LIMIT else _OVERFLOW
+def _kept_apart(key: Attributes, measurements: Mapping[Attributes, object]) -> Attributes:
+    return key if key in measurements or len(measurements) < SERIES_LIMIT else _OVERFLOW
 
 
 def _metric(
-    series: Series, held: Mapping[Attributes, float] | Mapping[Attributes, Buckets], begin_ns: int, end_ns: int
+    series: Series, measurements: Mapping[Attributes, float] | Mapping[Attributes, Buckets], begin_ns: int, end_ns: int
 ) -> dict[str, Any]:
     points: list[dict[str, Any]] = []
-    for attributes, value in held.items():
+    for attributes, value in measurements.items():
         point: dict[str, Any] = {
             "attributes": encoded_attributes(dict(attributes)),
             "startTimeUnixNano": str(begin_ns),

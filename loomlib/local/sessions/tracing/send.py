@@ -81,10 +81,10 @@ class SpanSender:
             if self._points is None or not self._points.waits:
                 return True
             self._start()
-        done = threading.Event()
-        self._queue.put(done)
+        flush_event = threading.Event()
+        self._queue.put(flush_event)
         self._urgent.set()
-        in_time = done.wait(within_s)
+        in_time = flush_event.wait(within_s)
         if self._lost > self._reported:
             self._reported = self._lost
             self._say(f"{self._lost} spans in all were not exported")
@@ -112,8 +112,8 @@ class SpanSender:
             spans, waiting = self._drain(first)
             self._send(spans)
             self._send_points()
-            for done in waiting:
-                done.set()
+            for flush_event in waiting:
+                flush_event.set()
 
     def _drain(self, first: ReadableSpan | threading.Event) -> tuple[list[ReadableSpan], list[threading.Event]]:
         spans: list[ReadableSpan] = []

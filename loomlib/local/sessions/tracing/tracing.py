@@ -54,16 +54,16 @@ class Tracing:
     def __init__(
         self, settings: str, arrivals: ContextVar[list[Any] | None], on_first: Callable[[], object] = bool
     ) -> None:
-        given = json.loads(settings)
-        self._url: str = given["url"]
-        self._session_id: str = given["session_id"]
+        options = json.loads(settings)
+        self._url: str = options["url"]
+        self._session_id: str = options["session_id"]
         # Not Resource.create: it looks through the metadata of every installed package for detectors.
-        self._resource = Resource({**given["resource"], "telemetry.sdk.version": __version__})
-        self.points = Points(given["resource"] | {"telemetry.sdk.version": __version__})
+        self._resource = Resource({**options["resource"], "telemetry.sdk.version": __version__})
+        self.points = Points(options["resource"] | {"telemetry.sdk.version": __version__})
         self.aws_calls = AwsCalls()
         self._pauses = Pauses()
-        self._takes_metrics: bool = given["metrics"]
-        self._sender = SpanSender(self._url, given["headers"], points=self.points, on_first=on_first)
+        self._takes_metrics: bool = options["metrics"]
+        self._sender = SpanSender(self._url, options["headers"], points=self.points, on_first=on_first)
         self._arrivals = arrivals
         self._attached: list[object] = []
         self._processors: list[SessionSpans] = []
@@ -82,8 +82,10 @@ class Tracing:
     def stand_in(self, tracer: trace.Tracer, name: str, *scope: Any, **more_scope: Any) -> trace.Tracer:
         """Return `tracer`, replaced by a recording one until the agent sets its own provider."""
         if isinstance(tracer, trace.ProxyTracer):
-            ours = StandIn(lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for)
-            if not place(ours, tracer):
+            recording_tracer = StandIn(
+                lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for
+            )
+            if not place(recording_tracer, tracer):
                 self.become_global()  # an OpenTelemetry that is built otherwise: the proxy finds this one
         return tracer
 
@@ -99,13 +101,13 @@ class Tracing:
 
     def move(self, settings: str) -> None:
         """Take the settings of a session that is forked from this process, with all providers and tracers in use."""
-        given = json.loads(settings)
-        self._url, self._session_id = given["url"], given["session_id"]
-        named = given["resource"] | {"telemetry.sdk.version": __version__}
+        options = json.loads(settings)
+        self._url, self._session_id = options["url"], options["session_id"]
+        resource_attributes = options["resource"] | {"telemetry.sdk.version": __version__}
         # Every tracer and span holds this object.
-        self._resource._attributes = Resource(named).attributes  # pyright: ignore
-        self.points.move(named)
-        self._sender.move(self._url, given["headers"])
+        self._resource._attributes = Resource(resource_attributes).attributes  # pyright: ignore
+        self.points.move(resource_attributes)
+        self._sender.move(self._url, options["headers"])
         for processor in self._processors:
             processor.move(self._session_id, self._url)
 

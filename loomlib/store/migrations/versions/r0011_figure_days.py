@@ -70,8 +70,8 @@ def _sqlite_mark(row: str) -> str:
 def _sqlite_mark_priced(row: str) -> str:
     """Mark the day of a cost's invocation, which has a row by then."""
     day = _SQLITE_DAY.format(row="invocations")
-    sent = f"SELECT agent_id, {day} FROM invocations WHERE id = {row}.invocation_id"  # noqa: S608
-    return f"UPDATE figure_days SET is_current = 0 WHERE (agent_id, day) IN ({sent}) AND is_current;"  # noqa: S608
+    sent_days = f"SELECT agent_id, {day} FROM invocations WHERE id = {row}.invocation_id"  # noqa: S608
+    return f"UPDATE figure_days SET is_current = 0 WHERE (agent_id, day) IN ({sent_days}) AND is_current;"  # noqa: S608
 
 
 def _sqlite() -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def upgrade() -> None:
         op.execute("SET LOCAL loom.tenant = '*'")  # the days of every tenant (`row_security`)
     day = _SQLITE_DAY.format(row="invocations") if is_sqlite else "floor(client_invoke_time / 86400)"
     states = "0, 0" if is_sqlite else "false, false"
-    sent = "FROM invocations WHERE client_invoke_time BETWEEN 0 AND 1e11"
-    op.execute(f"{_INSERT} SELECT DISTINCT agent_id, {day}, tenant, {states} {sent}")
+    from_clause = "FROM invocations WHERE client_invoke_time BETWEEN 0 AND 1e11"
+    op.execute(f"{_INSERT} SELECT DISTINCT agent_id, {day}, tenant, {states} {from_clause}")
     for statement in _sqlite() if is_sqlite else _POSTGRESQL:
         op.get_bind().exec_driver_sql(statement)

@@ -110,9 +110,9 @@ class _Agents:
         while at is not None and at not in self._ids and at not in self._above:
             path.append(at)
             at = self._parents[at]
-        found = at if at is None or at in self._ids else self._above[at]
-        self._above.update(dict.fromkeys(path, found))
-        return found
+        agent_id = at if at is None or at in self._ids else self._above[at]
+        self._above.update(dict.fromkeys(path, agent_id))
+        return agent_id
 
 
 def _is_same(idle: Span, other: Span, facts: Mapping[str, Any]) -> bool:

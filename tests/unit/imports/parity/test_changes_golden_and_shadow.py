@@ -71,10 +71,10 @@ def test_a_golden_set_is_redacted_and_says_where_it_is_from(tmp_path: Path) -> N
         names=ToolNames(searches={"KB1": "search"}), labels=("local AgentCore",),
     )  # fmt: skip
     mail = "ann.smith@example.com"
-    asked = EvalCase(id="one", turns=case("x", f"Mail {mail}").turns, initial_state={"returnControl": {"a": mail}})
+    mail_case = EvalCase(id="one", turns=case("x", f"Mail {mail}").turns, initial_state={"returnControl": {"a": mail}})
     golden = golden_set(
         [
-            (asked, answer(f"I mailed {mail}.", use("mail", to=mail), use("search", query="q"))),
+            (mail_case, answer(f"I mailed {mail}.", use("mail", to=mail), use("search", query="q"))),
             (case("two"), failed("throttle")),
         ],
         source,
@@ -90,7 +90,7 @@ def test_a_golden_set_is_redacted_and_says_where_it_is_from(tmp_path: Path) -> N
     assert (about["version"], about["alias"], about["failed"]) == ("7", "live", {"throttle": 1})
     assert any("1 throttle" in note for note in golden.notes)
     assert "golden" in golden.cases[0].tags
-    plain = golden_set([(asked, answer(f"I mailed {mail}."))], source, redact=[])
+    plain = golden_set([(mail_case, answer(f"I mailed {mail}."))], source, redact=[])
     assert mail in str(plain.cases[0].expected_answer)
 
 

@@ -17,13 +17,13 @@ from tests.imported_agents import orders_agent, support_supervisor
 
 def request(name: str, needs: Any = "result", group: str = "travel", **values: str) -> ControlRequest:
     parameters = [{"name": key, "type": "string", "value": value} for key, value in values.items()]
-    sent = {"actionGroup": group, "function": name, "parameters": parameters}
-    return ControlRequest(name=name, arguments=values, needs=needs, action_group=group, agent="", sent=sent)
+    body = {"actionGroup": group, "function": name, "parameters": parameters}
+    return ControlRequest(name=name, arguments=values, needs=needs, action_group=group, agent="", sent=body)
 
 
 def events(*pairs: tuple[str, dict[str, Any]], collaborator: str = "") -> list[dict[str, Any]]:
-    named = {"collaboratorName": collaborator} if collaborator else {}
-    return [{**named, "trace": {"orchestrationTrace": {kind: content}}} for kind, content in pairs]
+    origin = {"collaboratorName": collaborator} if collaborator else {}
+    return [{**origin, "trace": {"orchestrationTrace": {kind: content}}} for kind, content in pairs]
 
 
 def called(group: str, function: str, *parameters: dict[str, str], **more: str) -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ def called(group: str, function: str, *parameters: dict[str, str], **more: str) 
 
 
 def test_arguments_have_the_types_that_the_call_declares() -> None:
-    given = [
+    parameters = [
         {"name": "order", "type": "integer", "value": "4711"},
         {"name": "price", "type": "number", "value": "1.5"},
         {"name": "urgent", "type": "boolean", "value": "true"},
@@ -44,7 +44,7 @@ def test_arguments_have_the_types_that_the_call_declares() -> None:
         {"name": "code", "type": "string", "value": "007"},
         {"name": "odd", "type": "integer", "value": "many"},
     ]
-    assert typed_arguments({"parameters": given}) == {
+    assert typed_arguments({"parameters": parameters}) == {
         "order": 4711, "price": 1.5, "urgent": True, "tags": ["a", "b"], "loose": "[a, b]", "code": "007",
         "odd": "many",
     }  # fmt: skip
@@ -64,13 +64,15 @@ def test_calls_of_a_trace_have_the_names_of_the_import() -> None:
 
 def test_only_calls_of_the_agent_itself_are_its_trajectory() -> None:
     search = {"knowledgeBaseLookupInput": {"knowledgeBaseId": "KB1", "text": "refunds"}}
-    asked = {"agentCollaboratorInvocationInput": {"agentCollaboratorName": "billing desk", "input": {"text": "Refund"}}}
+    delegation = {
+        "agentCollaboratorInvocationInput": {"agentCollaboratorName": "billing desk", "input": {"text": "Refund"}}
+    }
     trace = [
         *called("orders", "find", {"name": "order", "type": "integer", "value": "1"}),
         *called("orders", "returned", executionType="RETURN_CONTROL"),
         *[{**event, "collaboratorName": "billing desk"} for event in called("payments", "refund")],
         *events(("invocationInput", search), ("observation", {"type": "KNOWLEDGE_BASE"})),
-        *events(("invocationInput", asked), ("observation", {"type": "AGENT_COLLABORATOR"})),
+        *events(("invocationInput", delegation), ("observation", {"type": "AGENT_COLLABORATOR"})),
         *events(("observation", {"type": "ASK_USER", "finalResponse": {"text": "Which order?"}})),
     ]
     tools = ToolNames().tools_of(list(trace_steps(trace)))
@@ -96,15 +98,15 @@ def test_a_tool_with_the_old_agents_own_name_counts_as_the_imported_one() -> Non
 
 
 def test_a_case_gives_results_refusals_and_confirmations() -> None:
-    given = GivenResults.of_state(
+    results = GivenResults.of_state(
         {"returnControl": {"get_weather": "21 degrees", "book": False, "pay": {"confirm": True, "result": {"paid": 3}}}}
     )
-    assert given.knows(request("get_weather"))
-    sent = given.answer(request("get_weather", city="Paris"))
-    assert sent["functionResult"]["responseBody"] == {"TEXT": {"body": "21 degrees"}}
-    assert given.answer(request("book", "both"))["functionResult"]["confirmationState"] == "DENY"
-    assert given.text_of(request("pay", "both")) == '{"paid": 3}'
-    assert not given.knows(request("other"))
+    assert results.knows(request("get_weather"))
+    reply = results.answer(request("get_weather", city="Paris"))
+    assert reply["functionResult"]["responseBody"] == {"TEXT": {"body": "21 degrees"}}
+    assert results.answer(request("book", "both"))["functionResult"]["confirmationState"] == "DENY"
+    assert results.text_of(request("pay", "both")) == '{"paid": 3}'
+    assert not results.knows(request("other"))
     assert GivenResults.of_state({"returnControl": {"book": True}}).knows(request("book", "confirmation"))
     assert not GivenResults.of_state({"returnControl": {"book": True}}).knows(request("book", "both")), "no result"
     with pytest.raises(EvalError, match="not given by name"):
@@ -114,11 +116,11 @@ def test_a_case_gives_results_refusals_and_confirmations() -> None:
 def test_expected_results_and_group_names_count_too() -> None:
     names = ToolNames(actions={("travel", "get_weather"): "travel__get_weather"})
     expected = [ExpectedTool(name="travel__get_weather", result="sunny")]
-    given = GivenResults().with_expected(expected, names)
-    assert given.text_of(request("get_weather")) == "sunny"
-    found = given.for_tool("travel__get_weather")
-    assert found is not None
-    assert found.text == "sunny"
+    results = GivenResults().with_expected(expected, names)
+    assert results.text_of(request("get_weather")) == "sunny"
+    result = results.for_tool("travel__get_weather")
+    assert result is not None
+    assert result.text == "sunny"
     by_group = GivenResults.of_state({"returnControl": {"travel/get_weather": "rain"}}).with_expected((), names)
     assert by_group.text_of(request("get_weather")) == "rain"
     assert by_group.text_of(request("get_weather", group="other")) is None

@@ -100,8 +100,8 @@ def test_the_order_and_the_arguments_count_as_the_rule_says(store: Store, tools:
     old = answer(TEXT, PARIS, ROME)
     rule = AlikeRule(tools=tools)
     swapped, other = answer(TEXT, ROME, PARIS), answer(TEXT, PARIS, use("get_weather", city="Oslo"))
-    found = [item.state for item in parity(store, pair("a", old, swapped), pair("b", old, other), rule=rule).judged]
-    assert found == states.split()
+    actual = [item.state for item in parity(store, pair("a", old, swapped), pair("b", old, other), rule=rule).judged]
+    assert actual == states.split()
 
 
 def test_an_argument_can_be_compared_loosely(store: Store) -> None:

@@ -37,7 +37,7 @@ class LogGroups:
         self.queries.append(query)
         events = self._group(query["logGroupName"])
         term = query.get("filterPattern", "").strip('"').replace('\\"', '"')
-        wanted, prefix = query.get("logStreamNames"), query.get("logStreamNamePrefix", "")
+        stream_names, prefix = query.get("logStreamNames"), query.get("logStreamNamePrefix", "")
         return {
             "events": [
                 {"eventId": str(number), "logStreamName": stream, "timestamp": at_ms, "message": text}
@@ -45,13 +45,13 @@ class LogGroups:
                 if len(self.queries) > hidden_for
                 and term in text
                 and query.get("startTime", 0) <= at_ms <= query.get("endTime", 1e15)
-                and (wanted is None or stream in wanted)
+                and (stream_names is None or stream in stream_names)
                 and stream.startswith(prefix)
             ]
         }
 
     def describe_log_groups(self, *, logGroupNamePrefix: str, limit: int) -> dict[str, Any]:
-        return {"logGroups": [{"logGroupName": each} for each in self.groups if each.startswith(logGroupNamePrefix)]}
+        return {"logGroups": [{"logGroupName": name} for name in self.groups if name.startswith(logGroupNamePrefix)]}
 
     def describe_log_streams(self, *, logGroupName: str, logStreamNamePrefix: str, limit: int) -> dict[str, Any]:
         times: dict[str, int] = {}
@@ -62,8 +62,8 @@ class LogGroups:
 
     def _group(self, name: str) -> list[tuple[str, int, str, int]]:
         if name not in self.groups:
-            said = {"Error": {"Code": "ResourceNotFoundException", "Message": "no such group"}}
-            raise ClientError(said, "FilterLogEvents")  # pyright: ignore[reportArgumentType]
+            error_response = {"Error": {"Code": "ResourceNotFoundException", "Message": "no such group"}}
+            raise ClientError(error_response, "FilterLogEvents")  # pyright: ignore[reportArgumentType]
         return self.groups[name]
 
 

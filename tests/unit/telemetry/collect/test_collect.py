@@ -36,112 +36,116 @@ def call(number: int = 0, *, ago_s: float = 2.0, **more: Any) -> TraceRequest:
     return TraceRequest(**values | more)
 
 
-def put_trace(groups: LogGroups, one: TraceRequest, *, id: str | None = None, hidden_for: int = 0, **more: Any) -> None:
-    assert one.sent_s is not None
-    at = one.sent_s
-    number = one.invocation_id
-    known = id or one.trace_id or ""
+def put_trace(
+    groups: LogGroups, request: TraceRequest, *, id: str | None = None, hidden_for: int = 0, **more: Any
+) -> None:
+    assert request.sent_s is not None
+    sent_s = request.sent_s
+    number = request.invocation_id
+    stored_id = id or request.trace_id or ""
     for span_id, parent, operation, start, end in (
         (f"{number:014x}01", None, "server", 0.1, 0.9),
         (f"{number:014x}02", f"{number:014x}01", "invoke_agent", 0.2, 0.8),
         (f"{number:014x}03", f"{number:014x}02", "chat", 0.3, 0.7),
     ):
-        record = span_record(known, span_id, parent, operation, at + start, at + end, session_id=one.session_id, **more)
-        groups.put(SPANS_GROUP, record, at_s=at + end, hidden_for=hidden_for)
+        record = span_record(
+            stored_id, span_id, parent, operation, sent_s + start, sent_s + end, session_id=request.session_id, **more
+        )
+        groups.put(SPANS_GROUP, record, at_s=sent_s + end, hidden_for=hidden_for)
 
 
 def collect(groups: LogGroups, *calls: TraceRequest, policy: PollingPolicy = QUICK, **more: Any) -> list[TraceResult]:
-    found = TraceCollector(cast(Clients, groups)).collect(SOURCE, calls, policy, **more)
-    return [found[each.invocation_id] for each in calls]
+    results = TraceCollector(cast(Clients, groups)).collect(SOURCE, calls, policy, **more)
+    return [results[request.invocation_id] for request in calls]
 
 
 def test_a_trace_is_found_by_the_id_that_was_sent() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
-    (found,) = collect(groups, one)
-    assert (found.state, found.is_complete, found.attempts) == ("found", True, 1)
-    assert [span.operation for span in found.trace.spans] == ["server", "invoke_agent", "chat"]
-    assert {query.get("filterPattern") for query in groups.queries} == {f'"{one.trace_id}"'}
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
+    (result,) = collect(groups, request)
+    assert (result.state, result.is_complete, result.attempts) == ("found", True, 1)
+    assert [span.operation for span in result.trace.spans] == ["server", "invoke_agent", "chat"]
+    assert {query.get("filterPattern") for query in groups.queries} == {f'"{request.trace_id}"'}
 
 
-def put_first_agent(groups: LogGroups, one: TraceRequest) -> None:
+def put_first_agent(groups: LogGroups, request: TraceRequest) -> None:
     """What a busy process exported first: a whole agent, but not the server's span or the second agent."""
-    put_trace(groups, one)
+    put_trace(groups, request)
     stream, at_ms, server, _ = groups.groups[SPANS_GROUP][0]
     groups.groups[SPANS_GROUP][0] = (stream, at_ms, server, 12)
 
 
 def test_a_server_s_span_that_is_late_is_waited_for() -> None:
     policy = PollingPolicy(wait_s=30.0, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
-    groups, one = LogGroups(), call()
-    put_first_agent(groups, one)
-    (found,) = collect(groups, one, policy=policy)
-    assert found.state == "found"
-    assert [span.operation for span in found.trace.spans] == ["server", "invoke_agent", "chat"]
+    groups, request = LogGroups(), call()
+    put_first_agent(groups, request)
+    (result,) = collect(groups, request, policy=policy)
+    assert result.state == "found"
+    assert [span.operation for span in result.trace.spans] == ["server", "invoke_agent", "chat"]
 
 
 def test_the_server_s_span_of_a_called_agent_does_not_complete_a_trace() -> None:
     policy = PollingPolicy(wait_s=30.0, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
-    groups, one = LogGroups(), call()
-    put_trace(groups, one, hidden_for=12)
-    called = span_record(
-        one.trace_id or "", "c" * 16, f"{one.invocation_id:014x}03", "server", one.sent_s or 0.0, one.sent_s or 0.0,
-        session_id="s" * 40,
+    groups, request = LogGroups(), call()
+    put_trace(groups, request, hidden_for=12)
+    server_record = span_record(
+        request.trace_id or "", "c" * 16, f"{request.invocation_id:014x}03", "server",
+        request.sent_s or 0.0, request.sent_s or 0.0, session_id="s" * 40,
     )  # fmt: skip
-    groups.put(SPANS_GROUP, called, at_s=one.sent_s)
-    (found,) = collect(groups, one, policy=policy)
-    assert (found.state, len(found.trace.spans)) == ("found", 4)
+    groups.put(SPANS_GROUP, server_record, at_s=request.sent_s)
+    (result,) = collect(groups, request, policy=policy)
+    assert (result.state, len(result.trace.spans)) == ("found", 4)
 
 
 def test_a_trace_is_partial_while_its_server_s_span_may_come() -> None:
     policy = PollingPolicy(wait_s=0.1, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
     groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][1:]
-    (early,) = collect(groups, one, policy=policy)
+    (early,) = collect(groups, request, policy=policy)
     assert early.state == "partial"
     (late,) = collect(groups, call(ago_s=90.0), policy=policy)
     assert late.state == "found"
 
 
 def test_messages_come_from_the_runtimes_own_group_and_lines_stay_away() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
     body = {"input": {"messages": [{"role": "user", "content": {"content": '[{"text": "hi"}]'}}]}}
-    groups.put(GROUP, {"traceId": one.trace_id, "spanId": "0" * 15 + "3", "body": body}, stream="otel-rt-logs")
-    groups.put(GROUP, {"traceId": one.trace_id, "message": "a line"}, stream="2026/11/21/[runtime-logs]0-0")
-    (found,) = collect(groups, one)
-    assert [record.body for record in found.trace.log_records] == [body]
+    groups.put(GROUP, {"traceId": request.trace_id, "spanId": "0" * 15 + "3", "body": body}, stream="otel-rt-logs")
+    groups.put(GROUP, {"traceId": request.trace_id, "message": "a line"}, stream="2026/11/21/[runtime-logs]0-0")
+    (result,) = collect(groups, request)
+    assert [record.body for record in result.trace.log_records] == [body]
 
 
 def test_late_spans_are_waited_for_and_the_wait_is_reported() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one, hidden_for=4)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request, hidden_for=4)
     groups.put(SPANS_GROUP, "another agent's line")
-    said: list[str] = []
-    (found,) = collect(groups, one, progress=said.append)
-    assert found.state == "found"
-    assert found.attempts > 1
-    assert said[0].startswith("0 spans so far, trace incomplete · 0 s of at most 0.3 s · it is a test")
-    assert said[-1] == "3 spans"
+    messages: list[str] = []
+    (result,) = collect(groups, request, progress=messages.append)
+    assert result.state == "found"
+    assert result.attempts > 1
+    assert messages[0].startswith("0 spans so far, trace incomplete · 0 s of at most 0.3 s · it is a test")
+    assert messages[-1] == "3 spans"
 
 
 def test_a_trace_whose_parent_is_missing_is_partial_and_asked_for_until_the_deadline() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
     groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][2:]
-    (found,) = collect(groups, one)
-    assert found.state == "partial"
-    assert not found.is_complete
-    assert found.attempts > 2
+    (result,) = collect(groups, request)
+    assert result.state == "partial"
+    assert not result.is_complete
+    assert result.attempts > 2
 
 
 def test_without_a_servers_span_a_second_look_must_bring_nothing_new() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
     groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][1:]
-    (found,) = collect(groups, one)
-    assert (found.state, found.attempts) == ("found", 2)
+    (result,) = collect(groups, request)
+    assert (result.state, result.attempts) == ("found", 2)
 
 
 @pytest.mark.parametrize(
@@ -152,73 +156,73 @@ def test_nothing_found_explains_what_that_means(policy: PollingPolicy, ran: bool
     groups = LogGroups()
     if ran:
         groups.put(GROUP, "a line", stream="2026/11/21/[runtime-logs]0-0")
-    (found,) = collect(groups, call(), policy=policy)
-    assert found.state == state
-    assert not found.is_complete
-    assert found.trace.spans == ()
-    assert found.sentence()
+    (result,) = collect(groups, call(), policy=policy)
+    assert result.state == state
+    assert not result.is_complete
+    assert result.trace.spans == ()
+    assert result.sentence()
 
 
 def test_messages_without_spans_are_distinguished_from_missing_records() -> None:
-    groups, one = LogGroups(), call()
-    groups.put(GROUP, {"traceId": one.trace_id, "spanId": "03", "body": {}}, stream="otel-rt-logs")
-    (found,) = collect(groups, one, policy=LATE)
-    assert found.state == "exports_nothing"
-    assert found.sentence() == "1 message record of this invocation arrived, but no span."
+    groups, request = LogGroups(), call()
+    groups.put(GROUP, {"traceId": request.trace_id, "spanId": "03", "body": {}}, stream="otel-rt-logs")
+    (result,) = collect(groups, request, policy=LATE)
+    assert result.state == "exports_nothing"
+    assert result.sentence() == "1 message record of this invocation arrived, but no span."
 
 
 def test_a_refused_call_costs_no_query() -> None:
     groups = LogGroups()
-    (found,) = collect(groups, call(reached_agent=False))
-    assert (found.state, groups.queries) == ("not_reached", [])
+    (result,) = collect(groups, call(reached_agent=False))
+    assert (result.state, groups.queries) == ("not_reached", [])
 
 
 def test_an_agent_that_begins_its_own_trace_is_found_by_session_and_time() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one, id=trace_id(77))
-    (found,) = collect(groups, one)
-    assert (found.state, found.trace.trace_id) == ("found", trace_id(77))
+    groups, request = LogGroups(), call()
+    put_trace(groups, request, id=trace_id(77))
+    (result,) = collect(groups, request)
+    assert (result.state, result.trace.trace_id) == ("found", trace_id(77))
 
 
 def test_another_calls_trace_of_the_same_session_is_never_taken() -> None:
     groups = LogGroups()
     before = call(0, ago_s=4.0)
-    one = call(1, session_id=before.session_id, others=(before.trace_id,))
+    request = call(1, session_id=before.session_id, others=(before.trace_id,))
     put_trace(groups, before)
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
-    (found,) = collect(groups, one)
-    assert found.state == "not_found_yet"
+    (result,) = collect(groups, request)
+    assert result.state == "not_found_yet"
 
 
 def test_a_clock_that_is_off_hides_a_sessions_only_trace_until_no_other_can_come() -> None:
-    groups, one = LogGroups(), call()
-    assert one.sent_s is not None
-    skewed = call(sent_s=one.sent_s - 20)
+    groups, request = LogGroups(), call()
+    assert request.sent_s is not None
+    skewed = call(sent_s=request.sent_s - 20)
     put_trace(groups, skewed, id=trace_id(77))
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
-    (early,) = collect(groups, one)
+    (early,) = collect(groups, request)
     assert early.state == "not_found_yet"
-    (found,) = collect(groups, one, policy=LATE)
-    assert (found.state, found.trace.trace_id) == ("found", trace_id(77))
+    (result,) = collect(groups, request, policy=LATE)
+    assert (result.state, result.trace.trace_id) == ("found", trace_id(77))
 
 
 def test_a_hundred_calls_in_a_row_cost_two_queries() -> None:
     groups = LogGroups()
     calls = [call(number, ago_s=300 - 2 * number) for number in range(100)]
-    for one in calls:
-        put_trace(groups, one)
-    found = collect(groups, *calls)
-    assert {each.state for each in found} == {"found"}
-    assert [each.trace.trace_id for each in found] == [one.trace_id for one in calls]
+    for request in calls:
+        put_trace(groups, request)
+    results = collect(groups, *calls)
+    assert {result.state for result in results} == {"found"}
+    assert [result.trace.trace_id for result in results] == [request.trace_id for request in calls]
     assert [query["logGroupName"] for query in groups.queries] == [SPANS_GROUP, GROUP]
 
 
 def test_calls_that_are_days_apart_do_not_read_the_days_between() -> None:
     groups = LogGroups()
     calls = [call(0, ago_s=200_000), call(1)]
-    for one in calls:
-        put_trace(groups, one)
-    assert {each.state for each in collect(groups, *calls)} == {"found"}
+    for request in calls:
+        put_trace(groups, request)
+    assert {result.state for result in collect(groups, *calls)} == {"found"}
     windows = [query["endTime"] - query["startTime"] for query in groups.queries]
     assert len(windows) == 4
     assert max(windows) < 1_000_000
@@ -227,17 +231,17 @@ def test_calls_that_are_days_apart_do_not_read_the_days_between() -> None:
 def test_spans_that_do_not_name_their_runtime_are_found_one_by_one() -> None:
     groups = LogGroups()
     calls = [call(number, ago_s=100 - number) for number in range(6)]
-    for one in calls:
-        put_trace(groups, one, runtime="of nobody")
-    assert {each.state for each in collect(groups, *calls)} == {"found"}
+    for request in calls:
+        put_trace(groups, request, runtime="of nobody")
+    assert {result.state for result in collect(groups, *calls)} == {"found"}
 
 
 def test_a_hundred_calls_of_a_silent_agent_are_not_asked_for_one_by_one() -> None:
     groups = LogGroups()
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
     groups.put(SPANS_GROUP, "somebody else's")
-    found = collect(groups, *(call(number, ago_s=300 - number) for number in range(100)), policy=LATE)
-    assert {each.state for each in found} == {"exports_nothing"}
+    results = collect(groups, *(call(number, ago_s=300 - number) for number in range(100)), policy=LATE)
+    assert {result.state for result in results} == {"exports_nothing"}
     assert len(groups.queries) < 20
 
 
@@ -246,8 +250,8 @@ def test_only_what_is_not_whole_is_searched_for_again() -> None:
     calls = [call(0), call(1)]
     put_trace(groups, calls[0])
     groups.put(GROUP, "a line", stream="[runtime-logs]0")
-    done, missing = collect(groups, *calls)
-    assert (done.state, done.attempts) == ("found", 1)
+    complete, missing = collect(groups, *calls)
+    assert (complete.state, complete.attempts) == ("found", 1)
     assert (missing.state, missing.attempts > 1) == ("not_found_yet", True)
 
 
@@ -255,29 +259,29 @@ def test_only_what_is_not_whole_is_searched_for_again() -> None:
     "junk", ["{", "[1]", '{"traceId": 5}', "\x00\ufffd", '{"traceId": "' + "1" * 32 + '"', "{}" * 9]
 )
 def test_junk_among_the_records_is_left_alone(junk: str) -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
-    groups.put(SPANS_GROUP, junk + (one.trace_id or ""))
-    (found,) = collect(groups, one)
-    assert (found.state, len(found.trace.spans)) == ("found", 3)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
+    groups.put(SPANS_GROUP, junk + (request.trace_id or ""))
+    (result,) = collect(groups, request)
+    assert (result.state, len(result.trace.spans)) == ("found", 3)
 
 
 def test_a_record_that_claims_to_be_a_span_and_is_none_is_reported() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
-    groups.put(SPANS_GROUP, {"traceId": one.trace_id, "session": one.session_id})
-    (found,) = collect(groups, one)
-    assert found.state == "found"
-    assert len(found.unreadable) == 1
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
+    groups.put(SPANS_GROUP, {"traceId": request.trace_id, "session": request.session_id})
+    (result,) = collect(groups, request)
+    assert result.state == "found"
+    assert len(result.unreadable) == 1
 
 
 def test_a_record_that_comes_twice_is_kept_once() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one)
+    groups, request = LogGroups(), call()
+    put_trace(groups, request)
     groups.groups[SPANS_GROUP] *= 2
-    (found,) = collect(groups, one)
-    assert len(found.records) == 3
-    assert "duplicates_removed" not in found.trace.marks
+    (result,) = collect(groups, request)
+    assert len(result.records) == 3
+    assert "duplicates_removed" not in result.trace.marks
 
 
 class Busy(LogGroups):
@@ -286,9 +290,9 @@ class Busy(LogGroups):
     asked: str = ""
 
     def filter_log_events(self, **query: Any) -> dict[str, Any]:
-        found = super().filter_log_events(**query)
-        endless = query["logGroupName"] == SPANS_GROUP
-        return {"events": [], "nextToken": str(len(self.queries))} if endless else found
+        response = super().filter_log_events(**query)
+        is_endless = query["logGroupName"] == SPANS_GROUP
+        return {"events": [], "nextToken": str(len(self.queries))} if is_endless else response
 
     def start_query(self, *, queryString: str, **more: Any) -> dict[str, Any]:
         self.asked = queryString
@@ -300,12 +304,12 @@ class Busy(LogGroups):
 
 
 def test_a_group_too_large_to_page_through_is_asked_by_logs_insights() -> None:
-    groups, one, other = Busy(), call(), call(1)
-    put_trace(groups, one)
+    groups, request, other = Busy(), call(), call(1)
+    put_trace(groups, request)
     put_trace(groups, other)
-    (found,) = collect(groups, one)
-    assert (found.state, len(found.trace.spans)) == ("found", 3)
-    assert f"filter @message like /{one.trace_id}/" in groups.asked
+    (result,) = collect(groups, request)
+    assert (result.state, len(result.trace.spans)) == ("found", 3)
+    assert f"filter @message like /{request.trace_id}/" in groups.asked
 
 
 TOLD = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reports_exports=True)
@@ -313,75 +317,75 @@ OVERDUE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0, reports_expo
 LINES = "2026/11/21/[runtime-logs]one"
 
 
-def say(groups: LogGroups, one: TraceRequest, what: str, *, after_s: float, stream: str = LINES) -> None:
+def say(groups: LogGroups, request: TraceRequest, text: str, *, after_s: float, stream: str = LINES) -> None:
     """What the local service says about the call's session, so long after the call was sent."""
-    assert one.sent_s is not None
-    groups.put(GROUP, f"Loom: session {one.session_id}: {what}", at_s=one.sent_s + after_s, stream=stream)
+    assert request.sent_s is not None
+    groups.put(GROUP, f"Loom: session {request.session_id}: {text}", at_s=request.sent_s + after_s, stream=stream)
 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_process_that_is_known_to_make_no_spans_is_not_waited_for(known: bool) -> None:
-    groups, one = LogGroups(), call(agent_exports=known)
-    say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
-    (found,) = collect(groups, one, policy=TOLD)
-    assert found.state == "exports_nothing"
-    assert found.attempts < 10
-    assert found.is_unconfigured == (not known)
+    groups, request = LogGroups(), call(agent_exports=known)
+    say(groups, request, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
+    (result,) = collect(groups, request, policy=TOLD)
+    assert result.state == "exports_nothing"
+    assert result.attempts < 10
+    assert result.is_unconfigured == (not known)
 
 
 def test_a_process_that_began_to_make_spans_is_waited_for() -> None:
-    groups, one = LogGroups(), call()
-    say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
-    say(groups, one, "makes spans now", after_s=0.5, stream="otel-rt-logs")
-    put_trace(groups, one, hidden_for=4)
-    (found,) = collect(groups, one, policy=TOLD)
-    assert found.state == "found"
+    groups, request = LogGroups(), call()
+    say(groups, request, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
+    say(groups, request, "makes spans now", after_s=0.5, stream="otel-rt-logs")
+    put_trace(groups, request, hidden_for=4)
+    (result,) = collect(groups, request, policy=TOLD)
+    assert result.state == "found"
 
 
 def test_a_process_that_ended_before_its_spans_left_is_reported_as_died() -> None:
-    groups, one, other = LogGroups(), call(), call(1)
-    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
-    found, beside = collect(groups, one, other, policy=TOLD)
-    assert (found.state, beside.state) == ("died", "not_found_yet")
-    assert found.attempts < beside.attempts
-    assert not found.is_unconfigured
-    assert "ended before it had exported its spans" in found.sentence()
+    groups, request, other = LogGroups(), call(), call(1)
+    say(groups, request, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
+    result, other_result = collect(groups, request, other, policy=TOLD)
+    assert (result.state, other_result.state) == ("died", "not_found_yet")
+    assert result.attempts < other_result.attempts
+    assert not result.is_unconfigured
+    assert "ended before it had exported its spans" in result.sentence()
 
 
 def test_the_end_of_a_process_long_after_a_call_does_not_explain_what_that_call_misses() -> None:
-    groups, one = LogGroups(), call(ago_s=100.0)
-    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=90.0)
-    (found,) = collect(groups, one, policy=OVERDUE)
-    assert found.state == "exports_nothing"
+    groups, request = LogGroups(), call(ago_s=100.0)
+    say(groups, request, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=90.0)
+    (result,) = collect(groups, request, policy=OVERDUE)
+    assert result.state == "exports_nothing"
 
 
 def test_spans_that_left_before_their_process_died_are_found() -> None:
-    groups, one = LogGroups(), call()
-    put_trace(groups, one, hidden_for=1)
-    say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
-    (found,) = collect(groups, one, policy=TOLD)
-    assert found.state == "found"
+    groups, request = LogGroups(), call()
+    put_trace(groups, request, hidden_for=1)
+    say(groups, request, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
+    (result,) = collect(groups, request, policy=TOLD)
+    assert result.state == "found"
 
 
 def test_lost_spans_are_those_of_the_session_that_lost_them() -> None:
-    groups, one, other = LogGroups(), call(), call(1)
-    say(groups, one, "8 spans were not exported: nobody listens", after_s=1.2)
-    found, beside = collect(groups, one, other, policy=OVERDUE)
-    assert (found.state, beside.state) == ("lost", "undelivered")
+    groups, request, other = LogGroups(), call(), call(1)
+    say(groups, request, "8 spans were not exported: nobody listens", after_s=1.2)
+    result, other_result = collect(groups, request, other, policy=OVERDUE)
+    assert (result.state, other_result.state) == ("lost", "undelivered")
 
 
 def test_spans_are_overdue_until_their_exporter_must_have_given_up() -> None:
     groups, young, old = LogGroups(), call(), call(1, ago_s=60.0)
     groups.put(GROUP, "a line", stream=LINES)
-    found, gone = collect(groups, young, old, policy=OVERDUE)
-    assert (found.state, gone.state) == ("undelivered", "exports_nothing")
-    assert "overdue" in found.sentence()
+    young_result, old_result = collect(groups, young, old, policy=OVERDUE)
+    assert (young_result.state, old_result.state) == ("undelivered", "exports_nothing")
+    assert "overdue" in young_result.sentence()
 
 
 class Forbidden(LogGroups):
     def filter_log_events(self, **query: Any) -> dict[str, Any]:
-        said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
-        raise ClientError(said, "FilterLogEvents")  # pyright: ignore[reportArgumentType]
+        error_response = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(error_response, "FilterLogEvents")  # pyright: ignore[reportArgumentType]
 
 
 def test_missing_permissions_are_no_missing_spans() -> None:
@@ -391,26 +395,26 @@ def test_missing_permissions_are_no_missing_spans() -> None:
 
 class Unlisted(LogGroups):
     def describe_log_groups(self, *, logGroupNamePrefix: str, limit: int) -> dict[str, Any]:
-        said = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
-        raise ClientError(said, "DescribeLogGroups")  # pyright: ignore[reportArgumentType]
+        error_response = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(error_response, "DescribeLogGroups")  # pyright: ignore[reportArgumentType]
 
 
 def test_where_groups_may_not_be_listed_an_endpoint_is_not_reported_as_having_none() -> None:
-    (found,) = collect(Unlisted(), call(), policy=LATE)
-    assert found.state == "exports_nothing"
+    (result,) = collect(Unlisted(), call(), policy=LATE)
+    assert result.state == "exports_nothing"
 
 
 def test_many_calls_ask_once_whether_their_endpoint_ran() -> None:
-    asked: list[str] = []
+    prefixes: list[str] = []
 
     class Counted(LogGroups):
         def describe_log_groups(self, *, logGroupNamePrefix: str, limit: int) -> dict[str, Any]:
-            asked.append(logGroupNamePrefix)
+            prefixes.append(logGroupNamePrefix)
             return super().describe_log_groups(logGroupNamePrefix=logGroupNamePrefix, limit=limit)
 
-    found = collect(Counted(), *(call(number, ago_s=300 - number) for number in range(20)), policy=LATE)
-    assert {each.state for each in found} == {"no_group"}
-    assert asked == [GROUP]
+    results = collect(Counted(), *(call(number, ago_s=300 - number) for number in range(20)), policy=LATE)
+    assert {result.state for result in results} == {"no_group"}
+    assert prefixes == [GROUP]
 
 
 def test_a_process_began_for_a_call_when_its_first_line_came_after_it() -> None:
@@ -422,5 +426,5 @@ def test_a_process_began_for_a_call_when_its_first_line_came_after_it() -> None:
     groups.put(GROUP, "loading", at_s=first.sent_s + 0.2, stream=stream)
     groups.put(GROUP, f"done {first.session_id}", at_s=first.sent_s + 0.9, stream=stream)
     groups.put(GROUP, f"done {first.session_id}", at_s=second.sent_s + 0.9, stream=stream)
-    found = processes_began(cast(Clients, groups), SOURCE, [first, second, silent])
-    assert found == {0: True, 1: False, 2: None}
+    has_begun = processes_began(cast(Clients, groups), SOURCE, [first, second, silent])
+    assert has_begun == {0: True, 1: False, 2: None}

@@ -21,8 +21,8 @@ def as_clients(groups: LogGroups) -> Clients:
 
 def never_whole(groups: LogGroups) -> bool:
     """Whether each query named the streams, or how their names begin, and none was of the telemetry."""
-    chosen = [query.get("logStreamNamePrefix") or query.get("logStreamNames") for query in groups.queries]
-    return bool(chosen) and all(chosen) and not any("otel" in str(each) for each in chosen)
+    selectors = [query.get("logStreamNamePrefix") or query.get("logStreamNames") for query in groups.queries]
+    return bool(selectors) and all(selectors) and not any("otel" in str(selector) for selector in selectors)
 
 
 def an_agents_group(**more: str) -> LogGroups:
@@ -64,11 +64,11 @@ def test_streams_named_in_no_known_way_are_read_all_and_telemetry_is_dropped() -
 
 
 def test_a_group_is_asked_once_how_its_streams_are_named() -> None:
-    asked: list[dict[str, Any]] = []
+    queries: list[dict[str, Any]] = []
 
     class Counting(LogGroups):
         def describe_log_streams(self, *, logGroupName: str, logStreamNamePrefix: str, limit: int) -> dict[str, Any]:
-            asked.append({"prefix": logStreamNamePrefix})
+            queries.append({"prefix": logStreamNamePrefix})
             return super().describe_log_streams(
                 logGroupName=logGroupName, logStreamNamePrefix=logStreamNamePrefix, limit=limit
             )
@@ -79,4 +79,4 @@ def test_a_group_is_asked_once_how_its_streams_are_named() -> None:
     groups.put(GROUP, "a line", stream=PROCESS)
     for _ in range(3):
         assert len(reader.agent_logs(SOURCE)) == 1
-    assert len(asked) == 3  # once in vain, once for each layout
+    assert len(queries) == 3  # once in vain, once for each layout

@@ -99,13 +99,13 @@ def test_a_plugins_source_is_asked_in_the_place_of_cloudwatch_and_what_it_gave_i
     first, second, third = spans_of(row)
     elsewhere = Elsewhere(first, json.dumps(second), json.dumps(third).encode())
     source = NamedSource(name="jaeger", read=elsewhere)
-    (found,) = tracer(store, groups).trace(entry, [row], source=source)
-    assert (found.collected.state, len(found.collected.trace.spans)) == ("found", 3)
+    (initial,) = tracer(store, groups).trace(entry, [row], source=source)
+    assert (initial.collected.state, len(initial.collected.trace.spans)) == ("found", 3)
     assert [(call.trace_id, call.session_id) for call in elsewhere.calls] == [(TRACE, SESSION)]
     assert not [query for query in groups.queries if query["logGroupName"] == SPANS_GROUP]
     (again,) = tracer(store, groups).trace(entry, [row], source=source)
     (without,) = tracer(store, groups).trace(entry, [row])
-    assert again.collected.trace.spans == without.collected.trace.spans == found.collected.trace.spans
+    assert again.collected.trace.spans == without.collected.trace.spans == initial.collected.trace.spans
     assert len(elsewhere.calls) == 1
 
 
@@ -137,7 +137,7 @@ def test_what_is_missing_an_hour_after_the_answer_is_not_asked_for_again(
     assert first.collected.state == ("partial" if kept_spans else "exports_nothing")
     queries = len(groups.queries)
     (again,) = tracer(store, groups).trace(entry, [row])
-    assert [each for each in groups.queries[queries:] if each["logGroupName"] == SPANS_GROUP] == []
+    assert [query for query in groups.queries[queries:] if query["logGroupName"] == SPANS_GROUP] == []
     assert (again.collected.state, again.collected.sentence()) == (first.collected.state, first.collected.sentence())
     assert again.collected.trace.spans == first.collected.trace.spans
 
@@ -163,9 +163,9 @@ def test_cpu_and_memory_are_read_once_they_are_whole_and_then_kept(store: Store,
 
     def asked(*, settled_s: float) -> int:
         before = len(groups.queries)
-        (found,) = tracer(store, groups).trace(entry, [row])
+        (traced_invocation,) = tracer(store, groups).trace(entry, [row])
         use = RuntimeUses(store, UsageLogs(cast(Clients, groups)), settled_s=settled_s).of(
-            entry.arn, found.row, found.use
+            entry.arn, traced_invocation.row, traced_invocation.use
         )
         assert (float(use.vcpu_s or 0), float(use.memory_gb_s or 0)) == pytest.approx((0.5, 0.25), abs=0.01)
         assert use.basis == "the runtime's usage log, 1 record"

@@ -50,14 +50,16 @@ def row(**more: Any) -> InvocationRow:
 
 
 def view(*records: dict[str, Any], state: str = "found", remedy: str = "", **more: Any) -> TraceView:
-    stored = row(**more)
+    stored_row = row(**more)
     texts = tuple(json.dumps(record) for record in records)
     trace, unreadable = trace_from(texts, trace_id=TRACE)
-    collected = TraceResult(
-        request=TraceRequest.of(stored), state=state, trace=trace, records=texts, unreadable=unreadable, attempts=1
+    result = TraceResult(
+        request=TraceRequest.of(stored_row), state=state, trace=trace, records=texts, unreadable=unreadable, attempts=1
     )
-    found = TracedInvocation(row=stored, collected=collected, client=client_side(stored, is_cold=True, same_clock=True))
-    return TraceView(found, agent_name="looker", labels=stored.labels, remedy=remedy)
+    invocation = TracedInvocation(
+        row=stored_row, collected=result, client=client_side(stored_row, is_cold=True, same_clock=True)
+    )
+    return TraceView(invocation, agent_name="looker", labels=stored_row.labels, remedy=remedy)
 
 
 def request(tool: str = "calculator") -> list[dict[str, Any]]:
@@ -96,25 +98,25 @@ def assert_inert(page: str) -> None:
 
 
 def test_the_page_of_a_trace_adds_up_and_needs_no_network() -> None:
-    shown = view(*request())
-    page = shown._repr_html_().replace("\u00a0", " ")
+    trace_view = view(*request())
+    page = trace_view._repr_html_().replace("\u00a0", " ")
     assert_inert(page)
     assert "http" not in page
     assert "Of 1 s: model 40 %, cold start 30 %, tools 20 %" in page
-    assert sum(part.duration_ns for part in shown.breakdown().parts) == 1_000_000_000
+    assert sum(part.duration_ns for part in trace_view.breakdown().parts) == 1_000_000_000
 
 
 def test_hostile_names_stay_text_in_every_display() -> None:
-    shown = view(*request(HOSTILE))
-    assert_inert(shown._repr_html_())
-    assert "&lt;img src=x onerror=alert(1)&gt;" in shown._repr_html_()
-    figure = shown.figure().to_json()
+    trace_view = view(*request(HOSTILE))
+    assert_inert(trace_view._repr_html_())
+    assert "&lt;img src=x onerror=alert(1)&gt;" in trace_view._repr_html_()
+    figure = trace_view.figure().to_json()
     assert "<img" not in figure
     assert "<script" not in figure
     assert "<a href" not in figure
-    assert "\x1b" not in str(shown)
-    assert_inert(Traces([shown], agent_name="<img src=x onerror=alert(1)>")._repr_html_())
-    assert shown.tool_calls()["tool"][0] == HOSTILE
+    assert "\x1b" not in str(trace_view)
+    assert_inert(Traces([trace_view], agent_name="<img src=x onerror=alert(1)>")._repr_html_())
+    assert trace_view.tool_calls()["tool"][0] == HOSTILE
 
 
 def test_the_layers_of_a_hostile_agent_are_text_too() -> None:
@@ -125,27 +127,27 @@ def test_the_layers_of_a_hostile_agent_are_text_too() -> None:
 
 
 def test_plain_text_is_stable() -> None:
-    shown = view(*request())
-    assert repr(shown) == (
+    trace_view = view(*request())
+    assert repr(trace_view) == (
         "<Trace of looker: found, 4 spans. Of 1 s: model 40 %, cold start 30 %, tools 20 %, "
         "agent overhead 9 %, service and network 1 %.>"
     )
-    assert str(shown).splitlines()[0] == (
+    assert str(trace_view).splitlines()[0] == (
         "looker · DEFAULT · session loom-0123456789abcdef0123456789abcdef · local AgentCore"
     )
-    assert len(str(shown).splitlines()) == 10
+    assert len(str(trace_view).splitlines()) == 10
 
 
 @pytest.mark.parametrize("state", ["not_found_yet", "exports_nothing", "no_group", "not_reached"])
 def test_without_spans_the_whole_is_unknown_and_the_state_is_reported(state: str) -> None:
-    shown = view(state=state, remedy="Switch it on.")
-    assert shown.breakdown()["unknown"].duration_ns == 1_000_000_000
-    assert len(shown.sentences()) == (3 if state in ("exports_nothing", "no_group") else 2)
-    assert ("Switch it on." in str(shown)) == (state in ("exports_nothing", "no_group"))
-    assert_inert(shown._repr_html_())
-    assert shown.figure().data
-    assert shown.spans().empty
-    assert shown.model_calls().empty
+    trace_view = view(state=state, remedy="Switch it on.")
+    assert trace_view.breakdown()["unknown"].duration_ns == 1_000_000_000
+    assert len(trace_view.sentences()) == (3 if state in ("exports_nothing", "no_group") else 2)
+    assert ("Switch it on." in str(trace_view)) == (state in ("exports_nothing", "no_group"))
+    assert_inert(trace_view._repr_html_())
+    assert trace_view.figure().data
+    assert trace_view.spans().empty
+    assert trace_view.model_calls().empty
 
 
 def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
@@ -158,18 +160,18 @@ def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
 def test_a_value_that_was_cut_is_reported() -> None:
     records = request()
     records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
-    shown = view(*records)
-    assert "1 record with values cut" in str(shown)
-    assert "values_cut" in shown.breakdown().marks
-    assert list(shown.spans()["marks"]).count("values_cut") == 1
-    assert "values cut" in shown._repr_html_()
-    assert "partial" not in shown.breakdown().marks
+    trace_view = view(*records)
+    assert "1 record with values cut" in str(trace_view)
+    assert "values_cut" in trace_view.breakdown().marks
+    assert list(trace_view.spans()["marks"]).count("values_cut") == 1
+    assert "values cut" in trace_view._repr_html_()
+    assert "partial" not in trace_view.breakdown().marks
 
 
 def test_an_invocation_that_never_ended_has_the_time_of_its_spans() -> None:
-    shown = view(*request(), client_duration_ms=None, client_done_time=None, status="pending")
-    assert shown.client is None
-    assert shown.breakdown().total_ns == pytest.approx(690_000_000, abs=1_000)
+    trace_view = view(*request(), client_duration_ms=None, client_done_time=None, status="pending")
+    assert trace_view.client is None
+    assert trace_view.breakdown().total_ns == pytest.approx(690_000_000, abs=1_000)
 
 
 def test_a_long_waterfall_is_folded_and_the_table_has_it_all() -> None:
@@ -178,9 +180,9 @@ def test_a_long_waterfall_is_folded_and_the_table_has_it_all() -> None:
         records.append(
             span_record(TRACE, f"{number + 4096:016x}", "00000000000000a2", "other", SENT_S + 0.4, SENT_S + 0.5)
         )
-    shown = view(*records)
-    assert "54 more spans; all of them are in .spans()" in shown._repr_html_()
-    assert len(shown.spans()) == SHOWN_BARS + 54
+    trace_view = view(*records)
+    assert "54 more spans; all of them are in .spans()" in trace_view._repr_html_()
+    assert len(trace_view.spans()) == SHOWN_BARS + 54
 
 
 def test_json_of_a_trace_is_json() -> None:
@@ -208,8 +210,8 @@ def test_many_traces_are_drawn_as_one_bar_each_that_adds_up() -> None:
 
 
 def test_the_clients_timing_is_the_records() -> None:
-    shown = view(*request(), agent_start_time=SENT_S + 0.25)
-    assert shown.client == ClientTiming(
+    trace_view = view(*request(), agent_start_time=SENT_S + 0.25)
+    assert trace_view.client == ClientTiming(
         sent_ns=1_795_302_200_000_000_000,
         done_ns=1_795_302_201_000_000_000,
         first_byte_ns=1_795_302_200_400_000_000,
@@ -228,31 +230,31 @@ def slow_tool(name: str) -> list[dict[str, Any]]:
 
 
 def test_a_finding_names_a_hostile_tool_as_text() -> None:
-    shown = view(*slow_tool(HOSTILE), client_duration_ms=6000.0)
-    first = shown.findings().first
+    trace_view = view(*slow_tool(HOSTILE), client_duration_ms=6000.0)
+    first = trace_view.findings().first
     assert first is not None
     assert first.rule == "slow_tool"
-    assert_inert(shown._repr_html_())
-    assert "what to look at" in shown._repr_html_().lower()
-    assert shown.causes()["rule"][0] == "slow_tool"
+    assert_inert(trace_view._repr_html_())
+    assert "what to look at" in trace_view._repr_html_().lower()
+    assert trace_view.causes()["rule"][0] == "slow_tool"
 
 
 def test_cost_is_unknown_where_a_price_or_a_quantity_is() -> None:
     records = request()
     usage = {"gen_ai.usage.input_tokens": 1_000_000, "gen_ai.usage.output_tokens": 0}
     records[2]["attributes"] |= {"gen_ai.request.model": "of-nobody.model-v1:0", **usage}
-    shown = view(*records)
-    assert shown.cost().model.state == "unknown"
-    assert shown.cost().runtime.state == "unknown"
-    assert "cost: model unknown" in shown._repr_html_()
-    total = Traces([shown, shown], agent_name="looker").cost()
+    trace_view = view(*records)
+    assert trace_view.cost().model.state == "unknown"
+    assert trace_view.cost().runtime.state == "unknown"
+    assert "cost: model unknown" in trace_view._repr_html_()
+    total = Traces([trace_view, trace_view], agent_name="looker").cost()
     assert (total.invocations, total.amount.value) == (2, None)
 
 
 def test_a_scripted_models_tokens_cost_nothing_and_the_page_states_it() -> None:
-    shown = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
-    assert shown.cost().is_simulated
-    assert "simulated tokens, no charge" in shown._repr_html_()
+    trace_view = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
+    assert trace_view.cost().is_simulated
+    assert "simulated tokens, no charge" in trace_view._repr_html_()
 
 
 TABLES = ("spans", "parts", "steps", "causes", "costs", "model_calls", "tool_calls", "cycles")
@@ -263,9 +265,9 @@ def test_a_table_without_rows_has_the_columns_of_one_with_rows(name: str) -> Non
     records = slow_tool("calculator")
     records.append(span_record(TRACE, "00000000000000a5", "00000000000000a2", "execute_event_loop_cycle", 1.0, 2.0))
     full, empty = view(*records, client_duration_ms=6000.0), view(state="exports_nothing")
-    wanted = list(getattr(full, name)().columns)
+    columns = list(getattr(full, name)().columns)
     assert len(getattr(full, name)()) > 0
-    assert list(getattr(empty, name)().columns) == wanted
-    several = getattr(Traces([empty], agent_name="looker"), name, None)
-    if several is not None and name not in ("parts", "costs", "causes"):
-        assert set(several().columns) == {"invocation_id", "session_id", *wanted}
+    assert list(getattr(empty, name)().columns) == columns
+    combined_table = getattr(Traces([empty], agent_name="looker"), name, None)
+    if combined_table is not None and name not in ("parts", "costs", "causes"):
+        assert set(combined_table().columns) == {"invocation_id", "session_id", *columns}

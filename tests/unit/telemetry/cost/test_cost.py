@@ -56,7 +56,7 @@ def test_cached_tokens_have_their_own_prices() -> None:
 def test_cached_tokens_that_are_part_of_the_input_are_charged_once() -> None:
     apart = usage_of(trace_of(call(SONNET, 100, 10, cache_read=900, total=1010)))
     within = usage_of(trace_of(call(SONNET, 1000, 10, cache_read=900, total=1010)))
-    assert [each.input_tokens for each in (*apart, *within)] == [100, 100]
+    assert [usage.input_tokens for usage in (*apart, *within)] == [100, 100]
 
 
 def test_a_model_without_a_price_is_unknown_and_not_free() -> None:
@@ -116,9 +116,9 @@ def test_simulated_tokens_and_another_models_price_are_estimates() -> None:
 
 
 def test_sums_by_key_carry_what_is_unknown() -> None:
-    known = cost_of(trace_of(call(HAIKU, 1000, 100)), runtime=NOTE)
-    unknown = cost_of(trace_of(call("nobody.knows", 1000, 100), number=2), runtime=NOTE)
-    days = cost_by([("Monday", known), ("Tuesday", unknown), ("Tuesday", known)])
+    known_cost = cost_of(trace_of(call(HAIKU, 1000, 100)), runtime=NOTE)
+    unknown_cost = cost_of(trace_of(call("nobody.knows", 1000, 100), number=2), runtime=NOTE)
+    days = cost_by([("Monday", known_cost), ("Tuesday", unknown_cost), ("Tuesday", known_cost)])
     assert days["Monday"].amount.state == "known"
     assert (days["Tuesday"].incomplete, days["Tuesday"].invocations) == (1, 2)
     assert days["Tuesday"].amount.state == "partial"
@@ -136,14 +136,14 @@ calls = st.lists(
 @given(st.lists(calls, max_size=5), st.randoms())
 def test_costs_add_up_in_any_order_and_are_never_negative(bills: list[list[dict[str, object]]], random: object) -> None:
     costs = [cost_of(trace_of(*bill, number=place)) for place, bill in enumerate(bills, 1)]
-    whole = total_cost(costs)
-    assert whole.amount.known == sum((cost.total.known for cost in costs), Decimal(0))
-    assert whole.amount.unknown == sum(cost.total.unknown for cost in costs)
-    assert whole.amount == whole.model + whole.runtime
-    assert whole.amount.known >= 0
-    assert sum((each.known for each in whole.by_model.values()), Decimal(0)) == whole.model.known
+    total = total_cost(costs)
+    assert total.amount.known == sum((cost.total.known for cost in costs), Decimal(0))
+    assert total.amount.unknown == sum(cost.total.unknown for cost in costs)
+    assert total.amount == total.model + total.runtime
+    assert total.amount.known >= 0
+    assert sum((amount.known for amount in total.by_model.values()), Decimal(0)) == total.model.known
     for order in list(permutations(costs))[:6]:
-        assert total_cost(order) == whole
+        assert total_cost(order) == total
 
 
 @given(calls.filter(len))

@@ -33,18 +33,18 @@ QUESTION = said([{"role": "user", "parts": [{"type": "text", "content": "What is
 
 
 def test_missing_usage_is_counted_and_labelled() -> None:
-    asked: list[tuple[str, Sequence[Mapping[str, Any]], Sequence[str]]] = []
+    requests: list[tuple[str, Sequence[Mapping[str, Any]], Sequence[str]]] = []
 
     def counter(model: str, messages: Sequence[Mapping[str, Any]], system: Sequence[str]) -> int:
-        asked.append((model, messages, system))
+        requests.append((model, messages, system))
         return 1000
 
     cost = cost_of(trace_of(call(HAIKU, None, None), events=QUESTION), count_tokens=counter)
     assert cost.model.state == "known"
     assert cost.model.is_estimate
     assert {line.quantity for line in cost.lines if line.unit == "tokens"} == {1000}
-    assert asked[0] == (HAIKU, [{"role": "user", "content": [{"text": "What is 2+2?"}]}], ("Be brief.",))
-    assert asked[1][1] == [{"role": "user", "content": [{"text": "4"}]}]
+    assert requests[0] == (HAIKU, [{"role": "user", "content": [{"text": "What is 2+2?"}]}], ("Be brief.",))
+    assert requests[1][1] == [{"role": "user", "content": [{"text": "4"}]}]
 
 
 def test_stated_usage_is_never_counted_again() -> None:
@@ -71,13 +71,13 @@ class _Bedrock(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model = unquote(self.path).split("/")[2]
-        known = model.startswith("anthropic.claude-sonnet-4")
+        is_known = model.startswith("anthropic.claude-sonnet-4")
         texts = [part["text"] for message in body["input"]["converse"]["messages"] for part in message["content"]]
         texts += [part["text"] for part in body["input"]["converse"].get("system", [])]
         count = sum(len(text.split()) for text in texts)
-        answer = json.dumps({"inputTokens": count} if known else {"message": "No such model"}).encode()
-        self.send_response(200 if known else 400)
-        if not known:
+        answer = json.dumps({"inputTokens": count} if is_known else {"message": "No such model"}).encode()
+        self.send_response(200 if is_known else 400)
+        if not is_known:
             self.send_header("x-amzn-ErrorType", "ValidationException")
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

@@ -105,11 +105,11 @@ def test_prices_in_another_currency_stand_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_price_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
-    own = tmp_path / "prices.toml"
-    own.write_text(text)
+    price_file = tmp_path / "prices.toml"
+    price_file.write_text(text)
     with pytest.raises(SettingsError, match=said) as caught:
-        price_table(own)
-    assert str(own) in str(caught.value)
+        price_table(price_file)
+    assert str(price_file) in str(caught.value)
 
 
 def test_a_price_file_that_is_named_must_be_there(tmp_path: Path) -> None:

@@ -80,17 +80,17 @@ class Request:
         for _ in tools:
             self._calls += 1
             ids.append(f"tooluse_{self.trace_id[-4:]}_{self._calls}")
-        said = [
+        blocks = [
             {"toolUse": {"toolUseId": id, "name": tool.name, "input": tool.arguments or {"place": id}}}
             for id, tool in zip(ids, tools, strict=True)
         ] or [{"text": "It is fine."}]
-        self._chat(cycle, model_ms, usage, said=said)
+        self._chat(cycle, model_ms, usage, said=blocks)
         self.at += model_ms + 3
         first, results = self.at, []
         for id, tool in zip(ids, tools, strict=True):
-            begun = self.at if serial else first
-            self._tool(cycle, id, tool, begun)
-            self.at = max(self.at, begun + tool.ms + 1)
+            tool_start = self.at if serial else first
+            self._tool(cycle, id, tool, tool_start)
+            self.at = max(self.at, tool_start + tool.ms + 1)
             results.append(
                 {
                     "toolResult": {
@@ -100,7 +100,7 @@ class Request:
                     }
                 }
             )
-        self._messages.append({"role": "assistant", "content": said})
+        self._messages.append({"role": "assistant", "content": blocks})
         if results:
             self._messages.append({"role": "user", "content": results})
         self.at += 2
@@ -130,12 +130,12 @@ class Request:
     ) -> InvocationCase:
         """The invocation as a client saw it: the way there and back, or how it read; times after sending."""
         trace = self.trace()
-        sent = T0 - round(there_ms * MS)
-        done = trace.end_ns + round(back_ms * MS)
+        sent_ns = T0 - round(there_ms * MS)
+        done_ns = trace.end_ns + round(back_ms * MS)
         timing = ClientTiming(
-            sent_ns=sent,
-            done_ns=done,
-            first_byte_ns=None if first_byte_ms is None else sent + round(first_byte_ms * MS),
+            sent_ns=sent_ns,
+            done_ns=done_ns,
+            first_byte_ns=None if first_byte_ms is None else sent_ns + round(first_byte_ms * MS),
             agent_start_ns=T0,
             is_cold=is_cold,
         )
@@ -176,26 +176,26 @@ class Request:
             status="error" if error else "unset",
         )
 
-    def _said(self, said: list[dict[str, Any]]) -> list[SpanEvent]:
-        moment = T0 + round(self.at * MS)
+    def _said(self, blocks: list[dict[str, Any]]) -> list[SpanEvent]:
+        time_ns = T0 + round(self.at * MS)
         if self.latest:
             attributes = {
                 "gen_ai.input.messages": json.dumps(
                     [{"role": m["role"], "parts": _parts(m["content"])} for m in self._messages]
                 ),
-                "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": _parts(said)}]),
+                "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": _parts(blocks)}]),
             }
-            return [SpanEvent(name="gen_ai.client.inference.operation.details", time_ns=moment, attributes=attributes)]
+            return [SpanEvent(name="gen_ai.client.inference.operation.details", time_ns=time_ns, attributes=attributes)]
         events = [
             SpanEvent(
                 name=f"gen_ai.{'tool' if 'toolResult' in m['content'][0] else m['role']}.message",
-                time_ns=moment,
+                time_ns=time_ns,
                 attributes={"content": json.dumps(m["content"])},
             )
             for m in self._messages
         ]
-        choice = {"finish_reason": "tool_use" if "toolUse" in said[0] else "end_turn", "message": json.dumps(said)}
-        return [*events, SpanEvent(name="gen_ai.choice", time_ns=moment, attributes=choice)]
+        choice = {"finish_reason": "tool_use" if "toolUse" in blocks[0] else "end_turn", "message": json.dumps(blocks)}
+        return [*events, SpanEvent(name="gen_ai.choice", time_ns=time_ns, attributes=choice)]
 
     def _tool(self, cycle: str, id: str, tool: Tool, start: float) -> None:
         attributes = _operation("execute_tool") | {
@@ -245,14 +245,14 @@ def _operation(name: str) -> dict[str, Any]:
 
 def _parts(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Bedrock's blocks as OpenTelemetry's parts."""
-    found: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     for block in blocks:
         if "text" in block:
-            found.append({"type": "text", "content": block["text"]})
+            parts.append({"type": "text", "content": block["text"]})
         elif "toolUse" in block:
             use = block["toolUse"]
-            found.append({"type": "tool_call", "id": use["toolUseId"], "name": use["name"], "arguments": use["input"]})
+            parts.append({"type": "tool_call", "id": use["toolUseId"], "name": use["name"], "arguments": use["input"]})
         else:
             result = block["toolResult"]
-            found.append({"type": "tool_call_response", "id": result["toolUseId"], "response": result["content"]})
-    return found
+            parts.append({"type": "tool_call_response", "id": result["toolUseId"], "response": result["content"]})
+    return parts

@@ -133,19 +133,19 @@ PLANTED: list[Callable[[bool], InvocationCase]] = [
 
 
 @pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_cause_is_named_first(plant: Callable[[bool], InvocationCase], latest: bool) -> None:
     case = plant(latest)
-    found = diagnose(case)
-    assert not found.problems
-    assert found.first is not None
-    assert found.first.rule == plant.__name__, found.table()
-    assert 0 < found.first.ms_at_stake <= case.total_ms
-    assert found.first.evidence
-    assert found.first.because
-    assert found.first.try_
-    known = {span.span_id for span in case.trace.spans}
-    assert all(set(finding.span_ids) <= known for finding in found.findings)
+    diagnosis = diagnose(case)
+    assert not diagnosis.problems
+    assert diagnosis.first is not None
+    assert diagnosis.first.rule == plant.__name__, diagnosis.table()
+    assert 0 < diagnosis.first.ms_at_stake <= case.total_ms
+    assert diagnosis.first.evidence
+    assert diagnosis.first.because
+    assert diagnosis.first.try_
+    span_ids = {span.span_id for span in case.trace.spans}
+    assert all(set(finding.span_ids) <= span_ids for finding in diagnosis.findings)
 
 
 def healthy_calculator(latest: bool) -> InvocationCase:
@@ -200,10 +200,10 @@ HEALTHY = [healthy_calculator, healthy_researcher, healthy_writer, healthy_compa
 
 
 @pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
-@pytest.mark.parametrize("healthy", HEALTHY, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("healthy", HEALTHY, ids=lambda healthy: healthy.__name__)
 def test_nothing_is_claimed_about_an_agent_that_is_well(
     healthy: Callable[[bool], InvocationCase], latest: bool
 ) -> None:
-    found = diagnose(healthy(latest))
-    assert found.findings == ()
-    assert not found.problems
+    diagnosis = diagnose(healthy(latest))
+    assert diagnosis.findings == ()
+    assert not diagnosis.problems

@@ -12,9 +12,9 @@ from loomlib.telemetry.traces import ClientTiming, Trace
 
 
 def first_of(case: InvocationCase) -> str:
-    found = diagnose(case)
-    assert not found.problems
-    return "" if found.first is None else found.first.rule
+    diagnosis = diagnose(case)
+    assert not diagnosis.problems
+    return "" if diagnosis.first is None else diagnosis.first.rule
 
 
 def test_many_cycles_are_named_at_a_local_agents_pace() -> None:
@@ -28,10 +28,10 @@ def test_repeated_calls_make_too_many_cycles_certain() -> None:
     request = Request()
     for _ in range(5):
         request.turn(1200, tools=[Tool("search", 80, "nothing", {"query": "the same"})])
-    found = diagnose(request.turn(1200).case()).first
-    assert found is not None
-    assert (found.rule, found.confidence) == ("too_many_cycles", "high")
-    assert any("same arguments" in each.text for each in found.evidence)
+    finding = diagnose(request.turn(1200).case()).first
+    assert finding is not None
+    assert (finding.rule, finding.confidence) == ("too_many_cycles", "high")
+    assert any("same arguments" in evidence.text for evidence in finding.evidence)
 
 
 def test_many_cycles_are_named_without_cycle_spans() -> None:
@@ -68,9 +68,9 @@ def test_without_content_a_jump_in_the_prompt_is_growth_and_no_tool_is_blamed() 
     request = Request(content=False).turn(
         1400, read=1800, wrote=50, ttft=1200, tools=[Tool("read_file", 60, "x" * 56000)]
     )
-    found = diagnose(request.turn(4900, read=15900, wrote=90, ttft=4500).case())
-    assert [each.rule for each in found.findings] == ["token_growth"]
-    assert any("no tool results" in limit for limit in found.limits)
+    diagnosis = diagnose(request.turn(4900, read=15900, wrote=90, ttft=4500).case())
+    assert [finding.rule for finding in diagnosis.findings] == ["token_growth"]
+    assert any("no tool results" in limit for limit in diagnosis.limits)
 
 
 @pytest.mark.parametrize("latest", [True, False], ids=["latest", "legacy"])
@@ -102,19 +102,25 @@ def test_a_slow_tool_is_named_in_every_turn_that_it_holds_up() -> None:
     request = Request()
     for page in range(3):
         request.turn(1200, tools=[Tool("crawl", 2200, "page", {"page": page}), Tool("note", 20)])
-    found = diagnose(request.turn(1300).case()).first
-    assert found is not None
-    assert found.rule == "slow_tool"
-    assert found.ms_at_stake == pytest.approx(3 * 2100, abs=1)
+    finding = diagnose(request.turn(1300).case()).first
+    assert finding is not None
+    assert finding.rule == "slow_tool"
+    assert finding.ms_at_stake == pytest.approx(3 * 2100, abs=1)
 
 
 def test_an_agent_that_is_used_as_a_tool_is_no_slow_tool() -> None:
     spans = list(Request().turn(1400, tools=[Tool("writer", 4200)]).turn(1500).trace().spans)
     tool = next(span for span in spans if span.operation == "execute_tool")
-    about = {"gen_ai.operation.name": "invoke_agent"}
-    inner = replace(tool, span_id="inner", parent_id=tool.span_id, name="invoke_agent writer", attributes=about)
-    asked = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 300}
-    chat = replace(tool, span_id="inner chat", parent_id="inner", name="chat", attributes=asked)
+    agent_attributes = {"gen_ai.operation.name": "invoke_agent"}
+    inner = replace(
+        tool, span_id="inner", parent_id=tool.span_id, name="invoke_agent writer", attributes=agent_attributes
+    )
+    chat_attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.usage.input_tokens": 900,
+        "gen_ai.usage.output_tokens": 300,
+    }
+    chat = replace(tool, span_id="inner chat", parent_id="inner", name="chat", attributes=chat_attributes)
     assert first_of(InvocationCase.of(Trace.one([*spans, inner, chat]))) == ""
 
 
@@ -131,10 +137,10 @@ def test_tools_of_different_turns_are_not_called_serial() -> None:
 def test_retries_hidden_in_botocore_are_named_by_what_the_service_says_it_took() -> None:
     hidden = {"retry_attempts": 3, "gen_ai.server.request.duration": 1400}
     request = Request().turn(6400, ttft=6100, more=hidden)
-    found = diagnose(request.case()).first
-    assert found is not None
-    assert (found.rule, found.confidence) == ("throttling_retries", "medium")
-    assert found.ms_at_stake == pytest.approx(5000, abs=1)
+    finding = diagnose(request.case()).first
+    assert finding is not None
+    assert (finding.rule, finding.confidence) == ("throttling_retries", "medium")
+    assert finding.ms_at_stake == pytest.approx(5000, abs=1)
 
 
 def test_hidden_retries_without_anything_to_compare_are_named_before_a_slow_first_token() -> None:
@@ -155,18 +161,18 @@ def test_a_large_prompt_without_a_first_token_is_named_with_low_confidence() -> 
     request = Request()
     for _ in range(2):
         request.turn(4200, read=24000, more={"gen_ai.server.time_to_first_token": None}, tools=[Tool("a", 5)])
-    found = diagnose(request.case()).first
-    assert found is not None
-    assert (found.rule, found.confidence) == ("large_prompt", "low")
+    finding = diagnose(request.case()).first
+    assert finding is not None
+    assert (finding.rule, finding.confidence) == ("large_prompt", "low")
 
 
 def test_a_large_prompt_out_of_the_cache_counts_too() -> None:
     more = {"gen_ai.usage.cache_read.input_tokens": 30000}
     request = Request().turn(4200, read=200, ttft=3900, more=more).turn(4100, read=320, ttft=3800, more=more)
-    found = diagnose(request.case()).first
-    assert found is not None
-    assert found.rule == "large_prompt"
-    assert any("60\u202f000 tokens were read from the prompt cache" in each.text for each in found.evidence)
+    finding = diagnose(request.case()).first
+    assert finding is not None
+    assert finding.rule == "large_prompt"
+    assert any("60\u202f000 tokens were read from the prompt cache" in evidence.text for evidence in finding.evidence)
 
 
 def test_memory_called_in_every_turn_is_chatty() -> None:
@@ -200,9 +206,9 @@ def test_the_agents_own_code_is_named() -> None:
 
 def test_a_very_long_answer_is_named_with_low_confidence() -> None:
     request = Request().turn(5200, read=7700, wrote=258, ttft=3000, tools=[Tool(f"s{n}", 100) for n in range(20)])
-    found = diagnose(request.turn(31000, read=9100, wrote=4231, ttft=2900).case()).first
-    assert found is not None
-    assert (found.rule, found.confidence) == ("long_output", "low")
+    finding = diagnose(request.turn(31000, read=9100, wrote=4231, ttft=2900).case()).first
+    assert finding is not None
+    assert (finding.rule, finding.confidence) == ("long_output", "low")
 
 
 def test_slow_writing_is_named() -> None:
@@ -227,10 +233,10 @@ def test_without_chunks_or_a_first_byte_no_client_is_blamed() -> None:
 
 
 def test_an_unknown_start_lowers_the_confidence_in_the_network() -> None:
-    found = diagnose(Request().turn(2500).case(there_ms=3000, is_cold=None)).first
-    assert found is not None
-    assert (found.rule, found.confidence) == ("network", "low")
-    assert "cold start" in found.because
+    finding = diagnose(Request().turn(2500).case(there_ms=3000, is_cold=None)).first
+    assert finding is not None
+    assert (finding.rule, finding.confidence) == ("network", "low")
+    assert "cold start" in finding.because
 
 
 def test_clocks_that_disagree_report_nothing_about_the_client() -> None:
@@ -240,38 +246,38 @@ def test_clocks_that_disagree_report_nothing_about_the_client() -> None:
     timing = ClientTiming(
         sent_ns=T0 - hour, done_ns=T0 - hour + 5500 * MS, first_byte_ns=T0 - hour + 400 * MS, is_cold=False
     )
-    found = diagnose(trace, ClientSide(timing=timing, chunk_offsets_ms=(400, 5400)))
-    assert [each.rule for each in found.findings] == ["network"]
-    assert found.findings[0].confidence == "low"
+    diagnosis = diagnose(trace, ClientSide(timing=timing, chunk_offsets_ms=(400, 5400)))
+    assert [finding.rule for finding in diagnosis.findings] == ["network"]
+    assert diagnosis.findings[0].confidence == "low"
 
 
 def test_a_trace_that_lost_spans_is_never_certain() -> None:
     request = Request().turn(1400, tools=[Tool("database", 4200)]).turn(1500)
     trace = request.trace()
-    some = Trace.one(span for span in trace.spans if span.operation not in ("invoke_agent",))
-    found = diagnose(InvocationCase.of(some)).first
-    assert found is not None
-    assert found.rule == "slow_tool"
-    assert found.confidence == "medium"
-    assert "missing" in found.because
+    partial_trace = Trace.one(span for span in trace.spans if span.operation not in ("invoke_agent",))
+    finding = diagnose(InvocationCase.of(partial_trace)).first
+    assert finding is not None
+    assert finding.rule == "slow_tool"
+    assert finding.confidence == "medium"
+    assert "missing" in finding.because
 
 
 def test_an_empty_trace_is_a_limit_and_no_finding() -> None:
-    found = diagnose(Trace.one([]))
-    assert found.findings == ()
-    assert any("no spans" in limit for limit in found.limits)
+    diagnosis = diagnose(Trace.one([]))
+    assert diagnosis.findings == ()
+    assert any("no spans" in limit for limit in diagnosis.limits)
 
 
 def test_hostile_names_stay_short_and_on_one_line() -> None:
     name = "<script>alert(1)</script>\n{0.__class__}" + "x" * 5000
-    found = diagnose(Request().turn(1400, tools=[Tool(name, 4200)]).turn(1500).case()).first
-    assert found is not None
-    assert len(found.title) < 160
-    assert "\n" not in found.title
-    assert "{0.__class__}" in found.title
+    finding = diagnose(Request().turn(1400, tools=[Tool(name, 4200)]).turn(1500).case()).first
+    assert finding is not None
+    assert len(finding.title) < 160
+    assert "\n" not in finding.title
+    assert "{0.__class__}" in finding.title
 
 
 def test_a_model_is_named_as_its_span_names_it() -> None:
-    found = diagnose(Request().turn(6300, ttft=5900).case()).first
-    assert found is not None
-    assert SONNET in found.title
+    finding = diagnose(Request().turn(6300, ttft=5900).case()).first
+    assert finding is not None
+    assert SONNET in finding.title

@@ -38,8 +38,8 @@ def calm(dice: Random, turns: int | None = None) -> Request:
 def seen(dice: Random, request: Request) -> InvocationCase:
     """By a client some way off, sometimes in a session that begins."""
     is_cold = dice.random() < 0.2
-    there = dice.uniform(50, 500) + (dice.uniform(200, 700) if is_cold else 0)
-    return request.case(there_ms=there, back_ms=dice.uniform(30, 400), is_cold=is_cold)
+    there_ms = dice.uniform(50, 500) + (dice.uniform(200, 700) if is_cold else 0)
+    return request.case(there_ms=there_ms, back_ms=dice.uniform(30, 400), is_cold=is_cold)
 
 
 def too_many_cycles(dice: Random) -> InvocationCase:
@@ -111,10 +111,10 @@ def network(dice: Random) -> InvocationCase:
 
 
 def slow_client(dice: Random) -> InvocationCase:
-    request, there, late, count = calm(dice), dice.uniform(50, 300), dice.uniform(2500, 9000), dice.randint(3, 40)
-    end = request.end_ms(there)
-    chunks = [there + 500, *(end + late * place / count for place in range(count + 1))]
-    return request.case(there_ms=there, back_ms=late, first_byte_ms=there + 500, chunks=chunks)
+    request, there_ms, late_ms, count = calm(dice), dice.uniform(50, 300), dice.uniform(2500, 9000), dice.randint(3, 40)
+    end = request.end_ms(there_ms)
+    chunks = [there_ms + 500, *(end + late_ms * place / count for place in range(count + 1))]
+    return request.case(there_ms=there_ms, back_ms=late_ms, first_byte_ms=there_ms + 500, chunks=chunks)
 
 
 CAUSES: list[Callable[[Random], InvocationCase]] = [
@@ -133,7 +133,7 @@ CAUSES: list[Callable[[Random], InvocationCase]] = [
 ]
 
 
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.__name__)
 def test_a_cause_is_named_first_in_nearly_every_random_request(cause: Callable[[Random], InvocationCase]) -> None:
     dice = Random(cause.__name__)
     firsts = [diagnose(cause(dice)).first for _ in range(PLANTED)]
@@ -143,5 +143,5 @@ def test_a_cause_is_named_first_in_nearly_every_random_request(cause: Callable[[
 
 def test_hardly_any_random_request_without_a_cause_is_blamed() -> None:
     dice = Random("calm")
-    blamed = [found.table() for _ in range(CALM) if (found := diagnose(seen(dice, calm(dice)))).findings]
-    assert len(blamed) <= 0.01 * CALM, blamed
+    tables = [diagnosis.table() for _ in range(CALM) if (diagnosis := diagnose(seen(dice, calm(dice)))).findings]
+    assert len(tables) <= 0.01 * CALM, tables

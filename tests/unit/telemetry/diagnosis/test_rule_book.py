@@ -29,20 +29,20 @@ def test_every_rule_asks_a_question_names_its_source_and_suggests_a_fix() -> Non
 
 
 def test_a_file_changes_thresholds_and_texts_and_switches_rules_off(tmp_path: Path) -> None:
-    own = tmp_path / "rules.toml"
-    own.write_text(
+    rule_file = tmp_path / "rules.toml"
+    rule_file.write_text(
         '[general]\nms = 50\n[rules.slow_tool]\ntitle = "Too slow: {tool}, {nobody}"\ntry = ["ask the team"]\n'
         "[rules.slow_tool.thresholds]\nslow_ms = 1200\n[rules.network]\nenabled = false\n"
     )
-    for book in (rule_book(own), rule_book(home=tmp_path)):
+    for book in (rule_book(rule_file), rule_book(home=tmp_path)):
         assert book.least_ms == 50
         assert book["slow_tool"].thresholds["slow_ms"] == 1200
         assert book["slow_tool"].thresholds["share"] == 0.2
         assert "network" not in {rule.name for rule in book.rules}
-        found = diagnose(slow(), rules=book).first
-        assert found is not None
-        assert found.title == "Too slow: database, {nobody}"
-        assert found.try_ == ("ask the team",)
+        finding = diagnose(slow(), rules=book).first
+        assert finding is not None
+        assert finding.title == "Too slow: database, {nobody}"
+        assert finding.try_ == ("ask the team",)
     assert rule_book(home=tmp_path / "nowhere").least_ms == 100
 
 
@@ -70,11 +70,11 @@ def test_thresholds_decide(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: str) -> None:
-    own = tmp_path / "rules.toml"
-    own.write_text(text)
+    rule_file = tmp_path / "rules.toml"
+    rule_file.write_text(text)
     with pytest.raises(SettingsError, match=said) as caught:
-        rule_book(own)
-    assert str(own) in str(caught.value)
+        rule_book(rule_file)
+    assert str(rule_file) in str(caught.value)
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
@@ -94,22 +94,22 @@ def test_a_plugin_gives_a_rule() -> None:
         loom_rules=hookimpl(lambda: {"monday": lambda: Rule(name="any", title="Monday", try_=("wait",), check=monday)}),
     )
     book = rule_book(plugins=load_plugins([plugin]))
-    found = diagnose(slow(), rules=book).first
-    assert found is not None
-    assert (found.rule, found.title, found.try_) == ("monday", "Monday", ("wait",))
+    finding = diagnose(slow(), rules=book).first
+    assert finding is not None
+    assert (finding.rule, finding.title, finding.try_) == ("monday", "Monday", ("wait",))
 
 
 def test_a_plugin_that_gives_no_rule_is_reported_in_each_diagnosis_and_ends_none() -> None:
     plugin = SimpleNamespace(__name__="wrong", loom_rules=hookimpl(lambda: {"wrong": lambda: 3}))
     plugins = load_plugins([plugin])
-    found = diagnose(slow(), rules=rule_book(plugins=plugins))
-    assert found.first is not None
-    assert found.first.rule == "slow_tool"
-    (problem,) = found.problems
+    diagnosis = diagnose(slow(), rules=rule_book(plugins=plugins))
+    assert diagnosis.first is not None
+    assert diagnosis.first.rule == "slow_tool"
+    (problem,) = diagnosis.problems
     assert problem.rule == "wrong"
     assert "expected a Rule, not int" in problem.error
     assert "Try: pip install --upgrade" in problem.error
-    assert [each.error for each in plugins.problems] == ["expected a Rule, not int"]
+    assert [problem.error for problem in plugins.problems] == ["expected a Rule, not int"]
 
 
 def test_a_rule_that_fails_is_a_problem_and_the_others_continue() -> None:
@@ -117,10 +117,12 @@ def test_a_rule_that_fails_is_a_problem_and_the_others_continue() -> None:
         raise RuntimeError("no such number")
 
     book = rule_book().with_rules(Rule(name="broken", title="Broken", check=broken))
-    found = diagnose(slow(), rules=book)
-    assert found.first is not None
-    assert found.first.rule == "slow_tool"
-    assert [(each.rule, each.error) for each in found.problems] == [("broken", "RuntimeError: no such number")]
+    diagnosis = diagnose(slow(), rules=book)
+    assert diagnosis.first is not None
+    assert diagnosis.first.rule == "slow_tool"
+    assert [(problem.rule, problem.error) for problem in diagnosis.problems] == [
+        ("broken", "RuntimeError: no such number")
+    ]
 
 
 def test_rules_can_be_replaced_and_left_out() -> None:

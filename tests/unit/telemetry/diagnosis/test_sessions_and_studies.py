@@ -49,16 +49,16 @@ def later(case: InvocationCase, seconds: int) -> InvocationCase:
 
 def test_a_study_ranks_by_the_sum_and_counts_who_is_affected() -> None:
     cases = [cold(1), slow(2), slow(3, 6000), *(healthy(number) for number in range(4, 10))]
-    found = diagnose_study(cases)
-    assert [each.rule for each in found.findings] == ["slow_tool", "cold_start"]
-    tool = found.findings[0]
-    assert (tool.affected, tool.of, found.invocations) == (2, 9, 9)
+    diagnosis = diagnose_study(cases)
+    assert [finding.rule for finding in diagnosis.findings] == ["slow_tool", "cold_start"]
+    tool = diagnosis.findings[0]
+    assert (tool.affected, tool.of, diagnosis.invocations) == (2, 9, 9)
     assert tool.ms_at_stake == pytest.approx(3900 + 5900, abs=2)
-    assert tool.share == pytest.approx(tool.ms_at_stake / found.total_ms)
+    assert tool.share == pytest.approx(tool.ms_at_stake / diagnosis.total_ms)
     assert tool.trace_ids == (f"{3:032x}", f"{2:032x}")
     assert tool.evidence[0].text.startswith("over the rule's thresholds in 2 of 9 invocations")
-    assert found.total_ms == pytest.approx(sum(case.total_ms for case in cases))
-    assert json.dumps(found.table())
+    assert diagnosis.total_ms == pytest.approx(sum(case.total_ms for case in cases))
+    assert json.dumps(diagnosis.table())
 
 
 def test_healthy_sessions_and_studies_are_left_in_peace() -> None:
@@ -73,24 +73,28 @@ def growing(number: int, session: str = "s1") -> InvocationCase:
 
 
 def test_a_session_that_gets_slower_with_its_history_is_named() -> None:
-    found = diagnose_session([growing(number) for number in (5, 1, 3, 2, 4, 6)])
-    assert found.first is not None
-    assert (found.first.rule, found.first.affected, found.first.confidence) == ("growing_history", 6, "high")
-    assert found.first.ms_at_stake == pytest.approx(350 * (1 + 2 + 3 + 4 + 5), rel=0.01)
+    diagnosis = diagnose_session([growing(number) for number in (5, 1, 3, 2, 4, 6)])
+    assert diagnosis.first is not None
+    assert (diagnosis.first.rule, diagnosis.first.affected, diagnosis.first.confidence) == (
+        "growing_history",
+        6,
+        "high",
+    )
+    assert diagnosis.first.ms_at_stake == pytest.approx(350 * (1 + 2 + 3 + 4 + 5), rel=0.01)
 
 
 def test_a_study_looks_for_growth_within_each_session_only() -> None:
-    several = diagnose_study([growing(number, session=f"s{number}") for number in range(1, 7)])
-    assert "growing_history" not in [each.rule for each in several.findings]
-    two = [growing(number) for number in range(1, 6)] + [growing(number, session="s2") for number in range(11, 16)]
-    found = diagnose_study(two).findings
-    assert [each.rule for each in found] == ["growing_history"]
-    assert found[0].affected == 10
+    diagnosis = diagnose_study([growing(number, session=f"s{number}") for number in range(1, 7)])
+    assert "growing_history" not in [finding.rule for finding in diagnosis.findings]
+    cases = [growing(number) for number in range(1, 6)] + [growing(number, session="s2") for number in range(11, 16)]
+    growth_findings = diagnose_study(cases).findings
+    assert [finding.rule for finding in growth_findings] == ["growing_history"]
+    assert growth_findings[0].affected == 10
 
 
 def test_limits_state_how_many_invocations_could_not_be_judged() -> None:
-    found = diagnose_study([healthy(1), InvocationCase.of(healthy(2).trace), InvocationCase.of(healthy(3).trace)])
-    assert next(limit for limit in found.limits if "client timing" in limit).endswith("(2 of 3 invocations)")
+    diagnosis = diagnose_study([healthy(1), InvocationCase.of(healthy(2).trace), InvocationCase.of(healthy(3).trace)])
+    assert next(limit for limit in diagnosis.limits if "client timing" in limit).endswith("(2 of 3 invocations)")
 
 
 @dataclass
@@ -157,14 +161,14 @@ def forests(draw: st.DrawFn) -> list[Span]:
 clients = st.one_of(
     st.none(),
     st.builds(
-        lambda sent, took, first, cold: ClientSide(
+        lambda sent_ms, took_ms, first_byte_ms, is_cold: ClientSide(
             timing=ClientTiming(
-                sent_ns=T0 + sent * MS,
-                done_ns=T0 + (sent + took) * MS,
-                first_byte_ns=None if first is None else T0 + (sent + first) * MS,
-                is_cold=cold,
+                sent_ns=T0 + sent_ms * MS,
+                done_ns=T0 + (sent_ms + took_ms) * MS,
+                first_byte_ns=None if first_byte_ms is None else T0 + (sent_ms + first_byte_ms) * MS,
+                is_cold=is_cold,
             ),
-            chunk_offsets_ms=() if first is None else (float(first), float(first + 5)),
+            chunk_offsets_ms=() if first_byte_ms is None else (float(first_byte_ms), float(first_byte_ms + 5)),
         ),
         st.integers(-5000, 5000),
         st.integers(0, 200_000),
@@ -180,21 +184,21 @@ def test_any_forest_gets_a_ranking_that_no_order_changes(
     spans: list[Span], client: ClientSide | None, shuffle: random.Random
 ) -> None:
     case = InvocationCase.of(Trace.one(spans), client)
-    found = diagnose(case)
-    assert not found.problems
-    known = {span.span_id for span in case.trace.spans}
-    for finding in found.findings:
+    diagnosis = diagnose(case)
+    assert not diagnosis.problems
+    span_ids = {span.span_id for span in case.trace.spans}
+    for finding in diagnosis.findings:
         assert 0 < finding.ms_at_stake <= case.total_ms
         assert 0 < finding.share <= 1
         assert finding.confidence in CONFIDENCES
-        assert set(finding.span_ids) <= known
-    stakes = [finding.ms_at_stake for finding in found.findings]
+        assert set(finding.span_ids) <= span_ids
+    stakes = [finding.ms_at_stake for finding in diagnosis.findings]
     assert stakes == sorted(stakes, reverse=True)
-    mixed = list(spans)
-    shuffle.shuffle(mixed)
-    again = diagnose(InvocationCase.of(Trace.one(mixed), client))
-    assert [(each.rule, each.title, round(each.ms_at_stake, 6)) for each in again.findings] == [
-        (each.rule, each.title, round(each.ms_at_stake, 6)) for each in found.findings
+    shuffled = list(spans)
+    shuffle.shuffle(shuffled)
+    again = diagnose(InvocationCase.of(Trace.one(shuffled), client))
+    assert [(finding.rule, finding.title, round(finding.ms_at_stake, 6)) for finding in again.findings] == [
+        (finding.rule, finding.title, round(finding.ms_at_stake, 6)) for finding in diagnosis.findings
     ]
 
 
@@ -212,16 +216,16 @@ findings = st.builds(
 @given(st.lists(findings), st.randoms(use_true_random=False))
 def test_ranking_is_stable(found: list[LatencyFinding], shuffle: random.Random) -> None:
     ranked = rank(found)
-    mixed = list(found)
-    shuffle.shuffle(mixed)
-    assert rank(mixed) == ranked
+    shuffled = list(found)
+    shuffle.shuffle(shuffled)
+    assert rank(shuffled) == ranked
     assert rank(ranked) == ranked
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.permutations(range(1, 7)))
 def test_a_study_does_not_depend_on_the_order_of_its_invocations(order: list[int]) -> None:
-    made = {1: cold(1), 2: slow(2), 3: slow(3, 6000), 4: healthy(4), 5: slow(5), 6: healthy(6)}
-    expected = diagnose_study(made.values())
-    assert diagnose_study(made[number] for number in order) == expected
-    assert diagnose(made[2]).first is not None
+    cases = {1: cold(1), 2: slow(2), 3: slow(3, 6000), 4: healthy(4), 5: slow(5), 6: healthy(6)}
+    expected = diagnose_study(cases.values())
+    assert diagnose_study(cases[number] for number in order) == expected
+    assert diagnose(cases[2]).first is not None

@@ -57,30 +57,30 @@ class BuildPanel(Panel):
     @action(lane="deploy")
     def deploy(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Deploy a blueprint, a file or a folder, and report each step."""
-        what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
-        if not what:
+        source, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
+        if not source:
             raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
         environment, settings, authorizer = _variables(form.text("environment")), _settings(form), _authorizer(form)
-        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment, settings, authorizer))
+        self.show_code(connect_code(self.bench) + _deploy_code(source, name, memory, environment, settings, authorizer))
         began, steps = time.monotonic(), list[dict[str, Any]]()
 
         def step(word: str) -> None:
             if not steps or steps[-1]["word"] != word:
                 steps.append({"word": word, "after_ms": (time.monotonic() - began) * 1000})
-                self.show(deployment={"what": what, "state": "running", "steps": steps[-_MOST_STEPS:]})
-                self.say(f"Deploying {what}: {word}")
+                self.show(deployment={"what": source, "state": "running", "steps": steps[-_MOST_STEPS:]})
+                self.say(f"Deploying {source}: {word}")
             cancel.check()
 
         def end(state: str, sentence: str) -> None:
             took_ms = (time.monotonic() - began) * 1000
-            shown = {"what": what, "state": state, "steps": steps[-_MOST_STEPS:]}
-            self.show(deployment={**shown, "took_ms": took_ms, "sentence": sentence})
+            deployment = {"what": source, "state": state, "steps": steps[-_MOST_STEPS:]}
+            self.show(deployment={**deployment, "took_ms": took_ms, "sentence": sentence})
             self.say(sentence)
 
         try:
             step("packing")
             agent = self.bench.deploy(
-                what,
+                source,
                 name=name or None,
                 environment=environment or None,
                 memory=memory or None,
@@ -95,7 +95,7 @@ class BuildPanel(Panel):
             )
             raise
         except Exception:  # the error pane says why
-            end("failed", f"{what} was not deployed.")
+            end("failed", f"{source} was not deployed.")
             raise
         self._put_agents()
         self.announce()
@@ -105,20 +105,20 @@ class BuildPanel(Panel):
     @action(lane="plan")
     def plan(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return what deploying would make, change and cost; nothing is made."""
-        what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
-        if not what:
+        source, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
+        if not source:
             raise LoomError("There is nothing to plan", on="no path is given", try_="the path of your agent.py")
         environment, settings, authorizer = _variables(form.text("environment")), _settings(form), _authorizer(form)
-        code = _deploy_code(what, name, memory, environment, settings, authorizer)
+        code = _deploy_code(source, name, memory, environment, settings, authorizer)
         self.show_code(connect_code(self.bench) + code.replace("agent = bench.deploy(", "bench.plan("))
 
         def step(word: str) -> None:
-            self.say(f"Planning {what}: {word}")
+            self.say(f"Planning {source}: {word}")
             cancel.check()
 
         step("packing")
         plan = self.bench.plan(
-            what,
+            source,
             name=name or None,
             environment=environment or None,
             memory=memory or None,
@@ -282,8 +282,8 @@ class BuildPanel(Panel):
     def static_html(self) -> Markup | str:
         """Return the catalog."""
         rows = self.tables.rows("agents")
-        shown = [[row.get(name) for name in _COLUMNS] for row in rows[:50]]
-        return static_summary(tables=[([name.replace("_", " ") for name in _COLUMNS], shown)])
+        values = [[row.get(name) for name in _COLUMNS] for row in rows[:50]]
+        return static_summary(tables=[([name.replace("_", " ") for name in _COLUMNS], values)])
 
 
 def _callers(configuration: object) -> str:
@@ -303,8 +303,8 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
     others = [row for row in rows if row["status"] != "READY"]
     if not others:
         return f"{plural(len(rows), 'agent')} in the catalog, all READY."
-    named = ", ".join(f"{row['name']} is {row['status']}" for row in others[:3])
-    return f"{plural(len(rows), 'agent')} in the catalog: {named}{' …' if len(others) > 3 else '.'}"
+    examples = ", ".join(f"{row['name']} is {row['status']}" for row in others[:3])
+    return f"{plural(len(rows), 'agent')} in the catalog: {examples}{' …' if len(others) > 3 else '.'}"
 
 
 def _variables(text: str) -> dict[str, str]:
@@ -366,7 +366,7 @@ def _authorizer(form: Form) -> JwtAuthorizer | Literal["local"] | None:
 
 
 def _deploy_code(
-    what: str,
+    source: str,
     name: str,
     memory: str,
     environment: Mapping[str, str],
@@ -377,19 +377,19 @@ def _deploy_code(
 
     Values of variables may be secrets, so the code reads them from the reader's own environment.
     """
-    given = [repr(what)]
-    given += [f"name={name!r}"] if name else []
-    given += [f"memory={memory!r}"] if memory else []
-    given += [f"{key}={value!r}" for key, value in settings.items()]
+    arguments = [repr(source)]
+    arguments += [f"name={name!r}"] if name else []
+    arguments += [f"memory={memory!r}"] if memory else []
+    arguments += [f"{key}={value!r}" for key, value in settings.items()]
     if isinstance(authorizer, JwtAuthorizer):
         rules = ("audience", "clients", "scopes")
         parts = [f"{rule}={list(getattr(authorizer, rule))!r}" for rule in rules if getattr(authorizer, rule)]
-        given += [
+        arguments += [
             f"authorizer=loom.JwtAuthorizer({', '.join([f'discovery_url={authorizer.discovery_url!r}', *parts])})"
         ]
     elif authorizer:
-        given += [f"authorizer={authorizer!r}"]
+        arguments += [f"authorizer={authorizer!r}"]
     if not environment:
-        return f"agent = bench.deploy({', '.join(given)})"
+        return f"agent = bench.deploy({', '.join(arguments)})"
     values = ", ".join(f"{key!r}: os.environ[{key!r}]" for key in environment)
-    return f"import os\n\nagent = bench.deploy({', '.join([*given, f'environment={{{values}}}'])})"
+    return f"import os\n\nagent = bench.deploy({', '.join([*arguments, f'environment={{{values}}}'])})"

@@ -79,8 +79,8 @@ class RunRequest:
         evalset = bench.evals.run(self.source).evalset if self.kind == STORED else EvalSet.read(self.source)
         chosen = evalset.where(tags=self.tags) if self.tags else evalset
         if not chosen.cases:
-            known = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
-            raise EvalError("No case has these tags", on=", ".join(self.tags), try_=f"some of {known}")
+            known_tags = ", ".join(sorted({tag for case in evalset.cases for tag in case.tags})[:20])
+            raise EvalError("No case has these tags", on=", ".join(self.tags), try_=f"some of {known_tags}")
         return chosen
 
     def evaluators_for(self, evalset: EvalSet) -> list[str]:

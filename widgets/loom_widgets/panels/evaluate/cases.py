@@ -82,8 +82,8 @@ def head_sentence(head: Mapping[str, Any]) -> str:
         return "No case has been answered yet."
     counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
     why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
-    answered = f"{head['answered']} of {head['owed']} answered{why}"
-    return f"{head['target']} on {head['set']}: {answered}; {counted or 'none scored'}."
+    progress = f"{head['answered']} of {head['owed']} answered{why}"
+    return f"{head['target']} on {head['set']}: {progress}; {counted or 'none scored'}."
 
 
 def case_details(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
@@ -136,16 +136,16 @@ def _quality(verdict: tuple[Score, ...] | NotApplicable | CaseFailure | None) ->
 
 
 def _turns(case: EvalCase, judgement: Judgement) -> list[dict[str, Any]]:
-    given = judgement.answer.turns
+    answers = judgement.answer.turns
     turns: list[dict[str, Any]] = []
-    for at in range(max(len(case.turns), len(given), 1)):
+    for at in range(max(len(case.turns), len(answers), 1)):
         turn = case.turns[at] if at < len(case.turns) else None
         expected = None if turn is None else turn.expected_answer
         turns.append(
             {
                 "asked": cut(turn.prompt if turn else case.prompt if at == 0 else ""),
-                "answered": cut(given[at].text, whole=whole_answer(case, judgement.repeat, at))
-                if at < len(given)
+                "answered": cut(answers[at].text, whole=whole_answer(case, judgement.repeat, at))
+                if at < len(answers)
                 else None,
                 "expected": None if expected is None else cut(expected),
             }

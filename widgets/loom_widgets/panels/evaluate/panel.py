@@ -97,15 +97,15 @@ class EvaluatePanel(Panel):
         gates = request.gates([evaluator.name for evaluator in RunEvaluators(evalset, chosen).evaluators])
         agents = [self.bench.agent(name) for name in request.agents]
         self.show_code(request.code(self.bench, chosen))
-        done: list[EvalRun] = []
+        runs: list[EvalRun] = []
         for agent in agents:
             id = f"eval-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
             self._gates[id] = gates
             options = {"budget": request.budget, "reuse": request.reuse, "run_id": id}
-            done.append(self._ask(agent, evalset, chosen, request.repeats, options, cancel))
-        if len(done) > 1:
-            self._comparison.show_comparison(done[-1], done[0], 0.02)
-        return {"runs": [run.id for run in done]}
+            runs.append(self._ask(agent, evalset, chosen, request.repeats, options, cancel))
+        if len(runs) > 1:
+            self._comparison.show_comparison(runs[-1], runs[0], 0.02)
+        return {"runs": [run.id for run in runs]}
 
     @action(lane="run")
     def resume(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -228,8 +228,8 @@ class EvaluatePanel(Panel):
         self.send_message("results", **self._head)
 
     def _put_cases(self) -> int:
-        wanted = self.state.get("filter", {})
-        state, tag, text = wanted.get("state"), wanted.get("tag"), wanted.get("text", "")
+        criteria = self.state.get("filter", {})
+        state, tag, text = criteria.get("state"), criteria.get("tag"), criteria.get("text", "")
         rows = [
             row
             for row in self._rows

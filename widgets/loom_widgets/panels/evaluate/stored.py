@@ -34,9 +34,9 @@ def set_choices(runs: list[dict[str, Any]]) -> list[list[str]]:
     """Return the options of the set's menu: value and text."""
     chosen = [[f"{SHIPPED}:{name}", f"{name} (shipped)"] for name in shipped_names()]
     chosen.append([f"{FILE}:", "a file …"])
-    seen: set[str] = set()
+    set_names: set[str] = set()
     for row in runs:
-        if row["set"] not in seen and len(seen) < _MOST_SETS:
-            seen.add(row["set"])
+        if row["set"] not in set_names and len(set_names) < _MOST_SETS:
+            set_names.add(row["set"])
             chosen.append([f"{STORED}:{row['id']}", f"{row['set']}, as run {row['id']} asked it"])
     return chosen

@@ -94,11 +94,13 @@ class ChosenMemory:
             actor: The actor to choose.
             session: The session to choose.
         """
-        known = self._memories()
-        ids = [item[0] for item in known]
-        key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
+        memories = self._memories()
+        ids = [item[0] for item in memories]
+        key = key if key in ids else next((item[0] for item in memories if item[1] == key), ids[0] if ids else "")
         self.set(self._panel.bench.memories.get(key) if key else None)
-        self._panel.show(memories=known, memory=key, labels=list(self._panel.bench.context.labels), about=self.about())
+        self._panel.show(
+            memories=memories, memory=key, labels=list(self._panel.bench.context.labels), about=self.about()
+        )
         self.choose_actor(actor, session, again=True)
 
     def read_again(self) -> None:

@@ -55,10 +55,10 @@ class MaintenanceActions:
         """Take a snapshot of the memory, and save it when a file is named."""
         file = _new_file(form) if form.text("path").strip() else None
         self._panel.say("Taking a snapshot …")
-        taken = self._chosen.memory.snapshot(progress=self._chosen.progress_callback(cancel))
-        saved = taken.save(file) if file else None
+        snapshot = self._chosen.memory.snapshot(progress=self._chosen.progress_callback(cancel))
+        saved = snapshot.save(file) if file else None
         self._chosen.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
-        return self._add_snapshot(taken, f"saved as {saved.name}" if saved else "")
+        return self._add_snapshot(snapshot, f"saved as {saved.name}" if saved else "")
 
     @action(lane="keep")
     def open_snapshot(self, form: Form) -> Mapping[str, Any]:
@@ -105,11 +105,11 @@ class MaintenanceActions:
         actors, redact = self._export_of(form)
         file, options = _new_file(form), _export_options(actors, redact)
         self._chosen.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
-        done = self._chosen.memory.export(
+        result = self._chosen.memory.export(
             file, actors=actors, redact=redact, progress=self._chosen.progress_callback(cancel)
         )
-        self._panel.say(f"Exported to {file.name}: {_counted(done.rows())}.")
-        return {"rows": done.rows(), "note": done.note(), "path": str(file)}
+        self._panel.say(f"Exported to {file.name}: {_counted(result.rows())}.")
+        return {"rows": result.rows(), "note": result.note(), "path": str(file)}
 
     @action(lane="keep")
     def import_preview(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -131,11 +131,11 @@ class MaintenanceActions:
         if self._import is None:
             raise LoomError("There is no preview of an import", try_="preview the file first")
         self._is_of_this_memory(self._import)
-        done = self._import.confirm(progress=self._chosen.progress_callback(cancel))
+        result = self._import.confirm(progress=self._chosen.progress_callback(cancel))
         self._import = None
         self._chosen.choose_actor(self._chosen.actor, self._chosen.session, again=True)
-        self._panel.say(f"Imported: {_counted(done.rows(), 'written')}.")
-        return {"rows": done.rows(), "note": done.note()}
+        self._panel.say(f"Imported: {_counted(result.rows(), 'written')}.")
+        return {"rows": result.rows(), "note": result.note()}
 
     @action(lane="keep")
     def forget(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -220,14 +220,14 @@ class MaintenanceActions:
                 "Nothing was done: the preview belongs to another memory", on=of.name, try_="preview it again"
             )
 
-    def _keep(self, what: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._results[what] = value
+    def _keep(self, key: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._results[key] = value
         return value
 
-    def _add_snapshot(self, taken: MemorySnapshot, how: str) -> Mapping[str, Any]:
-        events = "" if taken.events is None else f", {plural(sum(taken.events.values()), 'event')}"
-        text = f"{timestamp(taken.taken_at)} · {plural(len(taken.records), 'record')}{events}"
-        self._snapshots.append((" · ".join(filter(None, (text, how))), taken))
+    def _add_snapshot(self, snapshot: MemorySnapshot, how: str) -> Mapping[str, Any]:
+        events = "" if snapshot.events is None else f", {plural(sum(snapshot.events.values()), 'event')}"
+        text = f"{timestamp(snapshot.taken_at)} · {plural(len(snapshot.records), 'record')}{events}"
+        self._snapshots.append((" · ".join(filter(None, (text, how))), snapshot))
         self._panel.show(snapshots=[item[0] for item in self._snapshots])
         self._panel.say("The snapshot is kept until the kernel stops." if not how else f"The snapshot is {how}.")
         return {"count": len(self._snapshots)}

@@ -118,8 +118,8 @@ class MemoryPanel(Panel):
         """Create a memory, and return it once it is ACTIVE."""
         name, days = form.text("name").strip(), form.count("days", 90, most=365)
         strategies = [item for item in form.texts("strategies") if item in STRATEGIES]
-        made = f"strategies={strategies!r}, event_expiry_days={days}"
-        self.chosen.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
+        arguments = f"strategies={strategies!r}, event_expiry_days={days}"
+        self.chosen.show_call(f"memory = bench.memories.create({name!r}, {arguments})", memory=False)
         self.say(f"Creating {name} …")
         memory = self.bench.memories.create(
             name, strategies=strategies, event_expiry_days=days, progress=self.chosen.progress_callback(cancel)

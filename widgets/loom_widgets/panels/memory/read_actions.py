@@ -52,9 +52,9 @@ class ReadActions:
     @action(lane="read")
     def more(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Read more events or records, a given number or all remaining ones."""
-        what = form.text("what", "events")
-        pages = self._records if what == "records" else self._events
-        return self._read_on(what, pages, form.count("count", 10_000, most=10_000_000), cancel)
+        kind = form.text("what", "events")
+        pages = self._records if kind == "records" else self._events
+        return self._read_on(kind, pages, form.count("count", 10_000, most=10_000_000), cancel)
 
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
@@ -67,18 +67,18 @@ class ReadActions:
     @action(lane="read")
     def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Go to an event in its session."""
-        actor, session, wanted = form.text("actor"), form.text("session"), form.text("id")
+        actor, session, event_id = form.text("actor"), form.text("session"), form.text("id")
         self._chosen.choose_actor(actor, session)
         self._chosen.show_call(f"memory.events({actor!r}, session={session!r})")
         pages = self._begin_events(actor, session)
         for number in pages.read(_SEEK):
             if number % 100 == 0:
                 cancel.check()
-            if pages.values[-1].event_id == wanted:
+            if pages.values[-1].event_id == event_id:
                 break
         list(pages.read(FIRST))
         self._note_read("events", pages)
-        place = self._place(wanted)
+        place = self._place(event_id)
         self._panel.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
         return {"at": place, "event": event_details(pages.values[place])}
 
@@ -169,13 +169,13 @@ class ReadActions:
         agents = [entry.name for entry in self._panel.bench.context.catalog.list()][:500]
         agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
         rows = frame_rows(self._panel.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
-        shown = [
+        answers = [
             {"id": row["id"], "at": row.get("client_invoke_time"), "prompt": row.get("prompt"), "status": row["status"]}
             for row in rows
         ]
-        self._panel.tables.put("answers", shown)
-        self._panel.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agents yet.")
-        return {"agents": agents, "agent": agent, "count": len(shown)}
+        self._panel.tables.put("answers", answers)
+        self._panel.say(f"{plural(len(answers), 'answer')} of {agent}." if agent else "No agents yet.")
+        return {"agents": agents, "agent": agent, "count": len(answers)}
 
     @action(lane="read")
     def used(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -212,7 +212,7 @@ class ReadActions:
         self._panel.tables.put("events", self._events)
         return self._events
 
-    def _read_on(self, what: str, pages: Pages | None, count: int, cancel: Cancel) -> Mapping[str, Any]:
+    def _read_on(self, kind: str, pages: Pages | None, count: int, cancel: Cancel) -> Mapping[str, Any]:
         if pages is None:
             return {}
         progress = self._chosen.progress_callback()
@@ -222,21 +222,21 @@ class ReadActions:
                     if cancel.is_set:
                         break
                     if number > FIRST and progress.is_due:
-                        progress(f"{formats.number(number)} {what} read")
-                        self._note_read(what, pages)
+                        progress(f"{formats.number(number)} {kind} read")
+                        self._note_read(kind, pages)
         finally:
-            self._note_read(what, pages)
+            self._note_read(kind, pages)
         rest = " (all)" if pages.is_whole else "; there are more"
         stopped = "Stopped: " if cancel.is_set else ""
         self._panel.say(
-            f"{stopped}{plural(len(pages), what[:-1])} read{rest}." if pages.values else f"No {what} are here."
+            f"{stopped}{plural(len(pages), kind[:-1])} read{rest}." if pages.values else f"No {kind} are here."
         )
         return {"count": len(pages), "whole": pages.is_whole}
 
-    def _note_read(self, what: str, pages: Pages) -> None:
-        self._panel.tables.put(what, pages)
+    def _note_read(self, kind: str, pages: Pages) -> None:
+        self._panel.tables.put(kind, pages)
         branches = sorted(pages.branches)[:100]
-        self._panel.send_message("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
+        self._panel.send_message("read", what=kind, count=len(pages), whole=pages.is_whole, branches=branches)
 
     def _place(self, event_id: str) -> int:
         values = self._events.values if self._events is not None else []
@@ -248,10 +248,10 @@ class ReadActions:
         )
 
     def _where(self, namespace: str, strategy: str) -> tuple[dict[str, Any], str]:
-        given = {"actor": self._chosen.actor or None, "strategy": strategy or None}
+        filters = {"actor": self._chosen.actor or None, "strategy": strategy or None}
         arguments = [repr(namespace)] if namespace else []
-        arguments += [f"{name}={value!r}" for name, value in given.items() if value]
-        return given, ", ".join(arguments)
+        arguments += [f"{name}={value!r}" for name, value in filters.items() if value]
+        return filters, ", ".join(arguments)
 
 
 def _timeline_row(entry: TimelineEntry) -> dict[str, Any]:

@@ -124,5 +124,5 @@ def record_details(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[
 
 def cut(text: str) -> str:
     """Return a text, cut to the length that a view shows."""
-    left = len(text) - LONGEST_SHOWN
-    return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({number(left)} more characters)"
+    excess = len(text) - LONGEST_SHOWN
+    return text if excess <= 0 else f"{text[:LONGEST_SHOWN]}… ({number(excess)} more characters)"

@@ -115,10 +115,10 @@ class OperatePanel(Panel):
         window, qualifier = time_range_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
         agent = self._looked.agent(form.text("agent"))
         at = "" if qualifier == "DEFAULT" else f".at({qualifier!r})"
-        given = ", ".join(item for item in (window.arguments, f"logs={_LOG_LINES}") if item)
+        arguments = ", ".join(item for item in (window.arguments, f"logs={_LOG_LINES}") if item)
         self.show_code(
             f"{window.needs}{connect_code(self._looked)}"
-            f"agent = bench.agent({agent.name!r}){at}\nview = agent.telemetry.overview({given})\nview"
+            f"agent = bench.agent({agent.name!r}){at}\nview = agent.telemetry.overview({arguments})\nview"
         )
         self.say(f"Reading {agent.name} …")
         self._drill(agent, qualifier, window)
@@ -154,9 +154,9 @@ class OperatePanel(Panel):
         """Compare all workbenches; one that cannot be reached has its error in the row."""
         window = time_range_of(form)
         names = [f"loom.connect({bench.where!r}, region={bench.clients.region!r})" for bench in self._benches]
-        given = ", ".join(name for name in (f"[{', '.join(names)}]", window.arguments) if name)
+        arguments = ", ".join(name for name in (f"[{', '.join(names)}]", window.arguments) if name)
         if not form.flag("quiet"):
-            self.show_code(f"{window.needs}import loomlib as loom\n\nloom.overview({given})")
+            self.show_code(f"{window.needs}import loomlib as loom\n\nloom.overview({arguments})")
         comparison = loomlib.overview(self._benches, window.since, window.until)
         rows = []
         for place in comparison.places:
@@ -233,8 +233,8 @@ class OperatePanel(Panel):
 
     def read_again(self) -> None:
         """Reload the metrics if agents were added, removed or changed."""
-        shown = {(row["runtime_id"], row["status"]) for row in self.tables.rows("agents")}
-        if shown != {(entry.runtime_id, entry.status) for entry in self._looked.context.catalog.list()}:
+        shown_agents = {(row["runtime_id"], row["status"]) for row in self.tables.rows("agents")}
+        if shown_agents != {(entry.runtime_id, entry.status) for entry in self._looked.context.catalog.list()}:
             self._look(time_range_of(Form(self.state)), quiet=True)
 
     def welcome(self) -> Mapping[str, Any]:

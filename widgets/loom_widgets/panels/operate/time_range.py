@@ -49,11 +49,14 @@ def time_range_of(form: Form) -> TimeRange:
     since, until = _moment(form, "since"), _moment(form, "until")
     if since is not None and until is not None and since >= until:
         raise LoomError("The time range is empty", on=f"from {since} until {until}", try_="an end after the start")
-    given = [
+    arguments = [
         f"{key}=datetime.fromisoformat({at.isoformat()!r})" for key, at in (("since", since), ("until", until)) if at
     ]
     return TimeRange(
-        since=since, until=until, arguments=", ".join(given), needs="from datetime import datetime\n" if given else ""
+        since=since,
+        until=until,
+        arguments=", ".join(arguments),
+        needs="from datetime import datetime\n" if arguments else "",
     )
 
 

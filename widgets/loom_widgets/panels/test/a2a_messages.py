@@ -107,5 +107,5 @@ def _cards(results: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def card_facts(card: Mapping[str, Any]) -> list[list[str]]:
     """Return what an agent's card says, for a page."""
     skills = ", ".join(as_text(as_mapping(skill).get("name")) for skill in as_list(card.get("skills")))
-    named = [("name", "name"), ("description", "description"), ("version", "version")]
-    return [[shown, short_text(as_text(card.get(key)))] for key, shown in named] + [["skills", short_text(skills)]]
+    fields = [("name", "name"), ("description", "description"), ("version", "version")]
+    return [[label, short_text(as_text(card.get(key)))] for key, label in fields] + [["skills", short_text(skills)]]

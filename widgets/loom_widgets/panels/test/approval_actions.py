@@ -64,16 +64,16 @@ class ApprovalActions:
         """Approve or reject an action; the agent's answer becomes a turn of the requesting session."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
         agent = self._conversation.chosen_agent()
-        known = next((item for item in agent.approvals.list() if item.id == id), None)
-        if known is None:
+        approval = next((item for item in agent.approvals.list() if item.id == id), None)
+        if approval is None:
             raise LoomError("There is no such approval", on=id[:80], try_="refresh the list")
-        if known.session_id != self._panel.state.get("session"):
-            self._conversation.show_agent(agent.name, agent.qualifier, known.session_id)
-            self._conversation.open(known.session_id)
+        if approval.session_id != self._panel.state.get("session"):
+            self._conversation.show_agent(agent.name, agent.qualifier, approval.session_id)
+            self._conversation.open(approval.session_id)
         call = "approve" if yes else "reject"
         self._panel.show_code(f"{opening_code(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
-        question = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
-        turn = self._conversation.begin_turn(question, known.session_id)
+        question = f"{'Approved' if yes else 'Rejected'} {approval.tool}{f': {note}' if note else ''}"
+        turn = self._conversation.begin_turn(question, approval.session_id)
         try:
             invocation = agent.approvals.approve(id, note=note) if yes else agent.approvals.reject(id, note=note)
             turn._add(invocation.text)
@@ -99,15 +99,15 @@ class ApprovalActions:
         )
         if asking is None or run is None or question is None or asking is not self._conversation.turns[-1]:
             raise LoomError("This question can no longer be answered", try_="ask the agent again")
-        given = _given(form)
+        arguments = _given(form)
         agent = self._conversation.chosen_agent()
-        how = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        how = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         self._panel.show_code(
             f"{opening_code(agent)}\nfrom loomlib.workbench import confirm\n\n"
             f"inv = confirm(agent.history.get({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
             "inv.protocols.agui().state"
         )
-        resume = answer_to(question.id, **given)
+        resume = answer_to(question.id, **arguments)
         payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))
         return self._calls.invoke(agent, describe_answer(resume), asking.session, cancel, payload=payload)
 

@@ -23,10 +23,10 @@ def opening_code(agent: Agent, *, calls: bool = True) -> str:
         agent: The agent.
         calls: Whether the action calls the agent, so that one with an authorizer needs a token.
     """
-    opening, found = connect_code(Workbench(agent.context)), agent_line(agent)
+    opening, agent_code = connect_code(Workbench(agent.context)), agent_line(agent)
     if calls and agent.entry.has_authorizer:
-        return f'import os\n\n{opening}{found}.at(bearer=os.environ["LOOM_BEARER"])'
-    return f"{opening}{found}"
+        return f'import os\n\n{opening}{agent_code}.at(bearer=os.environ["LOOM_BEARER"])'
+    return f"{opening}{agent_code}"
 
 
 def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
@@ -39,11 +39,11 @@ def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
         agui: Whether the agent uses AG-UI.
     """
     again = f", session_id={session!r}" if session else ""
-    opening, _, found = opening_code(agent).rpartition("\n")
+    opening, _, agent_code = opening_code(agent).rpartition("\n")
     if agui:
         argument = f", messages=agui_conversation(agent.history.conversation({session!r}))" if session else ""
         names = "agui_conversation, ask_agui" if session else "ask_agui"
         call = f"inv = ask_agui(agent, {prompt!r}{again}{argument})\ninv.text, inv.protocols.agui().state"
-        return f"{opening}\nfrom loomlib.workbench import {names}\n\n{found}\n{call}"
+        return f"{opening}\nfrom loomlib.workbench import {names}\n\n{agent_code}\n{call}"
     call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    return f"{opening}\n{found}\n{call}"
+    return f"{opening}\n{agent_code}\n{call}"

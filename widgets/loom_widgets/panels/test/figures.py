@@ -75,7 +75,7 @@ def tools_of(trace: TraceView) -> list[dict[str, Any]]:
 
     Calls of a code interpreter or a browser outside every tool have a card of their own where they left anything.
     """
-    made = {item.span_id: _artifacts(item) for item in trace.artifacts() if item.span_id}
+    artifacts = {item.span_id: _artifacts(item) for item in trace.artifacts() if item.span_id}
     own = [
         {"id": f"own {item.name}", "name": item.name, "state": "done", **_artifacts(item)}
         for item in trace.artifacts()
@@ -96,7 +96,7 @@ def tools_of(trace: TraceView) -> list[dict[str, Any]]:
             "duration_ms": call.duration_ms,
             "arguments": short_text(reported.get(call.call_id or "", {}).get("arguments", "")),
             "result": short_text(reported.get(call.call_id or "", {}).get("result", "")),
-            **made.get(call.span_id, {}),
+            **artifacts.get(call.span_id, {}),
         }
         for call in trace.case.tools
     ] + own

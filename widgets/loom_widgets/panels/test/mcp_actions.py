@@ -55,9 +55,9 @@ class McpActions:
     def server(self, form: Form) -> Mapping[str, Any]:
         """Open an MCP session and return what the server says about itself."""
         client = self._open_client(form, "mcp.server, mcp.capabilities, mcp.instructions")
-        named = [str(client.server.get(key) or "") for key in ("title", "name", "version")]
+        names = [str(client.server.get(key) or "") for key in ("title", "name", "version")]
         facts = [
-            ("server", " ".join(dict.fromkeys(filter(None, named)))),
+            ("server", " ".join(dict.fromkeys(filter(None, names)))),
             ("protocol", client.protocol_version),
             ("offers", ", ".join(map(str, client.capabilities))),
             ("instructions", client.instructions),
@@ -106,8 +106,8 @@ class McpActions:
     def get_prompt(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Get a prompt with the values of its form; the call becomes a turn."""
         client, name = self._open_client(form), form.text("name")
-        given = as_mapping(form.get("values"))
-        arguments = {key: value for key, value in given.items() if isinstance(value, str) and value}
+        values = as_mapping(form.get("values"))
+        arguments = {key: value for key, value in values.items() if isinstance(value, str) and value}
         self._show_call(f"mcp.start_prompt({name!r}, {arguments!r}).result().text")
         return self._run_call(client, client.start_prompt(name, arguments), f"{name}({_listing(arguments)})", cancel)
 
@@ -142,8 +142,8 @@ class McpActions:
         finally:
             self._questions.drop()
 
-    def _listed(self, client: McpClient, what: str, items: list[dict[str, Any]]) -> Mapping[str, Any]:
-        count = f"{len(items)} {what}{'s' * (len(items) != 1)}"
+    def _listed(self, client: McpClient, noun: str, items: list[dict[str, Any]]) -> Mapping[str, Any]:
+        count = f"{len(items)} {noun}{'s' * (len(items) != 1)}"
         self._panel.say(f"{count} · protocol {client.protocol_version}")
         return {"items": items[:_MOST_LISTED], "session": client.session_id}
 
@@ -182,7 +182,7 @@ class McpActions:
         if agent is None:
             return
         options = [f"roots={roots!r}"] if roots else []
-        options += [f"{name}={given}" for name, given in self._given.items()]
+        options += [f"{name}={value}" for name, value in self._given.items()]
         self._panel.show_code(f"{opening_code(agent)}\nmcp = agent.protocols.mcp({', '.join(options)})\n{self._call}")
 
     def close(self) -> None:
@@ -218,9 +218,9 @@ class McpActions:
         if turn is None or turn.status != "streaming":
             self._panel.send_message("server_log", text=item["data"])
             return True
-        if kept := turn._keep(item):
-            self._panel.send_message("pieces", turn=turn.id, items=kept)
-        return bool(kept)
+        if pieces := turn._keep(item):
+            self._panel.send_message("pieces", turn=turn.id, items=pieces)
+        return bool(pieces)
 
 
 def _form(row: Mapping[Any, Any], name: str, schema: object) -> dict[str, Any]:

@@ -131,10 +131,10 @@ class TestPanel(Panel):
 
         Of a very long conversation only the later answers are whole.
         """
-        turns, left = [], _TEXT_IN_ALL
+        turns, remaining = [], _TEXT_IN_ALL
         for turn in reversed(self._conversation.turns[-SHOWN_TURNS:]):
-            turns.append(turn.message(longest=max(left, 4_000)))
-            left -= len(turns[-1]["text"])
+            turns.append(turn.message(longest=max(remaining, 4_000)))
+            remaining -= len(turns[-1]["text"])
         return {
             "turns": turns[::-1],
             "approvals": dict(self._approvals.shown),

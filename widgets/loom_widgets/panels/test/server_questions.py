@@ -66,16 +66,16 @@ class ServerQuestions:
     def answer_server(self, form: Form) -> None:
         """Answer the question of the server: accept with the form's values or with a text, decline or cancel."""
         question = self._current_question()
-        asked, how = question.asked, form.text("action")
-        if how == "accept" and isinstance(asked, Elicitation):
-            question.answer = values_of(asked.schema, as_mapping(form.get("values")))
-        elif how == "accept":
+        request, action = question.asked, form.text("action")
+        if action == "accept" and isinstance(request, Elicitation):
+            question.answer = values_of(request.schema, as_mapping(form.get("values")))
+        elif action == "accept":
             if not form.text("text").strip():
                 raise LoomError("The answer is empty", try_="write it, let the model answer, or decline")
             question.answer = form.text("text")
         else:
-            question.answer = "cancel" if how == "cancel" and isinstance(asked, Elicitation) else None
-        name, parameter = ("on_elicit", "question") if isinstance(asked, Elicitation) else ("on_sample", "request")
+            question.answer = "cancel" if action == "cancel" and isinstance(request, Elicitation) else None
+        name, parameter = ("on_elicit", "question") if isinstance(request, Elicitation) else ("on_sample", "request")
         for listener in self.on_answer:
             listener(name, f"lambda {parameter}: {question.answer!r}")
         self._settle(question)
@@ -85,12 +85,12 @@ class ServerQuestions:
         """Let a model answer the server's sampling request; the answer is shown before it is sent."""
         from loomlib.workbench.sampling import DEFAULT_MODEL, sampling_model
 
-        asked = self._current_question().asked
-        if not isinstance(asked, Sampling):
+        request = self._current_question().asked
+        if not isinstance(request, Sampling):
             raise LoomError("The server asks you, not a model", try_="fill in the form")
         model = form.text("model").strip()
         self._panel.say(f"Asking {short_text(model)} …")
-        answer = sampling_model(self._panel.bench, model or DEFAULT_MODEL)(asked)
+        answer = sampling_model(self._panel.bench, model or DEFAULT_MODEL)(request)
         labels = ["simulated"] if answer["_meta"]["loom/simulated"] else []
         self._panel.say(f"The model has answered{''.join(f', {label}' for label in labels)}.")
         return {"text": well_formed(answer["content"]["text"]), "labels": labels}

@@ -81,8 +81,8 @@ class PanelTurn:
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
         """Add a chunk of the answer; return the notes to send to views."""
         notes: list[dict[str, Any]] = []
-        if chunk.text and (shown := self._add(chunk.text)):
-            notes.append({"kind": "text", "text": shown})
+        if chunk.text and (visible := self._add(chunk.text)):
+            notes.append({"kind": "text", "text": visible})
         note = note_of(chunk.data)
         if note is not None and (note.kind == "agui" or not chunk.text):
             notes += self._note(note)
@@ -188,10 +188,10 @@ class PanelTurn:
         return [item]
 
     def _add(self, text: str) -> str:
-        shown = well_formed(text[: max(0, LONGEST_SHOWN - self.length)])
+        visible = well_formed(text[: max(0, LONGEST_SHOWN - self.length)])
         self.length += len(text)
-        self.text += shown
-        return shown
+        self.text += visible
+        return visible
 
     def message(self, *, text: bool = True, longest: int = LONGEST_SHOWN) -> dict[str, Any]:
         """Return the turn as a message to a view.

@@ -35,10 +35,10 @@ class ViewFrames:
         with self._lock:
             name = form.text("frame")
             if name not in self._lanes:
-                taken = list(self._lanes.values())
+                lanes = list(self._lanes.values())
                 while len(self._lanes) >= _MOST_CHANNELS:
                     del self._lanes[next(iter(self._lanes))]
-                self._lanes[name] = min(range(_LANES), key=taken.count)
+                self._lanes[name] = min(range(_LANES), key=lanes.count)
             return f"frame {self._lanes[name]}"
 
     @action(lane=lambda frames, form: frames.lane(form))

@@ -43,8 +43,8 @@ class WebSocketMessages:
     def open_socket(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Open a WebSocket as a new turn and show what comes, until one side closes it."""
         agent, session = self._conversation.agent_of(form), form.text("session")
-        given = f"session_id={session!r}" if session else ""
-        code = f"{opening_code(agent)}\nws = agent.protocols.websocket({given})"
+        arguments = f"session_id={session!r}" if session else ""
+        code = f"{opening_code(agent)}\nws = agent.protocols.websocket({arguments})"
         self._panel.show_code(code)
         self._panel.say(f"Opening a WebSocket to {agent.name} …")
         client = agent.protocols.websocket(session_id=session or None)

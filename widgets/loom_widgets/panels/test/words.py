@@ -24,10 +24,10 @@ def tree_json(value: object) -> str:
 
     Where it is cut, a text says so.
     """
-    left = [_TREE_NODES]
+    remaining = [_TREE_NODES]
 
     def cut(value: object, depth: int) -> Any:
-        left[0] -= 1
+        remaining[0] -= 1
         if isinstance(value, str):
             return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
         if isinstance(value, float) and value - value != 0:
@@ -40,7 +40,7 @@ def tree_json(value: object) -> str:
             fields_cut: dict[str, Any] = {}
             fields = cast("dict[str, object]", value)
             for key, field in fields.items():
-                if left[0] <= 0:
+                if remaining[0] <= 0:
                     fields_cut["…"] = f"{number(len(fields) - len(fields_cut))} more"
                     break
                 fields_cut[key[:200]] = cut(field, depth + 1)
@@ -48,7 +48,7 @@ def tree_json(value: object) -> str:
         listed: list[Any] = []
         entries = cast("list[object]", value)
         for entry in entries:
-            if left[0] <= 0:
+            if remaining[0] <= 0:
                 listed.append(f"… {number(len(entries) - len(listed))} more")
                 break
             listed.append(cut(entry, depth + 1))
@@ -72,10 +72,10 @@ def describe_prompt(prompt: str) -> tuple[str, str]:
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
     if isinstance(resource := document.get("resource"), str) and len(document) == 1:
         return "You", resource
-    called = document.get("prompt") if set(document) == {"prompt", "arguments"} else document.get("tool")
-    if isinstance(called, str):
+    target = document.get("prompt") if set(document) == {"prompt", "arguments"} else document.get("tool")
+    if isinstance(target, str):
         arguments = ", ".join(f"{name}={value!r}" for name, value in _mapping(document.get("arguments")).items())
-        return "You", f"{called}({arguments})"
+        return "You", f"{target}({arguments})"
     resume = document.get("resume")
     if isinstance(resume, list) and resume:
         return "You", "; ".join(describe_answer(_mapping(item)) for item in cast("list[object]", resume))

@@ -43,9 +43,9 @@ class AgentActions:
             raise LoomError("There is no question", try_="write one")
         if key != self._key or form.flag("anew"):
             self._key, self._reply = key, None
-        given = f", alias={alias!r}" if alias else ""
+        arguments = f", alias={alias!r}" if alias else ""
         opened = f"agent = bench.bedrock.agents.get({key!r})\n"
-        self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}reply = agent.ask({prompt!r}{given})")
+        self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}reply = agent.ask({prompt!r}{arguments})")
         self._panel.say("Asking …")
         session = self._reply.session_id if self._reply is not None else None
         agent = self._panel.bench.bedrock.agents.get(key)
@@ -56,8 +56,8 @@ class AgentActions:
         """Give the agent the results of the calls that it returned, or deny them."""
         if self._reply is None or form.text("key") != self._key:
             raise LoomError("The agent waits for no results", try_="ask it")
-        given = as_mapping(form.get("results"))
-        results = {name: str(text) for name, text in given.items() if str(text).strip()}
+        raw_results = as_mapping(form.get("results"))
+        results = {name: str(text) for name, text in raw_results.items() if str(text).strip()}
         confirm = not form.flag("deny")
         self._panel.show_code(f"reply = reply.answer({results or None!r}, confirm={confirm})")
         self._panel.say("Going on …")

@@ -30,10 +30,10 @@ class BedrockActions:
         key, question, k = self._asked(form)
         opened = f"bench.bedrock.knowledge_bases.get({key!r})"
         self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}.search({question!r}, k={k})")
-        found = self._panel.bench.bedrock.knowledge_bases.get(key).search(question, k=k)
+        passages = self._panel.bench.bedrock.knowledge_bases.get(key).search(question, k=k)
         rows = [
             [score(row["score"]), short_text(row["text"]), short_text(row["source"])]
-            for row in frame_rows(found[["score", "text", "source"]])
+            for row in frame_rows(passages[["score", "text", "source"]])
         ]
         self._panel.show(answer={"base": key, "head": ["score", "passage", "source"], "rows": rows})
         self._panel.say(f"{plural(len(rows), 'passage')} found.")
@@ -75,7 +75,7 @@ class BedrockActions:
         opened = f"bench.bedrock.guardrails.get({key!r})"
         self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}.check({text!r}, side={side!r})")
         check = self._panel.bench.bedrock.guardrails.get(key).check(text, side=cast(Side, side))
-        found: list[list[Any]] = [
+        matches: list[list[Any]] = [
             [short_text(row[name]) for name in _MATCHES] for row in check.matches.to_dict("records")
         ]
         self._panel.show(
@@ -86,7 +86,7 @@ class BedrockActions:
                 "took": milliseconds(check.value.duration_ms),
                 "labels": list(check.labels),
                 "head": list(_MATCHES),
-                "rows": found,
+                "rows": matches,
             }
         )
         self._panel.say(f"The guardrail {'intervened' if check.intervened else 'let the text pass'}.")

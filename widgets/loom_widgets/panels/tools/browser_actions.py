@@ -38,9 +38,9 @@ class BrowsingActions:
             raise LoomError("No browser is chosen", try_="choose a row of the table")
         if not url:
             raise LoomError("There is no address", try_="such as https://example.com")
-        made = f"browser = bench.tools.browser({key!r}, viewport={_VIEWPORT})\n"
-        shown = f"browser.open({url!r})\nbrowser.screenshot()"
-        self._panel.show_code(f"{connect_code(self._panel.bench)}{made}{shown}")
+        opening = f"browser = bench.tools.browser({key!r}, viewport={_VIEWPORT})\n"
+        calls = f"browser.open({url!r})\nbrowser.screenshot()"
+        self._panel.show_code(f"{connect_code(self._panel.bench)}{opening}{calls}")
         if self._session is None or key != self._key:
             self.close()
             self._panel.say("Starting a session …")

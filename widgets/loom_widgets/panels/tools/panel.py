@@ -67,16 +67,16 @@ class ToolsPanel(Panel):
             bench.bedrock.agents.table,
             bench.tools.browsers,
         )
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         refusals: list[LoomError] = []
         for (name, noun, _), table in zip(_KINDS, tables, strict=True):
             try:
-                found[noun] = self.tables.put(name, frame_rows(table()))
+                counts[noun] = self.tables.put(name, frame_rows(table()))
             except LoomError as error:
                 refusals.append(error)
-        self.show(listed=found)
+        self.show(listed=counts)
         self.show_code("\n".join(code for _, _, code in _KINDS))
-        self.say(" · ".join(plural(count, noun) for noun, count in found.items()))
+        self.say(" · ".join(plural(count, noun) for noun, count in counts.items()))
         self.send_message("lists")
         for error in refusals:
             raise error

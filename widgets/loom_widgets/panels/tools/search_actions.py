@@ -32,9 +32,9 @@ class SearchActions:
         bench = self._panel.bench
         self._panel.show_code(f"{connect_code(bench)}bench.tools.web_search({query!r})")
         began = time.perf_counter()
-        found = bench.tools.web_search(query)
+        results = bench.tools.web_search(query)
         took = milliseconds((time.perf_counter() - began) * 1_000)
-        rows = [[short_text(row[name]) for name in _SHOWN] for row in found.to_dict("records")]
+        rows = [[short_text(row[name]) for name in _SHOWN] for row in results.to_dict("records")]
         labels = list(bench.context.labels)
         self._panel.show(
             web={"query": short_text(query), "took": took, "head": list(_SHOWN), "rows": rows, "labels": labels}

@@ -43,8 +43,8 @@ class SnapshotActions:
         if not folder:
             raise LoomError("No folder is given", try_="write a name for the folder, such as order-desk")
         self._panel.show_code(f"{self._code(key, alias)}snapshot.write({folder!r})")
-        written = self._read(key, alias).write(folder)
-        self._panel.say(f"Written to {written}.")
+        path = self._read(key, alias).write(folder)
+        self._panel.say(f"Written to {path}.")
 
     def _chosen(self, form: Form) -> tuple[str, str]:
         key = form.text("key")

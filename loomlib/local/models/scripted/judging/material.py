@@ -104,14 +104,14 @@ def _headed(text: str) -> dict[str, str]:
         return {}
     spoken = _spoken(parts.get("history", ""))
     prompts = [words for who, words in spoken if who == "User"]
-    answered = [words for who, words in spoken if who == "Assistant"]
-    done = [f"{who}: {words}" for who, words in spoken if who not in ("User", "Assistant")]
+    answers = [words for who, words in spoken if who == "Assistant"]
+    steps = [f"{who}: {words}" for who, words in spoken if who not in ("User", "Assistant")]
     if prompts:
         parts.setdefault("prompt", "\n".join(prompts) if "tool call" in parts else prompts[-1])
-    if answered:
-        parts.setdefault("output", answered[-1])
-    if done:
-        parts.setdefault("trajectory", "\n".join(done))
+    if answers:
+        parts.setdefault("output", answers[-1])
+    if steps:
+        parts.setdefault("trajectory", "\n".join(steps))
     return parts
 
 

@@ -94,18 +94,18 @@ def _mean(parts: Sequence[Assessment]) -> Assessment:
 def _by_golden(output: str, golden: str) -> Assessment:
     if not output:
         return Assessment(0.0, "the output is empty")
-    plain, wanted = _plain(output), _plain(golden)
+    actual, expected = _plain(output), _plain(golden)
     same_denial = bool(_DENIAL.search(output)) == bool(_DENIAL.search(golden))
-    if same_denial and wanted and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain):
+    if same_denial and expected and re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", actual):
         return Assessment(1.0, "the output contains the golden answer word for word")
-    needed = _figures(golden)
-    missing = sorted(needed - _figures(output))
+    expected_figures = _figures(golden)
+    missing = sorted(expected_figures - _figures(output))
     share, lacking = _share(golden, output)
     if missing:
         return Assessment(min(0.2, share), f"missing from the output: {', '.join(missing[:5])}")
     if not same_denial:
         return Assessment(min(0.3, share), "the output and the golden answer contradict each other")
-    share = 1.0 if needed and not _content(golden) else share
+    share = 1.0 if expected_figures and not _content(golden) else share
     without = f", not {', '.join(lacking[:5])}" if lacking else ""
     return Assessment(share, f"the output has {share:.0%} of the golden answer's words{without}")
 
@@ -115,11 +115,11 @@ def _by_reference(trajectory: str, reference: str) -> Assessment:
 
     Tools are `name(…)`, quoted, or have an underscore.
     """
-    wanted, called = _tools_in(reference), _tools_in(trajectory)
-    if not wanted:
-        return Assessment(0.5 if called else 1.0, "the reference names no tool")
-    met = sum(name in called for name in wanted)
-    return Assessment(met / len(wanted), f"{met} of {len(wanted)} tools of the reference were called")
+    expected_tools, called_tools = _tools_in(reference), _tools_in(trajectory)
+    if not expected_tools:
+        return Assessment(0.5 if called_tools else 1.0, "the reference names no tool")
+    met = sum(name in called_tools for name in expected_tools)
+    return Assessment(met / len(expected_tools), f"{met} of {len(expected_tools)} tools of the reference were called")
 
 
 def _by_rubric(output: str, rubric: str, golden: str, prompt: str, trajectory: str) -> Assessment:
@@ -145,27 +145,27 @@ def _alone(output: str, prompt: str) -> Assessment:
 
 
 def _by_criterion(output: str, criterion: str, golden: str, prompt: str, trajectory: str) -> Assessment:
-    shown = output if _ABOUT_OUTPUT.search(criterion) else f"{output}\n{trajectory}"
+    evidence = output if _ABOUT_OUTPUT.search(criterion) else f"{output}\n{trajectory}"
     bare = _QUOTED.sub(" ", criterion)
-    checks = list(_checks(output, shown, criterion, bare))
+    checks = list(_checks(output, evidence, criterion, bare))
     needed = _figures(_LIMIT.sub(" ", bare))
     if not checks and needed:
-        missing = sorted(needed - _figures(shown))
+        missing = sorted(needed - _figures(evidence))
         checks = [(not missing, f"missing: {', '.join(missing)}" if missing else "its numbers occur")]
     if checks:
         return Assessment(sum(met for met, _ in checks) / len(checks), ", ".join(reason for _, reason in checks))
     if not _content(bare):
         return _by_golden(output, golden) if golden else _alone(output, prompt)
-    share, lacking = _share(bare, shown)
+    share, lacking = _share(bare, evidence)
     without = f" (not {', '.join(lacking[:4])})" if lacking else ""
     return Assessment(share, f"“{criterion[:60]}”: {share:.0%} of its words occur{without}")
 
 
-def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
+def _checks(output: str, evidence: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
     """Yield the decidable demands of a criterion, each with whether it is met and why."""
     for match in _QUOTED.finditer(criterion):
         text = next(group for group in match.groups() if group)
-        yield _occurrence(f"“{text}”", _plain(text) in _plain(shown), criterion[: match.start()])
+        yield _occurrence(f"“{text}”", _plain(text) in _plain(evidence), criterion[: match.start()])
     for match in _LIMIT.finditer(bare):
         unit, most = match["unit"].lower(), int(match["number"]) - bool(match["below"])
         count = _count(output, unit)
@@ -174,12 +174,12 @@ def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tupl
         refuses, forbidden = bool(REFUSAL.search(output)), bool(_FORBIDS.search(bare[: refusal.start()]))
         yield refuses != forbidden, "the output refuses" if refuses else "the output does not refuse"
     for name in dict.fromkeys(_TOOL_NAME.findall(bare)):
-        yield _occurrence(name, name in shown, bare.partition(name)[0])
+        yield _occurrence(name, name in evidence, bare.partition(name)[0])
 
 
-def _occurrence(what: str, occurs: bool, before: str) -> tuple[bool, str]:
+def _occurrence(subject: str, occurs: bool, before: str) -> tuple[bool, str]:
     """Whether something occurs as demanded; it must not occur if the words before it forbid it."""
-    return occurs != bool(_FORBIDS.search(before)), f"{what} {'occurs' if occurs else 'does not occur'}"
+    return occurs != bool(_FORBIDS.search(before)), f"{subject} {'occurs' if occurs else 'does not occur'}"
 
 
 def _share(wanted: str, text: str) -> tuple[float, list[str]]:
@@ -213,5 +213,5 @@ def _count(text: str, unit: str) -> int:
 
 
 def _tools_in(text: str) -> list[str]:
-    named = re.findall(r"\b([A-Za-z_]\w*)\(|['\"]([A-Za-z_]\w*)['\"]|\b([a-z]+(?:_[a-z0-9]+)+)\b", text)
-    return list(dict.fromkeys(next(group for group in groups if group) for groups in named))
+    matches = re.findall(r"\b([A-Za-z_]\w*)\(|['\"]([A-Za-z_]\w*)['\"]|\b([a-z]+(?:_[a-z0-9]+)+)\b", text)
+    return list(dict.fromkeys(next(group for group in groups if group) for groups in matches))

@@ -134,8 +134,8 @@ def _of_call(material: Material, *, of_arguments: bool) -> Assessment:
 
 
 def _occurs(value: str, text: str) -> bool:
-    wanted = {stem(word) for word in words(value)} or {value}
-    return value.lower() in text.lower() or wanted <= {stem(word) for word in words(text)}
+    value_stems = {stem(word) for word in words(value)} or {value}
+    return value.lower() in text.lower() or value_stems <= {stem(word) for word in words(text)}
 
 
 def _label(labels: tuple[str, ...], score: float) -> str:
