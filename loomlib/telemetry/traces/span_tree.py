@@ -93,11 +93,15 @@ def build_tree(spans: Iterable[Span]) -> SpanTree:
 
 def _operations(by_id: dict[str, Span], parents: Mapping[str, str | None]) -> dict[str, str]:
     """Return each span's operation; spans of other conventions are replaced by ones with translated attributes."""
+    facts: dict[str, dict[str, Any]] = {}
+    operations: dict[str, str] = {}
     for id, span in by_id.items():
         if span.translated is not None:  # by another trace, which may have shown something else
             by_id[id] = replace(span, translated=None)
-    facts = {id: values for id, span in by_id.items() if (values := translate(span.attributes)) is not None}
-    operations = {id: operation_of(span.name, span.kind, facts.get(id, span.attributes)) for id, span in by_id.items()}
+        values = translate(span.attributes)
+        if values is not None:
+            facts[id] = values
+        operations[id] = operation_of(span.name, span.kind, span.attributes if values is None else values)
     if not facts:
         return operations
     changed = agents_by_structure(by_id, parents, operations, facts)
@@ -159,6 +163,8 @@ def _break_cycles(by_id: Mapping[str, Span], parents: dict[str, str | None], spa
     """Break each cycle of parents at its earliest span, which becomes a root."""
     settled: set[str] = set()
     for start in by_id:
+        if start in settled:
+            continue
         path: list[str] = []
         on_path: set[str] = set()
         id: str | None = start
