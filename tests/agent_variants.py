@@ -37,8 +37,8 @@ def weather_group(name: str = "weather", **more: Any) -> ActionGroup:
         parameters=(CITY,),
         requires_confirmation=more.pop("confirm", False),
     )
-    given = {"executor": "lambda", "lambda_arn": lambda_arn(name), "schema": "functions", "tools": (tool,), **more}
-    return ActionGroup(id="WEATHER001", name=name, **given)
+    settings = {"executor": "lambda", "lambda_arn": lambda_arn(name), "schema": "functions", "tools": (tool,), **more}
+    return ActionGroup(id="WEATHER001", name=name, **settings)
 
 
 def stock_group(server: str = "https://stock.example.com/v1") -> ActionGroup:
@@ -75,9 +75,9 @@ def stock_group(server: str = "https://stock.example.com/v1") -> ActionGroup:
 
 def shop_agent(**more: Any) -> ImportedAgent:
     """An agent without any feature, and with what is given."""
-    given: dict[str, Any] = {"id": "SHOPAGENT1", "name": "shop-agent", "version": "1", "alias_id": "ALIASSHOP1"}
-    given |= {"instruction": "You help the customers of a shop.", "model": MODEL}
-    return ImportedAgent(**{**given, **more})
+    settings: dict[str, Any] = {"id": "SHOPAGENT1", "name": "shop-agent", "version": "1", "alias_id": "ALIASSHOP1"}
+    settings |= {"instruction": "You help the customers of a shop.", "model": MODEL}
+    return ImportedAgent(**{**settings, **more})
 
 
 def member(name: str, agent: ImportedAgent, **more: Any) -> Collaborator:
@@ -130,12 +130,12 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 def with_features(*names: str) -> ImportedAgent:
     """An agent with features; those that set one member are put together."""
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name in names:
         for key, value in FEATURES[name].items():
-            both = (*given.get(key, ()), *value) if isinstance(value, tuple) else value
-            given[key] = tuple(dict.fromkeys(both)) if key == "knowledge_bases" else both
-    return shop_agent(name="-".join(names) or "plain", **given)
+            both = (*settings.get(key, ()), *value) if isinstance(value, tuple) else value
+            settings[key] = tuple(dict.fromkeys(both)) if key == "knowledge_bases" else both
+    return shop_agent(name="-".join(names) or "plain", **settings)
 
 
 def everything() -> ImportedAgent:

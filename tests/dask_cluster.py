@@ -81,15 +81,15 @@ class LocalDask:
         self._folder, self._source = folder, source
         self._names = itertools.count(1)
         self.workers: list[ClusterProcess] = []
-        started = self._start({"kind": "scheduler"}, path)
-        self.scheduler, self.address = ClusterProcess(started["pid"]), str(started["address"])
+        reply = self._start({"kind": "scheduler"}, path)
+        self.scheduler, self.address = ClusterProcess(reply["pid"]), str(reply["address"])
 
     def add_workers(self, count: int, *, threads: int = 1, path: Path | None = None) -> None:
         """Start workers; they have joined when this returns. `path` comes first in their import path."""
         for _ in range(count):
             name = f"worker-{next(self._names)}"
-            asked = {"kind": "worker", "address": self.address, "threads": threads, "name": name}
-            self.workers.append(ClusterProcess(self._start(asked, path)["pid"]))
+            request = {"kind": "worker", "address": self.address, "threads": threads, "name": name}
+            self.workers.append(ClusterProcess(self._start(request, path)["pid"]))
 
     def kill_worker(self, place: int) -> None:
         """Kill a worker."""
@@ -112,9 +112,9 @@ class LocalDask:
         with _running(LocalDask(folder, self._source, path), workers, threads) as cluster:
             yield cluster
 
-    def _start(self, asked: dict[str, Any], path: Path | None) -> dict[str, Any]:
-        log = self._folder / f"{asked.get('name', asked['kind'])}.log"
-        return self._source.start({**asked, "log": str(log), "path": str(path or "")})
+    def _start(self, request: dict[str, Any], path: Path | None) -> dict[str, Any]:
+        log = self._folder / f"{request.get('name', request['kind'])}.log"
+        return self._source.start({**request, "log": str(log), "path": str(path or "")})
 
 
 @contextlib.contextmanager
@@ -142,47 +142,47 @@ def _serve() -> None:
     gc.freeze()  # a collection in a forked process would copy what they share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that are killed
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
+        request = json.loads(line)
         reading, writing = os.pipe()
         if not (pid := os.fork()):
             os.close(reading)
-            _run(asked, writing)
+            _run(request, writing)
         os.close(writing)
         with os.fdopen(reading) as answer:
             print(json.dumps({"pid": pid, "address": answer.readline().strip()}), flush=True)
 
 
-def _run(asked: dict[str, Any], ready: int) -> None:
+def _run(request: dict[str, Any], ready: int) -> None:
     """Be the scheduler or a worker; never returns."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, file in enumerate((nothing, log, log)):
             os.dup2(file, number)
-        os.chdir(Path(asked["log"]).parent)
-        if asked["path"]:
-            sys.path.insert(0, asked["path"])
-        asyncio.run(_main(asked, ready))
+        os.chdir(Path(request["log"]).parent)
+        if request["path"]:
+            sys.path.insert(0, request["path"])
+        asyncio.run(_main(request, ready))
     finally:
         os._exit(0)
 
 
-async def _main(asked: dict[str, Any], ready: int) -> None:
+async def _main(request: dict[str, Any], ready: int) -> None:
     from distributed import Scheduler, Worker
 
     server: Any
-    if asked["kind"] == "scheduler":
+    if request["kind"] == "scheduler":
         server = Scheduler(host="127.0.0.1", port=0, dashboard=False)
     else:
         server = Worker(
-            asked["address"],
+            request["address"],
             host="127.0.0.1",
-            nthreads=asked["threads"],
-            name=asked["name"],
+            nthreads=request["threads"],
+            name=request["name"],
             memory_limit=0,
             dashboard=False,
-            local_directory=str(Path(asked["log"]).parent),
+            local_directory=str(Path(request["log"]).parent),
         )
     await server
     os.write(ready, f"{server.address}\n".encode())

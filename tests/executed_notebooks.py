@@ -29,11 +29,11 @@ HOMES = pytest.StashKey[Path]()
 
 def executed(name: str) -> Any | None:
     """The notebook of this name with its outputs, if it was kept and nobody has changed it since."""
-    if not (folder := os.environ.get(ENVIRONMENT)) or not (kept := Path(folder) / name).exists():
+    if not (folder := os.environ.get(ENVIRONMENT)) or not (path := Path(folder) / name).exists():
         return None
-    found, shipped = (nbformat.read(each, as_version=4) for each in (kept, NOTEBOOKS / name))
-    same = [cell.source for cell in found.cells] == [cell.source for cell in shipped.cells]
-    return found if same else None
+    notebook, shipped = (nbformat.read(file, as_version=4) for file in (path, NOTEBOOKS / name))
+    is_unchanged = [cell.source for cell in notebook.cells] == [cell.source for cell in shipped.cells]
+    return notebook if is_unchanged else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -79,10 +79,10 @@ def pytest_runtest_call(item: Any) -> Iterator[None]:
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
     """Keep the notebook after its last cell, if all of them ran as they should."""
     notebook, folder = item.parent.nb, os.environ.get(ENVIRONMENT)
-    ends = nextitem is None or nextitem.parent is not item.parent
-    if not folder or not ends:
+    is_last_cell = nextitem is None or nextitem.parent is not item.parent
+    if not folder or not is_last_cell:
         return
     if all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code"):
-        kept = Path(folder) / item.path.relative_to(NOTEBOOKS)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, kept)
+        path = Path(folder) / item.path.relative_to(NOTEBOOKS)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(notebook, path)

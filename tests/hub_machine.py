@@ -149,12 +149,12 @@ class HubMachine:
             texts["passwd"] += f"{user}:x:{number}:{number}::{home}:/bin/sh\n"
             texts["shadow"] += f"{user}:{hashed}:20000:0:99999:7:::\n"
             texts["group"] += f"{user}:x:{number}:\n"
-        known = {entry.gr_name for entry in grp.getgrall()}
+        group_names = {entry.gr_name for entry in grp.getgrall()}
         for name, members in (
             ("loom", [user for user in self.passwords if user not in teachers]),
             ("loom-teachers", teachers),
         ):
-            if name not in known:
+            if name not in group_names:
                 texts["group"] += f"{name}:x:{_GROUP_IDS[name]}:{','.join(members)}\n"
         for name, text in texts.items():
             file = self._base / name
@@ -223,8 +223,8 @@ class HubUser:
                 header=self.headers, sslopt={"ca_certs": self.machine.authority, "cert_reqs": ssl.CERT_REQUIRED},
                 timeout=300,
             )  # fmt: skip
-        asked = uuid.uuid4().hex
-        header = {"msg_id": asked, "msg_type": "execute_request", "username": "", "session": asked, "version": "5.3"}
+        msg_id = uuid.uuid4().hex
+        header = {"msg_id": msg_id, "msg_type": "execute_request", "username": "", "session": msg_id, "version": "5.3"}
         content = {"code": code, "silent": False, "store_history": False, "user_expressions": {}, "allow_stdin": False}
         self._socket.send(
             json.dumps({"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"})
@@ -232,7 +232,7 @@ class HubUser:
         printed: list[str] = []
         while True:
             message = json.loads(self._socket.recv())
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != msg_id:
                 continue
             match message["msg_type"], message["content"]:
                 case "stream", {"name": "stdout", "text": text}:
@@ -267,20 +267,20 @@ def _needed() -> list[Path]:
 
 def _open(base: Path) -> None:
     """Let others reach what they must read: folders above it that are closed to them are replaced in this namespace."""
-    kept: list[tuple[Path, Path]] = []
-    closed: set[Path] = set()
+    mounts: list[tuple[Path, Path]] = []
+    closed_folders: set[Path] = set()
     for number, path in enumerate(_needed()):
         above = [folder for folder in reversed(path.parents) if not folder.stat().st_mode & 0o001]
         if above:
-            closed.add(above[0])
-            kept.append((path, base / f"kept-{number}"))
-            kept[-1][1].mkdir()
-            _mount("--bind", str(path), str(kept[-1][1]))
-    for folder in closed:
+            closed_folders.add(above[0])
+            mounts.append((path, base / f"kept-{number}"))
+            mounts[-1][1].mkdir()
+            _mount("--bind", str(path), str(mounts[-1][1]))
+    for folder in closed_folders:
         _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(folder))
-    for path, held in kept:
+    for path, mount_point in mounts:
         path.mkdir(parents=True, exist_ok=True)
-        _mount("--bind", str(held), str(path))
+        _mount("--bind", str(mount_point), str(path))
 
 
 def _mount(*arguments: str) -> None:

@@ -85,34 +85,34 @@ def main(listener: socket.socket) -> None:
         connection = listener.accept()[0]
         size, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
         with connection.makefile("rb") as rest:
-            asked = json.loads(rest.read(int.from_bytes(size, "big")))
+            request = json.loads(rest.read(int.from_bytes(size, "big")))
         pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         is_alike = False
         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-            is_alike = same_start(asked["variables"], pid, uid)
+            is_alike = same_start(request["variables"], pid, uid)
         if is_alike and not os.fork():
             listener.close()
-            become(asked, descriptors, connection)
+            become(request, descriptors, connection)
             return
         connection.close()
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def become(asked: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> None:
+def become(request: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> None:
     """Make this process a kernel, and run it to its end."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for place, descriptor in enumerate(descriptors):
         os.dup2(descriptor, place)
         os.close(descriptor)
-    os.chdir(asked["folder"])
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(asked["variables"])
+    os.environ.update(request["variables"])
     time.tzset()
-    show([sys.executable, "-m", "ipykernel_launcher", *asked["arguments"]])
+    show([sys.executable, "-m", "ipykernel_launcher", *request["arguments"]])
     # It looks for no parent: it ends with the process that stands for it.
-    sys.argv = ["ipykernel_launcher.py", *asked["arguments"], "--IPKernelApp.parent_handle=1"]
+    sys.argv = ["ipykernel_launcher.py", *request["arguments"], "--IPKernelApp.parent_handle=1"]
     if numpy := sys.modules.get("numpy.random"):
         numpy.seed()
     connection.sendall(str(os.getpid()).encode())

@@ -88,12 +88,12 @@ class Server(asyncio.Protocol):
             float(numbers["s"]),
             time.perf_counter(),
         )
-        made = MADE[session]
+        written_ns = MADE[session]
 
         def write(number: int) -> None:
             head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-            made.append(time.perf_counter_ns())
-            data = chunk(made[-1], number == count - 1)
+            written_ns.append(time.perf_counter_ns())
+            data = chunk(written_ns[-1], number == count - 1)
             end = b"0\r\n\r\n" if number == count - 1 else b""
             self.transport.write((b"" if number else head) + b"%x\r\n%b\r\n" % (len(data), data) + end)
             if number < count - 1:

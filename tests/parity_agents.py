@@ -143,8 +143,8 @@ def _allow_all(bench: loom.Workbench) -> None:
     """Make the local runtimes' role, which may call functions as well; without one it has AgentCore's defaults."""
     iam = bench.clients.client("iam")
     trust = {"Effect": "Allow", "Principal": {"Service": "*"}, "Action": "sts:AssumeRole"}
-    allowed = {"Effect": "Allow", "Action": "*", "Resource": "*"}
-    documents = [json.dumps({"Version": "2012-10-17", "Statement": [each]}) for each in (trust, allowed)]
+    permissions = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    documents = [json.dumps({"Version": "2012-10-17", "Statement": [statement]}) for statement in (trust, permissions)]
     with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
         iam.create_role(RoleName="loom-local", AssumeRolePolicyDocument=documents[0])
     iam.put_role_policy(RoleName="loom-local", PolicyName="all", PolicyDocument=documents[1])

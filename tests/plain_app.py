@@ -87,11 +87,11 @@ class Context:
     """The session of an invocation and the headers that came with it."""
 
     def __init__(self, headers):
-        own = "x-amzn-bedrock-agentcore-runtime-"
-        given = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-        self.session_id = given.get(f"{own}session-id")
+        prefix = "x-amzn-bedrock-agentcore-runtime-"
+        headers_by_name = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        self.session_id = headers_by_name.get(f"{prefix}session-id")
         self.request_headers = {
             "Authorization" if name == "authorization" else name: value
-            for name, value in given.items()
-            if not name.startswith("x-amz") or name.startswith(f"{own}custom-")
+            for name, value in headers_by_name.items()
+            if not name.startswith("x-amz") or name.startswith(f"{prefix}custom-")
         }

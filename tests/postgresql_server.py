@@ -57,9 +57,9 @@ _EMPTY = """
 
 def find_programs() -> Path | None:
     """Return the folder with `initdb` and `postgres`; Debian keeps them out of the PATH. None without them."""
-    found = shutil.which("initdb")
+    initdb = shutil.which("initdb")
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    programs = Path(found).resolve() if found else (debian[-1] if debian else None)
+    programs = Path(initdb).resolve() if initdb else (debian[-1] if debian else None)
     return programs.parent if programs and (programs.parent / "postgres").exists() else None
 
 

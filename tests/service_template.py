@@ -71,13 +71,13 @@ def main(listener: socket.socket) -> None:
         with connection:
             begin, descriptors, _, _ = socket.recv_fds(connection, 1, 2)
             with connection.makefile("rb") as rest:
-                asked = json.loads(begin + rest.read())
+                request = json.loads(begin + rest.read())
             pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            if same_start(asked["variables"], pid, uid):
+            if same_start(request["variables"], pid, uid):
                 if not os.fork():
                     connection.close()
                     listener.close()
-                    become(asked, *descriptors)
+                    become(request, *descriptors)
                     return
                 with contextlib.suppress(ConnectionError):
                     connection.sendall(b"forked")
@@ -99,22 +99,22 @@ def same_start(variables: Mapping[str, str], pid: int, uid: int) -> bool:
         return False  # nobody waits for the service
 
 
-def become(asked: Mapping[str, Any], log: int, notify: int) -> None:
+def become(request: Mapping[str, Any], log: int, notify: int) -> None:
     """Run the service of the command in this process, until it ends."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    given = os.memfd_create("input")
-    os.write(given, asked["input"].encode())
-    os.lseek(given, 0, os.SEEK_SET)
-    for descriptor, place in ((given, 0), (log, 1), (log, 2)):
+    input_fd = os.memfd_create("input")
+    os.write(input_fd, request["input"].encode())
+    os.lseek(input_fd, 0, os.SEEK_SET)
+    for descriptor, place in ((input_fd, 0), (log, 1), (log, 2)):
         os.dup2(descriptor, place)
-    os.close(given)
+    os.close(input_fd)
     os.close(log)
-    os.chdir(asked["folder"])
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(asked["variables"])
+    os.environ.update(request["variables"])
     time.tzset()
-    command: list[str] = asked["command"]
+    command: list[str] = request["command"]
     command[command.index("--ready-fd") + 1] = str(notify)
     show(command)
     sys.argv = command[command.index("-m") + 1 :]

@@ -36,8 +36,8 @@ def signed_headers(
 
     `payload` stands in X-Amz-Content-SHA256 for the digest of the body.
     """
-    given = dict(headers or {}) | ({"X-Amz-Content-SHA256": payload} if payload is not None else {})
-    request: Any = AWSRequest(method=method, url=state.url + path, data=body, headers=given)
+    unsigned_headers = dict(headers or {}) | ({"X-Amz-Content-SHA256": payload} if payload is not None else {})
+    request: Any = AWSRequest(method=method, url=state.url + path, data=body, headers=unsigned_headers)
     credentials = Credentials(access_key or state.access_key, secret_key or state.secret_key)
     kind = SigV4Auth if service != "s3" else S3SigV4Auth if payload is None else _PlainS3
     signer: Any = kind(credentials, service, region or state.region)

@@ -24,19 +24,19 @@ def wait_until(holds: Callable[[], T], what: object = "what was waited for", pau
             the pauses grow to a fifth of the time that has passed, and no longer than 0.1 s.
     """
     start = time.monotonic()
-    while not (found := holds()):
+    while not (value := holds()):
         time.sleep(_pause(time.monotonic() - start, what, pause_s))
-    return found
+    return value
 
 
 async def eventually(holds: Callable[[], T], what: object = "what was waited for", pause_s: float = 0.02) -> T:
     """`wait_until` that leaves the event loop to others meanwhile."""
     start = time.monotonic()
-    while not (found := holds()):
+    while not (value := holds()):
         await asyncio.sleep(_pause(time.monotonic() - start, what, pause_s))
-    return found
+    return value
 
 
-def _pause(passed_s: float, what: object, pause_s: float) -> float:
-    assert passed_s < PATIENCE_S, f"{what} did not happen within {PATIENCE_S:g} s"
+def _pause(passed_s: float, event: object, pause_s: float) -> float:
+    assert passed_s < PATIENCE_S, f"{event} did not happen within {PATIENCE_S:g} s"
     return max(pause_s, min(passed_s / 5, _LONGEST_PAUSE_S))

@@ -97,10 +97,10 @@ os.waitpid(child, 0)
 
 def is_contained(outcome: Outcome) -> bool:
     """The user namespace was refused, or nothing that is outside opened up to its root."""
-    found = json.loads(outcome.text)
-    if found["namespace"] != "made":
+    report = json.loads(outcome.text)
+    if report["namespace"] != "made":
         return is_without_namespace(outcome)
-    return "failure" not in found and found["user"] == 0 and found["tried"] >= 5 and found["opened"] == []
+    return "failure" not in report and report["user"] == 0 and report["tried"] >= 5 and report["opened"] == []
 
 
 def is_without_namespace(outcome: Outcome) -> bool:

@@ -182,15 +182,15 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
 @pytest.fixture(scope="session")
 def outcomes(field: Battlefield, request: pytest.FixtureRequest) -> dict[str, Outcome]:
     """The outcomes of the selected attacks on the service, three of which run at a time."""
-    chosen: dict[str, Attack] = {}
+    attacks: dict[str, Attack] = {}
     for item in request.session.items:
         values: dict[str, Any] = (
             item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         )
         if isinstance(values.get("disturbance"), Attack):
-            chosen[values["disturbance"].name] = values["disturbance"]
+            attacks[values["disturbance"].name] = values["disturbance"]
     field.is_heavy.set()
     with ThreadPoolExecutor(3) as pool:
-        found = dict(zip(chosen, pool.map(field.run, chosen.values()), strict=True))
+        outcomes_by_name = dict(zip(attacks, pool.map(field.run, attacks.values()), strict=True))
     field.is_heavy.clear()
-    return found
+    return outcomes_by_name

@@ -153,9 +153,9 @@ def test_too_many_open_files_fail_in_the_cell_only(cells: Cells) -> None:
 )
 def test_a_cell_finds_no_secret_and_no_other_session(cells: Cells, neighbour: str, code: str) -> None:
     with cells.session() as session:
-        shown = str(cells.run(session, code))
-        assert CANARY not in shown
-        assert cells.state.secret_key not in shown
+        output = str(cells.run(session, code))
+        assert CANARY not in output
+        assert cells.state.secret_key not in output
 
 
 def test_a_link_does_not_lead_file_operations_to_the_user_s_keys(cells: Cells) -> None:
@@ -231,9 +231,9 @@ def test_files_as_large_as_an_event_holds_are_read_and_larger_ones_refused(cells
 
 
 def processes_with(text: str) -> list[str]:
-    found: list[str] = []
+    pids: list[str] = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if text.encode() in (process / "cmdline").read_bytes():
-                found.append(process.name)
-    return found
+                pids.append(process.name)
+    return pids

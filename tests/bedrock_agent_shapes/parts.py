@@ -75,10 +75,10 @@ def agent(
         collaborators: The members of AssociateAgentCollaborator.
         settings: Other members of CreateAgent.
     """
-    given = {"foundationModel": MODEL, "agentResourceRoleArn": ROLE, "instruction": instruction, **settings}
+    create_arguments = {"foundationModel": MODEL, "agentResourceRoleArn": ROLE, "instruction": instruction, **settings}
     return {
         "name": name,
-        "settings": given,
+        "settings": create_arguments,
         "action_groups": list(action_groups),
         "knowledge_bases": list(knowledge_bases),
         "collaborators": list(collaborators),

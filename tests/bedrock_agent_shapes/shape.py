@@ -112,17 +112,17 @@ def ask_shape(
         prompt: The prompt.
         sessions: The ids of sessions by `ShapePrompt.session`; it is filled in.
     """
-    known = sessions if sessions is not None else {}
-    session_id = known.setdefault(prompt.session, uuid.uuid4().hex) if prompt.session else uuid.uuid4().hex
+    session_ids = sessions if sessions is not None else {}
+    session_id = session_ids.setdefault(prompt.session, uuid.uuid4().hex) if prompt.session else uuid.uuid4().hex
     runtime = clients.client("bedrock-agent-runtime", read_timeout_s=120.0)
     agent = created.root
     memory = {"memoryId": prompt.memory_id} if prompt.memory_id else {}
-    named = {"agentId": agent.id, "agentAliasId": created.aliases[agent.name], "sessionId": session_id, **memory}
-    asked: dict[str, Any] = {"inputText": prompt.text, "sessionState": {"sessionAttributes": dict(prompt.attributes)}}
+    target = {"agentId": agent.id, "agentAliasId": created.aliases[agent.name], "sessionId": session_id, **memory}
+    request: dict[str, Any] = {"inputText": prompt.text, "sessionState": {"sessionAttributes": dict(prompt.attributes)}}
     trace, tools, returned = list[Mapping[str, Any]](), list[str](), list[Mapping[str, Any]]()
     while True:
         text, control = "", None
-        with contextlib.closing(runtime.invoke_agent(enableTrace=True, **named, **asked)["completion"]) as events:
+        with contextlib.closing(runtime.invoke_agent(enableTrace=True, **target, **request)["completion"]) as events:
             for event in events:
                 if "chunk" in event:
                     text += event["chunk"]["bytes"].decode()
@@ -140,9 +140,9 @@ def ask_shape(
             tools = [name for name in tools if name not in again]
         results = [_result(call, prompt) for call in calls]
         state = {"invocationId": control["invocationId"], "returnControlInvocationResults": results}
-        asked = {"sessionState": state}
+        request = {"sessionState": state}
     if prompt.ends_session:
-        with contextlib.closing(runtime.invoke_agent(endSession=True, **named)["completion"]) as events:
+        with contextlib.closing(runtime.invoke_agent(endSession=True, **target)["completion"]) as events:
             list(events)
     return ShapeAnswer(
         text=text,
@@ -155,12 +155,12 @@ def ask_shape(
 
 def _called(content: Mapping[str, Any]) -> str:
     """Return what an event of the trace calls; "" if nothing or a collaborator."""
-    asked: Mapping[str, Any] = content.get("invocationInput") or {}
-    if call := asked.get("actionGroupInvocationInput"):
+    invocation_input: Mapping[str, Any] = content.get("invocationInput") or {}
+    if call := invocation_input.get("actionGroupInvocationInput"):
         return str(call.get("function") or f"{call['verb'].upper()} {call['apiPath']}")
-    if "knowledgeBaseLookupInput" in asked:
+    if "knowledgeBaseLookupInput" in invocation_input:
         return "knowledge base"
-    return "code interpreter" if "codeInterpreterInvocationInput" in asked else ""
+    return "code interpreter" if "codeInterpreterInvocationInput" in invocation_input else ""
 
 
 def _result(call: Mapping[str, Any], prompt: ShapePrompt) -> dict[str, Any]:

@@ -108,10 +108,10 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when all of them could be measured and missed none of their aims."""
-    known = [*ALONE, *WITH_SERVICE]
-    wanted = chosen or known
-    if unknown := set(wanted) - set(known):
-        print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    group_names = [*ALONE, *WITH_SERVICE]
+    requested = chosen or group_names
+    if unknown := set(requested) - set(group_names):
+        print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(group_names)}")
         return 2
     rows: list[Row] = []
 
@@ -124,15 +124,15 @@ def main(chosen: list[str]) -> int:
             rows.append(Row(what=name, ours="could not be measured", met=False))
 
     for name in ALONE:
-        if name in wanted:
+        if name in requested:
             run(name, ALONE[name])
-    if groups := [name for name in WITH_SERVICE if name in wanted]:
+    if groups := [name for name in WITH_SERVICE if name in requested]:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loom-bench-")))
             laboratory = stack.enter_context(Laboratory(folder))
             for name in groups:
                 run(name, lambda name=name: WITH_SERVICE[name](laboratory))
-    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    load = " ".join(f"{average:.1f}" for average in os.getloadavg())
     print(f"\n{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, load {load}\n")
     show(rows)
     missed = [row.what for row in rows if row.met is False]

@@ -44,22 +44,22 @@ def rows(count: int = 5_000, seed: int = 1) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
         path = Path(folder) / "cases.json"
         path.write_text(json.dumps(cases))
-        done = subprocess.run(
+        process = subprocess.run(
             [str(OTHERS.absolute()), str(_SCRIPT), str(path)],
             capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "LOOM_HOME": folder},
         )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    theirs: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    for name in theirs[0]:
-        ours = [_ours(name, case) for case in cases]
-        differing = [n for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if abs(a - b[name]) > 1e-9]
+    if process.returncode:
+        raise RuntimeError(process.stderr[-2000:])
+    adk_scores: list[dict[str, float]] = json.loads(process.stdout.splitlines()[-1])
+    for name in adk_scores[0]:
+        loom_scores = [_ours(name, case) for case in cases]
+        differing = [n for n, (a, b) in enumerate(zip(loom_scores, adk_scores, strict=True)) if abs(a - b[name]) > 1e-9]
         first = f"; first: {json.dumps(cases[differing[0]])[:300]}" if differing else ""
-        met = sum(value == 1.0 for value in ours)
+        met_count = sum(value == 1.0 for value in loom_scores)
         yield Row(
             what=f"{name}: scores that differ from ADK's",
             ours=f"{len(differing)}{first}",
-            reference=f"{met} of {count} cases are met",
+            reference=f"{met_count} of {count} cases are met",
             aim="0",
             met=not differing,
             n=count,
@@ -85,13 +85,13 @@ def _turn(drawn: random.Random) -> dict[str, Any]:
         elif actual:
             actual.insert(drawn.randrange(len(actual) + 1), drawn.choice(actual))
     words = [drawn.choice(_WORDS) for _ in range(drawn.randrange(12))]
-    said = [word for word in words if drawn.random() < 0.8] + [
+    answer_words = [word for word in words if drawn.random() < 0.8] + [
         drawn.choice(_WORDS) for _ in range(drawn.choice((0, 0, 1, 4)))
     ]
-    drawn.shuffle(said)
+    drawn.shuffle(answer_words)
     return {
         "expected": {"tools": expected, "text": _text(drawn, words)},
-        "actual": {"tools": actual, "text": _text(drawn, said)},
+        "actual": {"tools": actual, "text": _text(drawn, answer_words)},
     }
 
 
@@ -106,8 +106,8 @@ def _call(drawn: random.Random) -> tuple[str, dict[str, Any]]:
 
 
 def _ours(name: str, turns: list[dict[str, Any]]) -> float:
-    match, _, what = name.partition(" ")
-    choice = "rouge1" if name == "rouge1" else f"trajectory(match={match!r}, arguments={what == 'arguments'})"
+    match, _, option = name.partition(" ")
+    choice = "rouge1" if name == "rouge1" else f"trajectory(match={match!r}, arguments={option == 'arguments'})"
     case = EvalCase(
         id="case",
         turns=tuple(
@@ -128,7 +128,7 @@ def _ours(name: str, turns: list[dict[str, Any]]) -> float:
             for turn in turns
         )
     )
-    found: Any = make_evaluator(choice).judge(case, answer)
-    score = found[0] if isinstance(found, list) else found
+    judgement: Any = make_evaluator(choice).judge(case, answer)
+    score = judgement[0] if isinstance(judgement, list) else judgement
     assert isinstance(score, Score)
     return score.value

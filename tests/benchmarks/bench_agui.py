@@ -44,10 +44,10 @@ def _delta_us(count: int) -> float:
             {"op": "replace", "path": "/n", "value": number},
         ]
         fold.feed({"type": "STATE_DELTA", "delta": changes})
-    taken = time.perf_counter() - began
+    elapsed_s = time.perf_counter() - began
     if fold.run().problems or fold.run().state["n"] != _DELTAS - 1:
         raise RuntimeError("the deltas did not apply")
-    return taken / _DELTAS * 1e6
+    return elapsed_s / _DELTAS * 1e6
 
 
 def _row(number: int) -> dict[str, Any]:

@@ -52,37 +52,37 @@ def rows() -> Iterator[Row]:
         return
     with load_server() as port, tempfile.TemporaryDirectory(prefix="loom-bench-") as name:
         for rate in _RATES:
-            theirs = _by_aiperf(port, Path(name) / f"aiperf-{rate}", rate)
-            ours = _by_engine(port, Path(name), rate)
-            yield from _compared(rate, ours, theirs)
+            aiperf_figures = _by_aiperf(port, Path(name) / f"aiperf-{rate}", rate)
+            engine_figures = _by_engine(port, Path(name), rate)
+            yield from _compared(rate, engine_figures, aiperf_figures)
 
 
-def _compared(rate: int, ours: _Figures, theirs: _Figures) -> Iterator[Row]:
-    for what, of_ours, of_theirs in (
-        ("TTFT", ours.ttft_ms, theirs.ttft_ms),
-        ("time between chunks", ours.between_ms, theirs.between_ms),
+def _compared(rate: int, engine: _Figures, aiperf: _Figures) -> Iterator[Row]:
+    for name, engine_ms, aiperf_ms in (
+        ("TTFT", engine.ttft_ms, aiperf.ttft_ms),
+        ("time between chunks", engine.between_ms, aiperf.between_ms),
     ):
         # On one paced server all values should be equal, so that the width of AIPerf's is what it can tell apart.
-        resolution = percentile(of_theirs, 0.9) - percentile(of_theirs, 0.1)
-        apart = median(of_ours) - median(of_theirs)
+        resolution = percentile(aiperf_ms, 0.9) - percentile(aiperf_ms, 0.1)
+        difference_ms = median(engine_ms) - median(aiperf_ms)
         yield Row(
-            what=f"{rate} streams a second, chunks {_PAUSE_MS} ms apart: {what} p50 by the load engine, beside AIPerf",
-            ours=f"{median(of_ours):.2f} ms (p99 {percentile(of_ours, 0.99):.2f})",
-            reference=f"{median(of_theirs):.2f} ms (p99 {percentile(of_theirs, 0.99):.2f})",
-            compared=f"{apart:+.2f} ms",
+            what=f"{rate} streams a second, chunks {_PAUSE_MS} ms apart: {name} p50 by the load engine, beside AIPerf",
+            ours=f"{median(engine_ms):.2f} ms (p99 {percentile(engine_ms, 0.99):.2f})",
+            reference=f"{median(aiperf_ms):.2f} ms (p99 {percentile(aiperf_ms, 0.99):.2f})",
+            compared=f"{difference_ms:+.2f} ms",
             aim=f"within AIPerf's resolution: p90 - p10 = {resolution:.2f} ms",
-            met=abs(apart) <= resolution,
-            n=len(of_ours),
+            met=abs(difference_ms) <= resolution,
+            n=len(engine_ms),
         )
-    resolution = theirs.rate / (len(theirs.starts_s) - 1)  # each of AIPerf's counts is of whole requests
+    resolution = aiperf.rate / (len(aiperf.starts_s) - 1)  # each of AIPerf's counts is of whole requests
     yield Row(
         what=f"{rate} streams a second are offered: those that the load engine began, beside AIPerf",
-        ours=f"{ours.rate:.2f} a second",
-        reference=f"{theirs.rate:.2f} a second",
-        compared=f"{ours.rate - theirs.rate:+.2f}",
+        ours=f"{engine.rate:.2f} a second",
+        reference=f"{aiperf.rate:.2f} a second",
+        compared=f"{engine.rate - aiperf.rate:+.2f}",
         aim=f"within AIPerf's resolution: one request = {resolution:.2f}",
-        met=abs(ours.rate - theirs.rate) <= resolution,
-        n=len(ours.starts_s),
+        met=abs(engine.rate - aiperf.rate) <= resolution,
+        n=len(engine.starts_s),
     )
 
 

@@ -28,23 +28,23 @@ def rows(cells: int = 200, sessions: int = 8) -> Iterator[Row]:
             for turn in range(cells + 10):
                 took = (_timed(lambda: code.run(_CODE).raise_for_status()), _timed(_plain))
                 if turn >= 10:
-                    for kept, value in zip(figures, took, strict=True):
-                        kept.append(value)
+                    for series, value in zip(figures, took, strict=True):
+                        series.append(value)
         yield _row("cell of a code interpreter, beside plain Python", figures, cells, aim_ms=_CELL_AIM_MS)
-        started: tuple[list[float], list[float]] = ([], [])
+        first_cells: tuple[list[float], list[float]] = ([], [])
         for turn in range(sessions + 1):
             with bench.tools.code_interpreter() as code:
                 took = (_timed(lambda code=code: code.run(_CODE)), _timed(_process))
             if turn:  # the first fills the caches of the file system
-                for kept, value in zip(started, took, strict=True):
-                    kept.append(value)
-        yield _row("first cell of a new session, beside python -c", started, sessions)
+                for series, value in zip(first_cells, took, strict=True):
+                    series.append(value)
+        yield _row("first cell of a new session, beside python -c", first_cells, sessions)
 
 
-def _row(what: str, figures: tuple[list[float], list[float]], n: int, *, aim_ms: float | None = None) -> Row:
+def _row(subject: str, figures: tuple[list[float], list[float]], n: int, *, aim_ms: float | None = None) -> Row:
     added = median(figures[0]) - median(figures[1])
     return Row(
-        what=what,
+        what=subject,
         ours=ms(figures[0]),
         reference=ms(figures[1]),
         compared=f"{added:+.1f} ms",

@@ -18,7 +18,7 @@ def rows(runs: int = 12) -> Iterator[Row]:
         with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
             coverage = run_at_once(platform, range(runs), Path(folder))
         hits, of = coverage.pooled
-        shares = {name: sum(found) / len(found) for name, found in coverage.hits.items()}
+        shares = {name: sum(outcomes) / len(outcomes) for name, outcomes in coverage.hits.items()}
         worst = min(shares, key=lambda name: shares[name])
         yield Row(
             what=f"intervals of latency studies that contain the injected times, {platform}",

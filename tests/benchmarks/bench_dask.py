@@ -21,8 +21,8 @@ def rows(rounds: int = 2) -> Iterator[Row]:
     from loomlib.store import Store
 
     costs = measured_costs()
-    taken, fixed_s, answers_s, stretch = _measured(rounds)
-    one, two = (statistics.median(taken[workers]) for workers in (1, 2))
+    run_seconds, fixed_s, answers_s, stretch = _measured(rounds)
+    one, two = (statistics.median(run_seconds[workers]) for workers in (1, 2))
     yield Row(
         what=f"{CASES} answers of {ANSWER_S:g} s, {THREADS} threads a worker: two workers beside one",
         ours=f"{two:.2f} s",
@@ -89,7 +89,7 @@ def _measured(rounds: int) -> tuple[dict[int, list[float]], float, tuple[float, 
     """
     from loomlib.store import Store
 
-    taken: dict[int, list[float]] = {1: [], 2: []}
+    run_seconds: dict[int, list[float]] = {1: [], 2: []}
     fixed: list[float] = []
     answers_s: tuple[float, ...] = ()
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as name:
@@ -107,6 +107,6 @@ def _measured(rounds: int) -> tuple[dict[int, list[float]], float, tuple[float, 
                     for workers, address in places.items():
                         fixed.append(evaluate(waiting_set(1, 0.0), address, 1, store).seconds)
                         run = evaluate(waiting_set(CASES, ANSWER_S), address, 1, store)
-                        taken[workers].append(run.seconds)
+                        run_seconds[workers].append(run.seconds)
                         answers_s += run.answers_s if workers == 1 else ()
-    return taken, statistics.median(fixed), answers_s, stretch.value
+    return run_seconds, statistics.median(fixed), answers_s, stretch.value

@@ -68,11 +68,11 @@ def deploy(laboratory: Laboratory, rounds: int = 3) -> Iterator[Row]:
 def _paced(
     laboratory: Laboratory, caller: Caller, session: str, *, until: float = float("inf"), ended: list[str] | None = None
 ) -> list[float]:
-    found: list[float] = []
+    latencies_ms: list[float] = []
     due = time.perf_counter()
     while not ended and due < until:
         request = signed_request(laboratory.signed("bare", session, _BODY))
         time.sleep(max(0.0, due - time.perf_counter()))
-        found.append(caller.ask(request).first_ms)
+        latencies_ms.append(caller.ask(request).first_ms)
         due = max(due + _PAUSE_S, time.perf_counter())
-    return found
+    return latencies_ms

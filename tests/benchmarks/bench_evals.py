@@ -87,17 +87,17 @@ print(json.dumps({"times": times, "imported": imported, "peak_mb": peak}))
 
 
 def rows(repeats: int = 5) -> Iterator[Row]:
-    ours = _measured([sys.executable, "-c", _OURS, "1000", str(repeats)])
-    small = statistics.median(ours["times"])
+    loom_figures = _measured([sys.executable, "-c", _OURS, "1000", str(repeats)])
+    small = statistics.median(loom_figures["times"])
     yield Row(
-        what=f"1,000 cases × 2 judges asked, judged, stored, with intervals; peak {ours['peak_mb']:.0f} MB",
+        what=f"1,000 cases × 2 judges asked, judged, stored, with intervals; peak {loom_figures['peak_mb']:.0f} MB",
         ours=f"{small:.3f} s",
         aim="≤ 0.15 s",
         met=small <= 0.15,
         n=repeats,
     )
-    theirs = _measured([sys.executable, "-c", _STRANDS, "1000", str(repeats)])
-    yield _beside("strands_evals with its file store", small, statistics.median(theirs["times"]), theirs, repeats)
+    strands = _measured([sys.executable, "-c", _STRANDS, "1000", str(repeats)])
+    yield _beside("strands_evals with its file store", small, statistics.median(strands["times"]), strands, repeats)
     if OTHERS.exists():
         adk = _measured([str(OTHERS), str(_HERE / "others" / "adk_service.py"), "1000"])
         yield _beside("ADK's service, nothing stored", small, adk["asked_s"] + adk["judged_s"], adk, 1)
@@ -140,22 +140,22 @@ def agents(laboratory: Any, count: int = 200, rounds: int = 2) -> Iterator[Row]:
         agent = bench.register(laboratory.arns["bare"])
         at_once = agent.targets.eval_target().concurrency
         options: dict[str, Any] = {"reuse": False, "measure": False, "progress": Silent()}
-        taken: dict[str, list[float]] = {"bare": [], "ours": []}
+        durations_s: dict[str, list[float]] = {"bare": [], "ours": []}
         for _ in range(rounds):
             began = time.perf_counter()
             sessions = asyncio.run(_bare(agent, evalset, at_once))
-            taken["bare"].append(time.perf_counter() - began)
+            durations_s["bare"].append(time.perf_counter() - began)
             for session_id in sessions:
                 agent.end_session(session_id)
             began = time.perf_counter()
             run = agent.evaluate(evalset, ["contains"], **options)
-            taken["ours"].append(time.perf_counter() - began)
+            durations_s["ours"].append(time.perf_counter() - began)
             assert run.summary()["contains"].scored == count
-    ratio = statistics.median(b / o for b, o in zip(taken["bare"], taken["ours"], strict=True))
+    ratio = statistics.median(b / o for b, o in zip(durations_s["bare"], durations_s["ours"], strict=True))
     yield Row(
         what=f"{count} cases, {at_once} at once, a session each; ours ends them, the loop's end untimed",
-        ours=f"{count / statistics.median(taken['ours']):.0f} a second",
-        reference=f"bare loop {count / statistics.median(taken['bare']):.0f} a second",
+        ours=f"{count / statistics.median(durations_s['ours']):.0f} a second",
+        reference=f"bare loop {count / statistics.median(durations_s['bare']):.0f} a second",
         compared=f"{ratio:.2f} of its throughput",
         aim="≥ 0.9",
         met=ratio >= 0.9,
@@ -175,14 +175,14 @@ async def _bare(agent: Any, evalset: Any, at_once: int) -> list[str]:
     return await asyncio.gather(*(one(case.prompt) for case in evalset))
 
 
-def _beside(what: str, ours_s: float, theirs_s: float, said: dict[str, Any], n: int) -> Row:
+def _beside(subject: str, ours_s: float, theirs_s: float, figures: dict[str, Any], n: int) -> Row:
     return Row(
-        what=f"1,000 cases beside {what} (peak {said['peak_mb']:.0f} MB)",
+        what=f"1,000 cases beside {subject} (peak {figures['peak_mb']:.0f} MB)",
         ours=f"{ours_s:.3f} s",
         reference=f"{theirs_s:.3f} s",
         compared=f"× {theirs_s / ours_s:.1f} as fast",
-        aim="faster" if "judging alone" not in what and "Inspect" not in what else "",
-        met=None if "judging alone" in what or "Inspect" in what else ours_s < theirs_s,
+        aim="faster" if "judging alone" not in subject and "Inspect" not in subject else "",
+        met=None if "judging alone" in subject or "Inspect" in subject else ours_s < theirs_s,
         n=n,
     )
 
@@ -190,7 +190,7 @@ def _beside(what: str, ours_s: float, theirs_s: float, said: dict[str, Any], n: 
 def _measured(command: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
         environment = {**os.environ, "PYTHONPATH": str(_HERE.parents[1]), "LOOM_HOME": folder}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1])
+        process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+    if process.returncode:
+        raise RuntimeError(process.stderr[-2000:])
+    return json.loads(process.stdout.splitlines()[-1])

@@ -26,13 +26,13 @@ def rows(calls: int = 300) -> Iterator[Row]:
         source.write_text(_CODE)
         function = bench.tools.functions.create("sum", source).value
         state = local.status(Path(folder)).state
-        given = {
+        client_options = {
             "endpoint_url": state.url,
             "region_name": state.region,
             "aws_access_key_id": state.access_key,
             "aws_secret_access_key": state.secret_key,
         }
-        functions, sts = boto3.client("lambda", **given), boto3.client("sts", **given)
+        functions, sts = boto3.client("lambda", **client_options), boto3.client("sts", **client_options)
 
         def call() -> None:
             with functions.invoke(FunctionName=function.name, Payload=b'{"a": 1, "b": 2}')["Payload"] as payload:

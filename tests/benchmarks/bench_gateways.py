@@ -95,6 +95,6 @@ class _Tool:
         began = time.perf_counter()
         self._connection.request("POST", self._path, body, headers)
         answer = json.loads(self._connection.getresponse().read())
-        taken = 1000 * (time.perf_counter() - began)
+        elapsed_ms = 1000 * (time.perf_counter() - began)
         assert answer["result"]["content"][0]["text"] == "3", answer
-        return taken
+        return elapsed_ms

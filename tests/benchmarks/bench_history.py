@@ -60,9 +60,9 @@ def filled_store() -> str:
         began = time.monotonic()
         for batch in _batches(ids, count):
             with engine.begin() as connection:
-                for name, written in batch.items():
+                for name, records in batch.items():
                     # Light tables, without the column types' processing: what they write is prepared here once.
-                    connection.execute(insert(table(name, *map(column, written[0]))), written)
+                    connection.execute(insert(table(name, *map(column, records[0]))), records)
         _say_filled(row_count() - count, began)
     engine.dispose()
     return url
@@ -78,9 +78,9 @@ def filled_postgresql(programs: Path) -> Iterator[str]:
         # COPY is refused where rows are isolated by policies, so a superuser fills the tables.
         with psycopg.connect(server.url(name, user="postgres").replace("+psycopg", ""), autocommit=True) as connection:
             for batch in _batches(ids, 0):
-                for table_name, written in batch.items():
-                    with connection.cursor().copy(f"COPY {table_name} ({', '.join(written[0])}) FROM STDIN") as copy:
-                        for row in written:
+                for table_name, records in batch.items():
+                    with connection.cursor().copy(f"COPY {table_name} ({', '.join(records[0])}) FROM STDIN") as copy:
+                        for row in records:
                             copy.write_row(tuple(row.values()))
             connection.execute("SELECT setval(pg_get_serial_sequence('invocations', 'id'), max(id)) FROM invocations")
             # A server does this by itself, a moment later; SQLite's planner works without statistics.
@@ -252,14 +252,14 @@ def _rows(url: str, database: str) -> Iterator[Row]:
                 partial(read_figures, store, ids, window),
             )
         yield _timed(f"{database}: the busiest agent in detail", _OPERATE_MS, partial(_detail, store, ids[-1]))
-        for name, (wanted, order) in _searches(ids).items():
+        for name, (criteria, order) in _searches(ids).items():
             yield _timed(
                 f"{database}: search for {name}",
                 _SEARCH_MS,
-                partial(store.call_search.find, wanted, order=order, limit=100),
+                partial(store.call_search.find, criteria, order=order, limit=100),
             )
-        found = [call.invocation_id for call in store.call_search.find(CallFilter(failed=True), limit=100)]
-        yield _timed(f"{database}: 100 traces from the store", _SEARCH_MS, partial(store.traces.get_many, found))
+        failed_ids = [call.invocation_id for call in store.call_search.find(CallFilter(failed=True), limit=100)]
+        yield _timed(f"{database}: 100 traces from the store", _SEARCH_MS, partial(store.traces.get_many, failed_ids))
     yield _export(url, database)
 
 
@@ -288,22 +288,22 @@ def _detail(store: Store, agent_id: int) -> None:
     store.invocations.sessions(agent_id, limit=1_000)
 
 
-def _timed(what: str, aim_ms: float, measure: Callable[[], object]) -> Row:
-    taken: list[float] = []
+def _timed(subject: str, aim_ms: float, measure: Callable[[], object]) -> Row:
+    durations_ms: list[float] = []
     for _ in range(_REPEATS):
         began = time.perf_counter()
         measure()
-        taken.append((time.perf_counter() - began) * 1000)
-    met = sorted(taken)[_REPEATS // 2] <= aim_ms
-    return Row(what=what, ours=ms(taken), aim=f"≤ {aim_ms:.0f} ms", met=met, n=_REPEATS)
+        durations_ms.append((time.perf_counter() - began) * 1000)
+    met = sorted(durations_ms)[_REPEATS // 2] <= aim_ms
+    return Row(what=subject, ours=ms(durations_ms), aim=f"≤ {aim_ms:.0f} ms", met=met, n=_REPEATS)
 
 
 def _export(url: str, database: str) -> Row:
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _EXPORT, url, folder], check=True, capture_output=True, text=True, timeout=3600
         )
-    count, elapsed_s, size, peak_kib = (float(value) for value in done.stdout.split())
+    count, elapsed_s, size, peak_kib = (float(value) for value in process.stdout.split())
     peak_mb = peak_kib * 1024 / 1e6
     return Row(
         what=f"{database}: peak memory of the export of {count:_.0f} calls with their traces",

@@ -17,18 +17,18 @@ HEAVY = ("boto3", "botocore", "pandas", "plotly", "sqlalchemy", "alembic", "plug
 
 
 def rows(n: int = 15) -> Iterator[Row]:
-    ours: list[float] = []
-    boto: list[float] = []
+    loom_ms: list[float] = []
+    boto_ms: list[float] = []
     for _ in range(n):
-        ours.append(_cpu_ms("import loomlib"))
-        boto.append(_cpu_ms("import boto3"))
+        loom_ms.append(_cpu_ms("import loomlib"))
+        boto_ms.append(_cpu_ms("import boto3"))
     yield Row(
         what="import loomlib, CPU (beside import boto3)",
-        ours=ms(ours),
-        reference=ms(boto),
-        compared=f"× {median(ours) / median(boto):.3f}",
+        ours=ms(loom_ms),
+        reference=ms(boto_ms),
+        compared=f"× {median(loom_ms) / median(boto_ms):.3f}",
         aim="≤ 150 ms",
-        met=median(ours) <= 150,
+        met=median(loom_ms) <= 150,
         n=n,
     )
     code = f"import loomlib, sys; print(','.join(name for name in {HEAVY!r} if name in sys.modules))"
@@ -57,19 +57,23 @@ def _store(n: int) -> Iterator[Row]:
     )
     with tempfile.TemporaryDirectory() as folder, Store.open(f"sqlite:///{Path(folder)}/loom.db") as store:
         agent = store.agents.upsert(scope="local", arn="a", runtime_id="r", region="us-east-1", account_id="1")
-        taken: list[float] = []
+        times_ms: list[float] = []
         for _ in range(300):
             start = time.perf_counter()
             id = store.invocations.begin(agent_id=agent.id, session_id="s" * 36, prompt="2+2?")
             store.invocations.finish(
                 id, status="complete", response="4" * 200, client_done_time=1.0, client_duration_ms=1.0
             )
-            taken.append((time.perf_counter() - start) * 1e3)
+            times_ms.append((time.perf_counter() - start) * 1e3)
     yield Row(
-        what="storing an invocation: begin and finish", ours=ms(taken), aim="≤ 2 ms", met=median(taken) <= 2, n=300
+        what="storing an invocation: begin and finish",
+        ours=ms(times_ms),
+        aim="≤ 2 ms",
+        met=median(times_ms) <= 2,
+        n=300,
     )
 
 
 def _cpu_ms(statement: str) -> float:
-    done = subprocess.run([sys.executable, "-c", _CPU.format(statement)], capture_output=True, text=True, check=True)
-    return float(done.stdout) * 1e3
+    process = subprocess.run([sys.executable, "-c", _CPU.format(statement)], capture_output=True, text=True, check=True)
+    return float(process.stdout) * 1e3

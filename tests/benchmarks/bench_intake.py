@@ -87,40 +87,40 @@ def lookup(n: int = 60) -> Iterator[Row]:
         state, _ = local.start(home, persistent=True)
         try:
             logs = Clients(Connection(region=state.region, environment=state.environment())).logs()
-            found_ms: list[float] = []
-            few_ms: list[float] = []
+            lookups_ms: list[float] = []
+            baseline_ms: list[float] = []
             for trace in traces[:: max(1, len(traces) // n)]:
                 begun = time.perf_counter()
-                found = logs.filter_log_events(logGroupName=SPANS_GROUP, filterPattern=f'"{trace}"')["events"]
-                found_ms.append((time.perf_counter() - begun) * 1e3)
-                if len(found) != 7:
-                    raise RuntimeError(f"{len(found)} spans of {trace} were found")
+                events = logs.filter_log_events(logGroupName=SPANS_GROUP, filterPattern=f'"{trace}"')["events"]
+                lookups_ms.append((time.perf_counter() - begun) * 1e3)
+                if len(events) != 7:
+                    raise RuntimeError(f"{len(events)} spans of {trace} were found")
                 begun = time.perf_counter()
                 logs.describe_log_groups(limit=1)
-                few_ms.append((time.perf_counter() - begun) * 1e3)
+                baseline_ms.append((time.perf_counter() - begun) * 1e3)
             yield Row(
                 what=f"a trace among {_STORED:,} stored spans, beside DescribeLogGroups",
-                ours=ms(found_ms),
-                reference=ms(few_ms),
-                compared=f"p95 {percentile(found_ms, 0.95):.1f} ms",
+                ours=ms(lookups_ms),
+                reference=ms(baseline_ms),
+                compared=f"p95 {percentile(lookups_ms, 0.95):.1f} ms",
                 aim="≤ 30 ms",
-                met=median(found_ms) <= 30,
-                n=len(found_ms),
+                met=median(lookups_ms) <= 30,
+                n=len(lookups_ms),
             )
         finally:
             local.stop(home)
 
 
 def _paced(laboratory: Laboratory, caller: Caller, session: str) -> list[float]:
-    found: list[float] = []
+    latencies_ms: list[float] = []
     end = time.perf_counter() + _BLOCK_S
     due = time.perf_counter()
     while due < end:
         request = signed_request(laboratory.signed("bare", session, _BODY))
         time.sleep(max(0.0, due - time.perf_counter()))
-        found.append(caller.ask(request).first_ms)
+        latencies_ms.append(caller.ask(request).first_ms)
         due += _PAUSE_S
-    return found
+    return latencies_ms
 
 
 def _fill(home: Path) -> list[str]:

@@ -33,30 +33,30 @@ def rows(questions: int = 60) -> Iterator[Row]:
         filled_s = time.perf_counter() - began
         yield Row(what=f"ingesting {LARGE:,} chunks, {_EACH} a document", ours=f"{filled_s:.0f} s", n=LARGE // _EACH)
         small.fill(SMALL)
-        asked = facts(questions + 1, seed=1)
+        prompts = facts(questions + 1, seed=1)
 
         def retrieve(base: str, question: str, **search: Any) -> None:
-            found = runtime.retrieve(
+            passages = runtime.retrieve(
                 knowledgeBaseId=base,
                 retrievalQuery={"text": question},
                 retrievalConfiguration={"vectorSearchConfiguration": {"numberOfResults": 5, **search}},
             )["retrievalResults"]
-            if len(found) != 5:
-                raise AssertionError(f"{len(found)} passages instead of 5")
+            if len(passages) != 5:
+                raise AssertionError(f"{len(passages)} passages instead of 5")
 
-        for what, search in (
+        for search_kind, search in (
             ("by words and meaning", {"overrideSearchType": "HYBRID"}),
             ("by meaning", {"overrideSearchType": "SEMANTIC"}),
             ("with a metadata filter", {"filter": {"equals": {"key": "part", "value": "0"}}}),
         ):
             took: tuple[list[float], list[float]] = ([], [])
-            for turn, question in enumerate(asked):
-                for kept, base in zip(took, (large.id, small.id), strict=True):
+            for turn, question in enumerate(prompts):
+                for series, base in zip(took, (large.id, small.id), strict=True):
                     figure = _timed(partial(retrieve, base, question, **search))
                     if turn:  # the first question makes the index
-                        kept.append(figure)
+                        series.append(figure)
             yield Row(
-                what=f"Retrieve {what} among {LARGE:,} chunks, beside {SMALL:,}",
+                what=f"Retrieve {search_kind} among {LARGE:,} chunks, beside {SMALL:,}",
                 ours=ms(took[0]),
                 reference=ms(took[1]),
                 compared=f"× {median(took[0]) / median(took[1]):.2f}",
@@ -64,16 +64,16 @@ def rows(questions: int = 60) -> Iterator[Row]:
                 met=median(took[0]) <= _AIM_MS,
                 n=questions,
             )
-        changed: list[float] = []
+        after_ingest_ms: list[float] = []
         for number in range(10):
-            large.ingest([(f"more-{number}", asked[number])])
-            changed.append(_timed(lambda: retrieve(large.id, asked[0])))
+            large.ingest([(f"more-{number}", prompts[number])])
+            after_ingest_ms.append(_timed(lambda: retrieve(large.id, prompts[0])))
         yield Row(
             what=f"the first question after a new document, among {LARGE:,} chunks",
-            ours=ms(changed),
+            ours=ms(after_ingest_ms),
             aim=f"≤ {2 * _AIM_MS:g} ms",
-            met=median(changed) <= 2 * _AIM_MS,
-            n=len(changed),
+            met=median(after_ingest_ms) <= 2 * _AIM_MS,
+            n=len(after_ingest_ms),
         )
 
 

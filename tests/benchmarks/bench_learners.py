@@ -100,8 +100,8 @@ class Learner:
         """Start the kernel and do the lesson's steps."""
         began = time.perf_counter()
         # Nothing of whoever runs the benchmark reaches a learner, such as credentials or another home.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "LOOM_"))}
-        self.manager.start_kernel(env={**kept, "LOOM_HOME": str(self.home)}, cwd=str(self.home))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "LOOM_"))}
+        self.manager.start_kernel(env={**environment, "LOOM_HOME": str(self.home)}, cwd=str(self.home))
         client = self.manager.client()
         client.start_channels()
         client.wait_for_ready(timeout=_CELL_S)
@@ -112,21 +112,21 @@ class Learner:
     def look(self) -> Seen:
         """What it sees, and the memory of its processes, while the others are alive."""
         number = 1000 + self.me
-        said = self._run(_SEEN.replace("{twice}", str(number * 2)).replace("{thrice}", str(number * 3)))
+        output = self._run(_SEEN.replace("{twice}", str(number * 2)).replace("{thrice}", str(number * 3)))
         state = local.find(self.home)
         assert state is not None, "its service ended"
         kernel = psutil.Process(self.manager.provisioner.pid)  # pyright: ignore
         service = psutil.Process(state.pid)
         return Seen(
             me=self.me,
-            saw=ast.literal_eval(said),
+            saw=ast.literal_eval(output),
             service=state,
             pss_mb={
                 "kernel": _pss_mb([kernel]),
                 "service": _pss_mb([service]),
                 "sessions": _pss_mb(service.children(recursive=True)),
             },
-            cpu_s=sum(_cpu_s(each) for each in (kernel, service, *service.children(recursive=True))),
+            cpu_s=sum(_cpu_s(process) for process in (kernel, service, *service.children(recursive=True))),
             took_s=self.took_s,
         )
 
@@ -140,13 +140,13 @@ class Learner:
 
     def _run(self, code: str) -> str:
         assert self.client is not None
-        said: list[str] = []
+        chunks: list[str] = []
 
         def hear(message: dict[str, object]) -> None:
             content = message["content"]
             assert isinstance(content, dict)
             if message["msg_type"] == "stream" and content["name"] == "stdout":
-                said.append(content["text"])
+                chunks.append(content["text"])
 
         try:
             reply = self.client.execute_interactive(code, output_hook=hear, timeout=_CELL_S)
@@ -154,13 +154,13 @@ class Learner:
             raise RuntimeError(f"learner {self.me} did not get on") from late
         if reply["content"]["status"] != "ok":
             raise RuntimeError(f"learner {self.me}: {reply['content'].get('ename')}: {reply['content'].get('evalue')}")
-        return "".join(said)
+        return "".join(chunks)
 
 
 def rows() -> Iterator[Row]:
     """Cross-talk, memory and time."""
-    seen: list[Seen] = []
-    crossed: list[str] = []
+    views: list[Seen] = []
+    leaks: list[str] = []
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="loom-learners-") as folder:
         for start in range(0, LEARNERS, AT_ONCE):
@@ -169,41 +169,41 @@ def rows() -> Iterator[Row]:
                 with ThreadPoolExecutor(AT_ONCE) as pool:
                     list(pool.map(Learner.work, learners))
                     wave = list(pool.map(Learner.look, learners))
-                crossed += [each for learner in wave for each in crossings(learner)]
-                crossed += [each for pair in neighbours(wave) for each in open_doors(*pair)]
-                seen += wave
+                leaks += [leak for learner in wave for leak in crossings(learner)]
+                leaks += [leak for pair in neighbours(wave) for leak in open_doors(*pair)]
+                views += wave
             finally:
                 with ThreadPoolExecutor(AT_ONCE) as pool:
                     list(pool.map(Learner.close, learners))
     took_s = time.perf_counter() - began
-    if len({each.service.access_key for each in seen}) != len(seen):
-        crossed.append("two learners have the same key")
+    if len({learner.service.access_key for learner in views}) != len(views):
+        leaks.append("two learners have the same key")
     yield Row(
         what=f"{LEARNERS} learners, {AT_ONCE} at once: anything of others seen, or reached by key or id",
-        ours="; ".join(crossed[:5]) or "none",
+        ours="; ".join(leaks[:5]) or "none",
         aim="none",
-        met=not crossed and len(seen) == LEARNERS,
-        n=len(seen),
+        met=not leaks and len(views) == LEARNERS,
+        n=len(views),
     )
-    whole = [sum(each.pss_mb.values()) for each in seen]
+    total_mb = [sum(learner.pss_mb.values()) for learner in views]
     parts = ", ".join(
-        f"{name} {statistics.median(each.pss_mb[name] for each in seen):.0f}"
+        f"{name} {statistics.median(learner.pss_mb[name] for learner in views):.0f}"
         for name in ("kernel", "service", "sessions")
     )
     yield Row(
         what=f"memory of a learner with {OPEN_SESSIONS} open sessions (PSS), {AT_ONCE} at once",
-        ours=f"median {statistics.median(whole):.0f} MB ({parts}), at most {max(whole):.0f} MB",
-        n=len(seen),
+        ours=f"median {statistics.median(total_mb):.0f} MB ({parts}), at most {max(total_mb):.0f} MB",
+        n=len(views),
     )
     yield Row(
         what="processor time of a learner: kernel, service, two agents in three sessions, four answers, a memory",
-        ours=f"median {statistics.median(each.cpu_s for each in seen):.1f} s of a core",
-        n=len(seen),
+        ours=f"median {statistics.median(learner.cpu_s for learner in views):.1f} s of a core",
+        n=len(views),
     )
     yield Row(
         what=f"the same by the clock, {AT_ONCE} at once",
-        ours=f"median {statistics.median(each.took_s for each in seen):.1f} s, all {LEARNERS} in {took_s:.0f} s",
-        n=len(seen),
+        ours=f"median {statistics.median(learner.took_s for learner in views):.1f} s, all {LEARNERS} in {took_s:.0f} s",
+        n=len(views),
     )
 
 
@@ -211,7 +211,7 @@ def crossings(learner: Seen) -> list[str]:
     """What this learner saw that is not its own, or did not see of its own."""
     number, saw = 1000 + learner.me, learner.saw
     fact = f"The user lives in Town{number}."
-    wanted = {
+    expected = {
         "agents": [f"calculator_{learner.me}", f"member_{learner.me}"],
         "sessions": saw["opened"],
         "memories": [f"memory_{learner.me}"],
@@ -224,7 +224,7 @@ def crossings(learner: Seen) -> list[str]:
         "progress": 1,
         "alive": OPEN_SESSIONS,
     }
-    return [f"learner {learner.me}: {name} {saw[name]}" for name, value in wanted.items() if saw[name] != value]
+    return [f"learner {learner.me}: {name} {saw[name]}" for name, value in expected.items() if saw[name] != value]
 
 
 def neighbours(wave: list[Seen]) -> Iterator[tuple[Seen, Seen]]:
@@ -234,7 +234,7 @@ def neighbours(wave: list[Seen]) -> Iterator[tuple[Seen, Seen]]:
 
 def open_doors(mine: Seen, other: Seen) -> list[str]:
     """What a learner reaches of its neighbour: with its own key there, and with the neighbour's ids at home."""
-    found: list[str] = ["two services share a port"] if mine.service.port == other.service.port else []
+    problems: list[str] = ["two services share a port"] if mine.service.port == other.service.port else []
     for at, refusal in ((other, "UnrecognizedClient"), (mine, "ResourceNotFound")):
         keys = {"aws_access_key_id": mine.service.access_key, "aws_secret_access_key": mine.service.secret_key}
         where = {"endpoint_url": at.service.url, "region_name": at.service.region, "config": _BY_HAND}
@@ -247,19 +247,19 @@ def open_doors(mine: Seen, other: Seen) -> list[str]:
         }
         for name, attempt in attempts.items():
             try:
-                found.append(f"learner {mine.me} may {name} of {other.me}: {attempt()}")
+                problems.append(f"learner {mine.me} may {name} of {other.me}: {attempt()}")
             except ClientError as refused:
                 if refusal not in refused.response["Error"]["Code"]:
-                    found.append(f"learner {mine.me}, {name} of {other.me}: {refused}")
+                    problems.append(f"learner {mine.me}, {name} of {other.me}: {refused}")
         client.close()
-    return found
+    return problems
 
 
 def _pss_mb(processes: list[psutil.Process]) -> float:
     total = 0
-    for each in processes:
+    for process in processes:
         try:
-            total += each.memory_full_info().pss
+            total += process.memory_full_info().pss
         except psutil.NoSuchProcess:
             continue
     return total / 2**20

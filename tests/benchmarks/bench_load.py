@@ -46,7 +46,7 @@ def streams(port: int, folder: Path, rounds: int = 3) -> Iterator[Row]:
 
     Times count from the intended start. A chunk's delay runs from its making in the server to the reader's stamp.
     """
-    ours: list[LoadCall] = []
+    engine_calls: list[LoadCall] = []
     our_delays: list[float] = []
     raw_ttft: list[float] = []
     raw_delays: list[float] = []
@@ -59,25 +59,25 @@ def streams(port: int, folder: Path, rounds: int = 3) -> Iterator[Row]:
             for n in range(_STREAMS)
         ]
         step = engine.run(calls, step=f"streams{turn}")
-        ours += step.calls
+        engine_calls += step.calls
         raw = asyncio.run(_raw_streams(port, f"raw-{turn}"))
-        made = _made(port)
+        written_ns = _made(port)
         for call in step.calls:
-            our_delays += _aligned(made[call.session_id], call.arrivals_s)
+            our_delays += _aligned(written_ns[call.session_id], call.arrivals_s)
         for session, (intended_ns, arrivals) in raw.items():
             raw_ttft.append((arrivals[0] - intended_ns) / 1e6)
-            raw_delays += _aligned(made[session], [at / 1e9 for at in arrivals])
-    ttft = [call.ttft_ms for call in ours if call.ttft_ms is not None]
-    lag = [call.lag_ms for call in ours if call.lag_ms is not None]
-    made_calls = sum(call.is_complete for call in ours)
-    apart = median(ttft) - median(raw_ttft)
+            raw_delays += _aligned(written_ns[session], [at / 1e9 for at in arrivals])
+    ttft = [call.ttft_ms for call in engine_calls if call.ttft_ms is not None]
+    lag = [call.lag_ms for call in engine_calls if call.lag_ms is not None]
+    made_calls = sum(call.is_complete for call in engine_calls)
+    difference_ms = median(ttft) - median(raw_ttft)
     yield Row(
         what=f"{_STREAMS} paced streams: TTFT p50 by the load engine, beside raw asyncio",
         ours=f"{median(ttft):.2f} ms (schedule lag p50 {median(lag):.2f}, p99 {percentile(lag, 0.99):.2f})",
         reference=f"{median(raw_ttft):.2f} ms",
-        compared=f"{apart:+.2f} ms",
+        compared=f"{difference_ms:+.2f} ms",
         aim="≤ + 1.5 ms",
-        met=apart <= 1.5,
+        met=difference_ms <= 1.5,
         n=len(ttft),
     )
     late, raw_late = percentile(our_delays, 0.99), percentile(raw_delays, 0.99)
@@ -90,13 +90,13 @@ def streams(port: int, folder: Path, rounds: int = 3) -> Iterator[Row]:
         met=late <= 5 * raw_late,
         n=len(our_delays),
     )
-    within = sum(call.sent_s is not None and call.sent_s <= 1.05 for call in ours)
+    within = sum(call.sent_s is not None and call.sent_s <= 1.05 for call in engine_calls)
     yield Row(
         what="the same: offered calls that were made, in their second",
         ours=f"{within / rounds:.1f} of {_STREAMS} a second; {made_calls / rounds:.1f} complete",
         aim="all",
         met=within == made_calls == rounds * _STREAMS,
-        n=len(ours),
+        n=len(engine_calls),
     )
 
 
@@ -184,9 +184,9 @@ def _made(port: int) -> dict[str, list[int]]:
         return json.load(answer)
 
 
-def _aligned(made: Sequence[int], arrivals: Sequence[float]) -> list[float]:
+def _aligned(written_ns: Sequence[int], arrivals: Sequence[float]) -> list[float]:
     """Each chunk's delay in ms beyond the fastest of its stream; chunks that came together count as the last one."""
-    delays = [at * 1e3 - written / 1e6 for at, written in zip(arrivals, made[-len(arrivals) :], strict=True)]
+    delays = [at * 1e3 - chunk_ns / 1e6 for at, chunk_ns in zip(arrivals, written_ns[-len(arrivals) :], strict=True)]
     return [delay - min(delays) for delay in delays]
 
 
@@ -194,22 +194,22 @@ async def _raw_streams(port: int, name: str) -> dict[str, tuple[int, list[int]]]
     """The same streams by asyncio's protocols and nothing else: session, intended start, time of each read."""
     loop = asyncio.get_running_loop()
     begun_ns = time.perf_counter_ns() + 20_000_000
-    found: dict[str, tuple[int, list[int]]] = {}
+    streams: dict[str, tuple[int, list[int]]] = {}
 
     async def one(number: int) -> None:
         intended_ns = begun_ns + number * 1_000_000_000 // _STREAMS
         session = f"{name}-{number}"
         request = f"POST {_PACED} HTTP/1.1\r\nHost: x\r\n{_SESSION}: {session}\r\nContent-Length: 0\r\n\r\n".encode()
         await asyncio.sleep((intended_ns - time.perf_counter_ns()) / 1e9)
-        done = loop.create_future()
-        found[session] = (intended_ns, arrivals := [])
-        transport, _ = await loop.create_connection(lambda: _Raw(arrivals, done), "127.0.0.1", port)
+        closed = loop.create_future()
+        streams[session] = (intended_ns, arrivals := [])
+        transport, _ = await loop.create_connection(lambda: _Raw(arrivals, closed), "127.0.0.1", port)
         transport.write(request)
-        await done
+        await closed
         transport.close()
 
     await asyncio.gather(*(one(number) for number in range(_STREAMS)))
-    return found
+    return streams
 
 
 class _Raw(asyncio.Protocol):
@@ -234,6 +234,6 @@ def _boto(clients: Clients, calls: int) -> tuple[float, float]:
         list(pool.map(call, range(_STREAMS)))
         cpu_s, begun_s = time.process_time(), time.perf_counter()
         list(pool.map(call, range(calls)))
-        taken = calls / (time.perf_counter() - begun_s), (time.process_time() - cpu_s) / calls * 1e3
+        figures = calls / (time.perf_counter() - begun_s), (time.process_time() - cpu_s) / calls * 1e3
     clients.close()
-    return taken
+    return figures

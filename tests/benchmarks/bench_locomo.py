@@ -48,18 +48,20 @@ def rows() -> Iterator[Row]:
 
 def recall(path: Path) -> Iterator[Row]:
     """Evidence recall@10 by meaning alone, beside meaning, words and neighbours."""
-    found: dict[str, list[list[float]]] = {"meaning": [], "fused": []}
+    shares_by_way: dict[str, list[list[float]]] = {"meaning": [], "fused": []}
     with tempfile.TemporaryDirectory() as folder, closing(RecordsStore(Path(folder))) as store:
         conversations = json.loads(path.read_text("utf-8"))
         for number, conversation in enumerate(conversations):
             _store(store, f"/{number}/", turns(conversation["conversation"]))
         index = RecordsIndex(store)
         for number, conversation in enumerate(conversations):
-            scope, known = Scope(f"/{number}/"), turns(conversation["conversation"])
+            scope, turn_ids = Scope(f"/{number}/"), turns(conversation["conversation"])
             shares: dict[str, list[float]] = {"meaning": [], "fused": []}
             for question in conversation["qa"]:
                 text = question["question"]
-                evidence = {id for each in question.get("evidence", ()) for id in _EVIDENCE.findall(each)} & set(known)
+                evidence = {
+                    id for reference in question.get("evidence", ()) for id in _EVIDENCE.findall(reference)
+                } & set(turn_ids)
                 if not evidence:
                     continue
                 vector = embed([text])[0]
@@ -70,13 +72,14 @@ def recall(path: Path) -> Iterator[Row]:
                     ids = {record_id.partition("/")[2] for record_id, _ in answers}
                     shares[way].append(len(ids & evidence) / len(evidence))
             for way, values in shares.items():
-                found[way].append(values)
-    for what, chosen in (("all conversations", slice(None)), ("held out", slice(_CHOSEN_ON, None))):
+                shares_by_way[way].append(values)
+    for subset, part in (("all conversations", slice(None)), ("held out", slice(_CHOSEN_ON, None))):
         by_meaning, fused = (
-            estimate_mean([value for values in found[way][chosen] for value in values]) for way in ("meaning", "fused")
+            estimate_mean([value for values in shares_by_way[way][part] for value in values])
+            for way in ("meaning", "fused")
         )
         yield Row(
-            what=f"LoCoMo evidence recall@10, {what}",
+            what=f"LoCoMo evidence recall@10, {subset}",
             ours=fused.text("number"),
             reference=f"meaning alone {by_meaning.text('number')}",
             aim=f"≥ {_AIM_RECALL}",
@@ -89,23 +92,23 @@ def speed(records: int = RECORDS, questions: int = 60) -> Iterator[Row]:
     """The time of one search among many records, in one namespace and in all; the first one builds the index."""
     texts = facts(records)
     vectors = embed(texts)
-    asked = facts(questions, seed=1)
+    prompts = facts(questions, seed=1)
     with tempfile.TemporaryDirectory() as folder, closing(RecordsStore(Path(folder))) as store:
         with store.transaction():
             for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
                 store.put("m", _record(f"mem-{number}", f"/facts/{number % 20}/", text), vector.tobytes())
         index = RecordsIndex(store)
         began = time.perf_counter()
-        index.search("m", asked[0], embed([asked[0]])[0], Scope(None, "/"), k=10)
+        index.search("m", prompts[0], embed([prompts[0]])[0], Scope(None, "/"), k=10)
         yield Row(what=f"first search among {records:,} records", ours=f"{time.perf_counter() - began:.1f} s", n=1)
         for where, scope in (("all namespaces", Scope(None, "/")), ("one of 20 namespaces", Scope("/facts/3/"))):
             times: list[float] = []
             used = time.process_time()
-            for text in asked:
+            for text in prompts:
                 began = time.perf_counter()
                 index.search("m", text, embed([text])[0], scope, k=10)
                 times.append((time.perf_counter() - began) * 1000)
-            used_ms = (time.process_time() - used) * 1000 / len(asked)
+            used_ms = (time.process_time() - used) * 1000 / len(prompts)
             yield Row(
                 what=f"search among {records:,} records, {where}",
                 ours=f"{ms(times)}, min {min(times):.1f}, CPU {used_ms:.1f}",

@@ -103,13 +103,13 @@ class _Service:
         local.stop(self.home)
 
     def extracting(self) -> list[psutil.Process]:
-        return [each for each in self.process.children() if "memory.extraction" in " ".join(each.cmdline())]
+        return [process for process in self.process.children() if "memory.extraction" in " ".join(process.cmdline())]
 
     def settle(self) -> None:
         """Until nothing that was filled in waits to be looked at: the service's processes rest."""
         calm, deadline = 0, time.monotonic() + 120
         while calm < 3 and time.monotonic() < deadline:
-            busy = [each.cpu_percent(0.2) for each in (self.process, *self.extracting())]
+            busy = [process.cpu_percent(0.2) for process in (self.process, *self.extracting())]
             calm = calm + 1 if max(busy) < 10 else 0
 
     def _client(self, name: str) -> Any:
@@ -149,8 +149,8 @@ def _reading(
         ]
 
         def scan(_: int) -> object:
-            of_session = (each for each in plain if each["sessionId"] == "session0")
-            return heapq.nlargest(20, of_session, key=lambda each: (each["eventTimestamp"], each["eventId"]))
+            of_session = (event for event in plain if event["sessionId"] == "session0")
+            return heapq.nlargest(20, of_session, key=lambda event: (event["eventTimestamp"], event["eventId"]))
 
         took = in_turns(
             _timed(listing("small"), repeats), _timed(listing("large"), repeats), _timed(scan, repeats, warm=1)
@@ -177,18 +177,18 @@ def _reading(
         def retrieving(name: str, path: str) -> Callable[[int], object]:
             def ask(number: int) -> object:
                 criteria = {"searchQuery": _QUESTIONS[number % len(_QUESTIONS)], "topK": 10}
-                found = data.retrieve_memory_records(
+                response = data.retrieve_memory_records(
                     memoryId=records[name], namespacePath=path, searchCriteria=criteria
                 )
-                return found["memoryRecordSummaries"][9]
+                return response["memoryRecordSummaries"][9]
 
             return ask
 
         listed = list(vectors)
 
         def compare(number: int) -> object:
-            asked = embed([_QUESTIONS[number % len(_QUESTIONS)]])[0]
-            return heapq.nlargest(10, ((float(vector @ asked), n) for n, vector in enumerate(listed)))
+            query_vector = embed([_QUESTIONS[number % len(_QUESTIONS)]])[0]
+            return heapq.nlargest(10, ((float(vector @ query_vector), n) for n, vector in enumerate(listed)))
 
         took = in_turns(
             _timed(retrieving("small", "/"), repeats),
@@ -203,10 +203,10 @@ def _reading(
         yield _flatness("RetrieveMemoryRecords of one actor of 20, 10 best", took, 15.0)
 
 
-def _flatness(what: str, took: list[list[float]], most_ms: float, plain: str = "") -> Row:
-    small, large = (statistics.median(each) for each in took[:2])
+def _flatness(subject: str, took: list[list[float]], most_ms: float, plain: str = "") -> Row:
+    small, large = (statistics.median(times_ms) for times_ms in took[:2])
     return Row(
-        what=f"{what}: {LARGE:,} beside {SMALL:,}",
+        what=f"{subject}: {LARGE:,} beside {SMALL:,}",
         ours=ms(took[1]),
         reference=f"{SMALL:,}: {ms(took[0])}" + (f"; {plain} {statistics.median(took[2]):.0f} ms" if plain else ""),
         compared=f"× {large / small:.2f} of {SMALL:,}",
@@ -218,7 +218,7 @@ def _flatness(what: str, took: list[list[float]], most_ms: float, plain: str = "
 
 def _intake(path: Path, seconds: float, rate: int = 300, offered: int = 310) -> Iterator[Row]:
     with _Service(path) as service:
-        made = service.control.create_memory(
+        memory = service.control.create_memory(
             name="intake",
             eventExpiryDuration=30,
             memoryStrategies=[
@@ -227,8 +227,8 @@ def _intake(path: Path, seconds: float, rate: int = 300, offered: int = 310) -> 
             ],
         )["memory"]
         service.settle()
-        load = asyncio.run(_Load(service.state, made["id"]).run(offered, seconds))
-        behind_s = _extracted(service, made["id"], load)
+        load = asyncio.run(_Load(service.state, memory["id"]).run(offered, seconds))
+        behind_s = _extracted(service, memory["id"], load)
         mean = len(load.took) / load.lasted_s
         yield Row(
             what=f"CreateEvent, {offered} a second offered for {seconds:.0f} s, two strategies, {load.actors} actors",
@@ -239,7 +239,7 @@ def _intake(path: Path, seconds: float, rate: int = 300, offered: int = 310) -> 
             met=mean >= rate and not load.failed and load.late_s < 1,
             n=len(load.took),
         )
-        most = asyncio.run(_Load(service.state, made["id"]).run(None, 5.0))
+        most = asyncio.run(_Load(service.state, memory["id"]).run(None, 5.0))
         yield Row(
             what="CreateEvent as fast as 16 connections can, extraction on",
             ours=f"{len(most.took) / most.lasted_s:.0f} a second, p50 {statistics.median(most.took):.0f} ms",
@@ -249,17 +249,17 @@ def _intake(path: Path, seconds: float, rate: int = 300, offered: int = 310) -> 
 
 def _extracted(service: _Service, memory_id: str, load: _Load) -> float:
     """How long after the load's end every actor's last turn is in the records."""
-    wanted = set(load.last_of_actor.items())
-    while wanted:
-        for actor, last in list(wanted):
+    unextracted = set(load.last_of_actor.items())
+    while unextracted:
+        for actor, last in list(unextracted):
             path = f"/facts/{actor}/"
-            found = service.data.list_memory_records(memoryId=memory_id, namespacePath=path)["memoryRecordSummaries"]
-            if not any(last in each["content"]["text"] for each in found):
+            records = service.data.list_memory_records(memoryId=memory_id, namespacePath=path)["memoryRecordSummaries"]
+            if not any(last in record["content"]["text"] for record in records):
                 break
-            wanted.discard((actor, last))
+            unextracted.discard((actor, last))
         if time.perf_counter() - load.ended > 120:
-            raise RuntimeError(f"{len(wanted)} actors' last turns are not extracted two minutes after the last")
-        if wanted:
+            raise RuntimeError(f"{len(unextracted)} actors' last turns are not extracted two minutes after the last")
+        if unextracted:
             time.sleep(0.1)
     return time.perf_counter() - load.ended
 
@@ -338,31 +338,31 @@ def _inspecting(path: Path, name: str) -> Iterator[Row]:
     with _Service(path) as service:
         service.settle()
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        done = subprocess.run(
+        inspection = subprocess.run(
             [sys.executable, "-c", _INSPECT, str(path), name],
             capture_output=True,
             text=True,
             check=False,
             env=environment,
         )
-        if done.returncode:
-            raise RuntimeError(done.stderr[-2000:])
-        said = json.loads(done.stdout.splitlines()[-1])
-        served_mb = sum(each.memory_info().rss for each in (service.process, *service.extracting())) / 1e6
-    if said["seen"] != MILLION:
-        raise RuntimeError(f"{said['seen']:,} of {MILLION:,} events were seen")
+        if inspection.returncode:
+            raise RuntimeError(inspection.stderr[-2000:])
+        figures = json.loads(inspection.stdout.splitlines()[-1])
+        served_mb = sum(process.memory_info().rss for process in (service.process, *service.extracting())) / 1e6
+    if figures["seen"] != MILLION:
+        raise RuntimeError(f"{figures['seen']:,} of {MILLION:,} events were seen")
     yield Row(
         what=f"a memory of {MILLION:,} events looked at: actors, sessions, an actor's events, timeline",
-        ours=f"{said['first_mb']:.0f} MB, {said['first_s']:.1f} s",
+        ours=f"{figures['first_mb']:.0f} MB, {figures['first_s']:.1f} s",
         aim="< 1 GB",
-        met=said["first_mb"] < 1000,
+        met=figures["first_mb"] < 1000,
         n=1,
     )
     yield Row(
         what=f"all {MILLION:,} events read, page by page",
-        ours=f"{said['lazy_mb']:.0f} MB, {said['lazy_s']:.0f} s",
+        ours=f"{figures['lazy_mb']:.0f} MB, {figures['lazy_s']:.0f} s",
         reference=f"the service's processes {served_mb:.0f} MB",
         aim="< 1 GB",
-        met=said["lazy_mb"] < 1000,
+        met=figures["lazy_mb"] < 1000,
         n=1,
     )

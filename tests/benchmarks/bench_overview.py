@@ -44,14 +44,18 @@ def rows() -> Iterator[Row]:
             )
 
 
-def _row(what: str, measure: Callable[[], object]) -> Row:
-    taken: list[float] = []
+def _row(name: str, measure: Callable[[], object]) -> Row:
+    times_ms: list[float] = []
     for _ in range(_REPEATS):
         began = time.perf_counter()
         measure()
-        taken.append((time.perf_counter() - began) * 1000)
+        times_ms.append((time.perf_counter() - began) * 1000)
     return Row(
-        what=what, ours=ms(taken), aim=f"≤ {AIM_MS:.0f} ms", met=sorted(taken)[_REPEATS // 2] <= AIM_MS, n=_REPEATS
+        what=name,
+        ours=ms(times_ms),
+        aim=f"≤ {AIM_MS:.0f} ms",
+        met=sorted(times_ms)[_REPEATS // 2] <= AIM_MS,
+        n=_REPEATS,
     )
 
 
@@ -69,7 +73,7 @@ def _fill(store: Store, url: str) -> list[int]:
         for number in range(AGENTS)
     ]
     chance, began = random.Random(1), time.time() - _WEEK_S
-    found = [
+    rows = [
         _call(chance, ids[session % AGENTS], session, began + session * _WEEK_S / SESSIONS + 3 * call, first=call == 0)
         for session in range(SESSIONS)
         for call in range(CALLS)
@@ -77,7 +81,7 @@ def _fill(store: Store, url: str) -> list[int]:
     database = Database(url, lock_timeout_s=30.0)
     try:
         with database.write() as connection:
-            connection.execute(insert(invocations), found)
+            connection.execute(insert(invocations), rows)
     finally:
         database.close()
     return ids

@@ -117,7 +117,7 @@ def _script_sizes() -> dict[str, int]:
     for module in pkgutil.walk_packages(loom_widgets.__path__, "loom_widgets."):
         importlib.import_module(module.name)
     kinds, more = [Panel], [Panel]
-    while more := [each for kind in more for each in kind.__subclasses__()]:
+    while more := [subclass for kind in more for subclass in kind.__subclasses__()]:
         kinds += more
     return {kind.__name__: len(script_of(kind).encode()) for kind in kinds if kind.script != Panel.script}
 
@@ -147,16 +147,16 @@ def _opening(page: Page) -> Iterator[Row]:
         except AssertionError as error:
             yield Row(what=f"opening {name}", ours=f"does not open: {str(error)[:90]}", met=False)
             continue
-        taken: list[float] = []
+        openings_ms: list[float] = []
         for _ in range(OPENINGS):
             before = page.evaluate(_PARTS)
             run_cell(page, f"{name}_panel = loom_widgets.{name}(bench)\n{name}_panel")
-            taken.append(page.evaluate(_DRAWN, before))
-        middle = median(taken)
+            openings_ms.append(page.evaluate(_DRAWN, before))
+        middle = median(openings_ms)
         yield Row(
             what=f"opening {name}: from the cell's start to the panel on the page",
-            ours=ms(taken), reference=f"the first {taken[0]:.0f} ms",
-            aim="≤ 1000 ms (median)", met=middle <= 1000, n=len(taken),
+            ours=ms(openings_ms), reference=f"the first {openings_ms[0]:.0f} ms",
+            aim="≤ 1000 ms (median)", met=middle <= 1000, n=len(openings_ms),
         )  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def _scrolling(page: Page) -> Iterator[Row]:
     panel = panel_of(page, "Bench")
     expect(panel).to_have_attribute("aria-busy", "false", timeout=120_000)  # the last answer is looked into
     run_cell(page, f"LINES, SPANS = {LINES}, {SPANS}\n{_ROWS}")
-    for tab, what in (("Logs", f"{LINES:,} log lines"), ("Waterfall", f"{SPANS:,} spans")):
+    for tab, contents in (("Logs", f"{LINES:,} log lines"), ("Waterfall", f"{SPANS:,} spans")):
         panel.get_by_role("tab", name=tab).click()
         table = panel.get_by_role("tabpanel").locator(".loom-scroll")
         table.scroll_into_view_if_needed()
@@ -223,7 +223,7 @@ def _scrolling(page: Page) -> Iterator[Row]:
         expect(table.locator("tr[data-index]").last).not_to_contain_text("…", timeout=30_000)
         longest, beside = median(frames), median(still)
         yield Row(
-            what=f"scrolling {what} from top to bottom: the longest frame",
+            what=f"scrolling {contents} from top to bottom: the longest frame",
             ours=ms(frames), reference=f"at rest {ms(still)}", compared=f"{longest / beside:.1f} ×",
             aim="≤ 100 ms", met=longest <= 100, n=len(frames),
         )  # fmt: skip

@@ -31,17 +31,17 @@ _PERSONAL = frozenset(
 def rows() -> Iterator[Row]:
     """One row for all kinds, one for personal data."""
     texts = list(corpus(_SEED, each=_EACH, harmless=_HARMLESS))
-    ours = _loom(texts)
-    theirs = _presidio(texts)
-    for what, kinds in (("all kinds", frozenset(KINDS)), ("personal data", _PERSONAL)):
-        recall, precision = _shares(ours, kinds)
+    loom = _loom(texts)
+    presidio = _presidio(texts)
+    for subject, kinds in (("all kinds", frozenset(KINDS)), ("personal data", _PERSONAL)):
+        recall, precision = _shares(loom, kinds)
         reference = ""
-        if theirs is not None:
-            other_recall, other_precision = _shares(theirs, kinds)
+        if presidio is not None:
+            other_recall, other_precision = _shares(presidio, kinds)
             reference = f"Presidio: recall {other_recall:.3f}, precision {other_precision:.3f}"
         yield Row(
-            what=f"redaction of {what} ({len(kinds)} kinds)",
-            ours=f"recall {recall:.3f}, precision {precision:.3f}, {1e6 * ours['took_s'] / len(texts):.0f} µs a text",
+            what=f"redaction of {subject} ({len(kinds)} kinds)",
+            ours=f"recall {recall:.3f}, precision {precision:.3f}, {1e6 * loom['took_s'] / len(texts):.0f} µs a text",
             reference=reference or "not measured: make bench-others",
             aim="≥ 0.95 both",
             met=recall >= 0.95 and precision >= 0.95,
@@ -58,11 +58,12 @@ def _loom(texts: list[LabelledText]) -> dict[str, object]:
     redactor, hits, mistakes = Redactor(), dict.fromkeys(KINDS, 0), 0
     began = time.perf_counter()
     for labelled in texts:
-        found = redactor.redact(labelled.text).found
+        matches = redactor.redact(labelled.text).found
         for value in labelled.values:
-            hits[value.kind] += any(match.start <= value.start and value.end <= match.end for match in found)
+            hits[value.kind] += any(match.start <= value.start and value.end <= match.end for match in matches)
         mistakes += sum(
-            not any(match.start < value.end and value.start < match.end for value in labelled.values) for match in found
+            not any(match.start < value.end and value.start < match.end for value in labelled.values)
+            for match in matches
         )
     return {"hits": hits, "mistakes": mistakes, "took_s": time.perf_counter() - began}
 
@@ -74,7 +75,7 @@ def _presidio(texts: list[LabelledText]) -> dict[str, object] | None:
         json.dumps({"text": text.text, "values": [(value.kind, value.start, value.end) for value in text.values]})
         for text in texts
     )
-    done = subprocess.run([str(OTHERS), str(_SCRIPT)], input=lines, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run([str(OTHERS), str(_SCRIPT)], input=lines, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(process.stderr[-2000:])
+    return json.loads(process.stdout.splitlines()[-1])

@@ -18,17 +18,17 @@ def rows() -> Iterator[Row]:
     """`make report` with its environment ready: ten measurements of each scenario, in a new home."""
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
         environment = os.environ | {"LOOM_HOME": f"{folder}/home"}
-        options = [f"-p{each}" for each in ("agent=calculator", "cold=10", "warm=10", "sticky=10")]
+        options = [f"-p{parameter}" for parameter in ("agent=calculator", "cold=10", "warm=10", "sticky=10")]
         start = time.perf_counter()
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _LOOM, "report", "latency_study", *options, "--out", f"{folder}/out"],
             env=environment,
             capture_output=True,
             text=True,
             timeout=600,
         )
-        taken = time.perf_counter() - start
+        elapsed_s = time.perf_counter() - start
         subprocess.run([sys.executable, "-c", _LOOM, "down"], env=environment, capture_output=True, timeout=60)
-        if done.returncode != 0:
-            raise RuntimeError(f"the report ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    yield Row(what="the whole latency report", ours=f"{taken:.1f} s", aim="≤ 90 s", met=taken <= 90, n=1)
+        if process.returncode != 0:
+            raise RuntimeError(f"the report ended with {process.returncode}:\n{process.stderr[-3000:]}")
+    yield Row(what="the whole latency report", ours=f"{elapsed_s:.1f} s", aim="≤ 90 s", met=elapsed_s <= 90, n=1)

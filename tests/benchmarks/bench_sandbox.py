@@ -31,7 +31,7 @@ def sandbox(cold: int = 12, warm: int = 300) -> Iterator[Row]:
             name: closing.enter_context(Laboratory(folder / name.replace(" ", "-"), options))
             for name, options in variants.items()
         }
-        started: dict[str, list[float]] = {name: [] for name in labs}
+        cold_ms: dict[str, list[float]] = {name: [] for name in labs}
         for turn in range(cold + 1):
             for name, lab in labs.items():
                 session = new_session()
@@ -40,9 +40,9 @@ def sandbox(cold: int = 12, warm: int = 300) -> Iterator[Row]:
                 caller.close()
                 lab.end_session("bare", session)
                 if turn:  # the first fills the caches of the file system
-                    started[name].append(took_ms)
-        yield from _rows("cold session", started, _COLD_AIM_MS, cold)
-        called: dict[str, list[float]] = {name: [] for name in labs}
+                    cold_ms[name].append(took_ms)
+        yield from _rows("cold session", cold_ms, _COLD_AIM_MS, cold)
+        warm_ms: dict[str, list[float]] = {name: [] for name in labs}
         sessions = {name: new_session() for name in labs}
         callers = {name: Caller(lab.state.port) for name, lab in labs.items()}
         for turn in range(warm + 20):
@@ -50,19 +50,19 @@ def sandbox(cold: int = 12, warm: int = 300) -> Iterator[Row]:
                 request = signed_request(lab.signed("bare", sessions[name], _BODY))
                 took_ms = callers[name].ask(request).first_ms
                 if turn >= 20:
-                    called[name].append(took_ms)
+                    warm_ms[name].append(took_ms)
         for name, lab in labs.items():
             callers[name].close()
             lab.end_session("bare", sessions[name])
-        yield from _rows("warm call", called, _WARM_AIM_MS, warm)
+        yield from _rows("warm call", warm_ms, _WARM_AIM_MS, warm)
 
 
-def _rows(what: str, figures: dict[str, list[float]], aim_ms: float, n: int) -> Iterator[Row]:
+def _rows(subject: str, figures: dict[str, list[float]], aim_ms: float, n: int) -> Iterator[Row]:
     plain = figures["none"]
     for name in ("network service", "network open"):
         added = median(figures[name]) - median(plain)
         yield Row(
-            what=f"{what} with isolation ({name}), beside none",
+            what=f"{subject} with isolation ({name}), beside none",
             ours=ms(figures[name]),
             reference=ms(plain),
             compared=f"{added:+.2f} ms",

@@ -35,16 +35,16 @@ def capacity() -> Iterator[Row]:
         ):
             engine = LoadEngine(LoadTarget.http(url), folder=Path(folder), timeout_s=30, processes=1)
             slo = Slo.parse(f"p90 duration < {limit_s * 1e3} ms, errors < 1 %")
-            found = find_highest_load(EngineRunner(engine, _BODY, run=name), slo)
-        error = (found.load or 0) / law - 1
+            result = find_highest_load(EngineRunner(engine, _BODY, run=name), slo)
+        error = (result.load or 0) / law - 1
         yield Row(
             what=f"highest rate with p90 below {limit_s * 1e3:.0f} ms, {name}: the search beside the law",
-            ours=f"{found.load or 0:.1f}/s [{found.low or 0:.1f}–{found.high or 0:.1f}] in {found.seconds:.0f} s",
+            ours=f"{result.load or 0:.1f}/s [{result.low or 0:.1f}–{result.high or 0:.1f}] in {result.seconds:.0f} s",
             reference=f"{law:.1f}/s",
             compared=f"{error:+.1%}",
             aim="± 5 %, ≤ 60 s",
-            met=abs(error) <= 0.05 and found.seconds <= 60,
-            n=sum(step.n for step in found.steps),
+            met=abs(error) <= 0.05 and result.seconds <= 60,
+            n=sum(step.n for step in result.steps),
         )
 
 
@@ -107,6 +107,6 @@ def rows() -> Iterator[Row]:
 
 def _p99_s(calls: object) -> float:
     assert hasattr(calls, "__iter__")
-    made = [call for call in calls if isinstance(call, LoadCall)]
-    assert all(call.is_complete for call in made)
-    return float(np.quantile([call.duration_ms or 0.0 for call in made], 0.99)) / 1e3
+    load_calls = [call for call in calls if isinstance(call, LoadCall)]
+    assert all(call.is_complete for call in load_calls)
+    return float(np.quantile([call.duration_ms or 0.0 for call in load_calls], 0.99)) / 1e3

@@ -97,9 +97,9 @@ def alive(laboratory: Laboratory, count: int = 50, name: str = "strands") -> Ite
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(open_session, sessions))
-    pids = [each.pid for each in local.status(laboratory.home).sessions if each.session_id in set(sessions)]
+    pids = [session.pid for session in local.status(laboratory.home).sessions if session.session_id in set(sessions)]
     memory = [psutil.Process(pid).memory_full_info() for pid in (laboratory.state.pid, *pids)]
-    pss, rss = sum(each.pss for each in memory) / 1e9, sum(each.rss for each in memory) / 1e9
+    pss, rss = sum(usage.pss for usage in memory) / 1e9, sum(usage.rss for usage in memory) / 1e9
     for session in sessions:
         laboratory.end_session(name, session)
     yield Row(

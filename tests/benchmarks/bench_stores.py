@@ -62,16 +62,16 @@ def _works(store: Store) -> dict[str, Callable[[], object]]:
     }
 
 
-def _compared(what: str, ours: Callable[[], object], reference: Callable[[], object]) -> Row:
+def _compared(operation: str, postgresql: Callable[[], object], sqlite: Callable[[], object]) -> Row:
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(_REPEATS + 3):
-        for work, measured in zip((ours, reference), times, strict=True):
+        for work, measured in zip((postgresql, sqlite), times, strict=True):
             began = time.perf_counter()
             work()
             if number >= 3:  # the first ones prepare their statements
                 measured.append((time.perf_counter() - began) * 1e3)
     ratio = median(times[0]) / median(times[1])
     return Row(
-        what=f"PostgreSQL: {what}", ours=ms(times[0]), reference=f"SQLite {ms(times[1])}",
+        what=f"PostgreSQL: {operation}", ours=ms(times[0]), reference=f"SQLite {ms(times[1])}",
         compared=f"{ratio:.1f} ×", n=_REPEATS,
     )  # fmt: skip

@@ -55,23 +55,23 @@ def arrivals(laboratory: Laboratory, n: int = 15) -> Iterator[Row]:
         met=alone >= 0.98,
         n=n * _CHUNKS,
     )
-    ours, reference = _delays_ms(loom), _delays_ms(bare)
-    added = percentile(ours, 0.99) - percentile(reference, 0.99)
+    loom_ms, bare_ms = _delays_ms(loom), _delays_ms(bare)
+    added = percentile(loom_ms, 0.99) - percentile(bare_ms, 0.99)
     yield Row(
         what="the same: p99 delay by Loom, beside a bare socket on the agent",
-        ours=f"{percentile(ours, 0.99):.2f} ms (p50 {median(ours):.2f})",
-        reference=f"{percentile(reference, 0.99):.2f} ms (p50 {median(reference):.2f})",
+        ours=f"{percentile(loom_ms, 0.99):.2f} ms (p50 {median(loom_ms):.2f})",
+        reference=f"{percentile(bare_ms, 0.99):.2f} ms (p50 {median(bare_ms):.2f})",
         compared=f"+ {added:.2f} ms",
         aim="≤ + 3 ms",
         met=added <= 3,
         n=n * _CHUNKS,
     )
-    middle = _delays_ms(served)
+    service_ms = _delays_ms(served)
     yield Row(
         what="the same: p99 delay of a bare socket on the service",
-        ours=f"{percentile(middle, 0.99):.2f} ms (p50 {median(middle):.2f})",
-        reference=f"{percentile(reference, 0.99):.2f} ms (p50 {median(reference):.2f})",
-        compared=f"+ {percentile(middle, 0.99) - percentile(reference, 0.99):.2f} ms",
+        ours=f"{percentile(service_ms, 0.99):.2f} ms (p50 {median(service_ms):.2f})",
+        reference=f"{percentile(bare_ms, 0.99):.2f} ms (p50 {median(bare_ms):.2f})",
+        compared=f"+ {percentile(service_ms, 0.99) - percentile(bare_ms, 0.99):.2f} ms",
         n=n * _CHUNKS,
     )
 
@@ -125,29 +125,31 @@ def _by_loom(laboratory: Laboratory, session: str) -> Arrivals:
     async def listen() -> Arrivals:
         request = laboratory.signed("paced", session, _PACED)
         async with stream_invocation(shared_engine(), request, read_timeout_s=30) as answer:
-            return [(each.at_ns, each.data) async for each in answer.arrivals()]
+            return [(arrival.at_ns, arrival.data) async for arrival in answer.arrivals()]
 
     return shared_engine().submit(listen()).result(60)
 
 
 def _by_boto(laboratory: Laboratory, session: str) -> float:
     client = laboratory.clients.data()
-    sent = time.perf_counter()
+    start = time.perf_counter()
     answer = client.invoke_agent_runtime(
         agentRuntimeArn=laboratory.arns["paced"], runtimeSessionId=session, payload=json.dumps(_PACED).encode()
     )
     lines = answer["response"].iter_lines()
     next(lines)
-    taken = (time.perf_counter() - sent) * 1e3
+    elapsed_ms = (time.perf_counter() - start) * 1e3
     for _ in lines:
         continue
-    return taken
+    return elapsed_ms
 
 
 def _singly(streams: Sequence[Arrivals]) -> float:
-    found = [len(_MADE.findall(data)) for stream in streams for _, data in stream]
-    return sum(each == 1 for each in found) / (len(streams) * _CHUNKS)
+    chunk_counts = [len(_MADE.findall(data)) for stream in streams for _, data in stream]
+    return sum(count == 1 for count in chunk_counts) / (len(streams) * _CHUNKS)
 
 
 def _delays_ms(streams: Sequence[Arrivals]) -> list[float]:
-    return [(at - int(made)) / 1e6 for stream in streams for at, data in stream for made in _MADE.findall(data)]
+    return [
+        (at - int(written_ns)) / 1e6 for stream in streams for at, data in stream for written_ns in _MADE.findall(data)
+    ]

@@ -82,22 +82,22 @@ def _cache(client: Any, model: psutil.Process, tokens: int) -> Iterator[Row]:
 
     text = {"text": _SENTENCE * (tokens // _TOKENS_OF_SENTENCE)}
     questions = [{"text": question} for question in _QUESTIONS * 2]
-    without = measured(questions[0])
-    written = measured(_POINT, questions[0])
+    uncached = measured(questions[0])
+    cache_write = measured(_POINT, questions[0])
     others = [measured(_POINT, question) for question in questions]
     measured(_POINT, questions[0], _POINT)  # writes the longer prefix, of which it reads all but the question
     same = [measured(_POINT, questions[0], _POINT) for _ in questions]
-    if without.read or written.read or not all(answer.read for answer in (*others, *same)):
+    if uncached.read or cache_write.read or not all(answer.read for answer in (*others, *same)):
         raise RuntimeError("the prompt cache was not used as the requests say")
-    has_aim = without.prompt >= _AIM_FROM_TOKENS
-    for what, cached, aim in (("another question", others, 0), ("the same prompt again", same, _AIM * has_aim)):
+    has_aim = uncached.prompt >= _AIM_FROM_TOKENS
+    for prompt_kind, cached, aim in (("another question", others, 0), ("the same prompt again", same, _AIM * has_aim)):
         first_ms, cpu_s = median(answer.first_ms for answer in cached), mean(answer.cpu_s for answer in cached)
-        ratio = without.first_ms / first_ms
+        ratio = uncached.first_ms / first_ms
         yield Row(
-            what=f"{_named('time to first word')}: {without.prompt:,} tokens, {what}: all but "
+            what=f"{_named('time to first word')}: {uncached.prompt:,} tokens, {prompt_kind}: all but "
             f"{cached[0].prompt - cached[0].read} cached, beside no cache point",
-            ours=f"{first_ms:.0f} ms (writing the cache: {written.first_ms:,.0f} ms)",
-            reference=f"{without.first_ms:,.0f} ms",
+            ours=f"{first_ms:.0f} ms (writing the cache: {cache_write.first_ms:,.0f} ms)",
+            reference=f"{uncached.first_ms:,.0f} ms",
             compared=f"{ratio:.0f} x faster",
             aim=f"≥ {aim} x" if aim else "",
             met=ratio >= aim if aim else None,
@@ -106,8 +106,8 @@ def _cache(client: Any, model: psutil.Process, tokens: int) -> Iterator[Row]:
         yield Row(
             what="the same: CPU time of the model, which other work on the machine changes less",
             ours=f"{cpu_s:.2f} s",
-            reference=f"{without.cpu_s:.2f} s",
-            compared=f"{without.cpu_s / cpu_s:.0f} x less",
+            reference=f"{uncached.cpu_s:.2f} s",
+            compared=f"{uncached.cpu_s / cpu_s:.0f} x less",
             n=len(cached),
         )
 
@@ -205,12 +205,12 @@ def _ask(client: Any, content: list[dict[str, Any]], most_tokens: int, temperatu
             text += delta["delta"]["text"]
         usage = event.get("metadata", {}).get("usage", usage)
     last_ms = (time.perf_counter() - began) * 1e3
-    read, written = usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0)
+    read_tokens, write_tokens = usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0)
     return _Answer(
         first_ms=first_ms or last_ms,
         last_ms=last_ms,
-        read=read,
-        prompt=usage["inputTokens"] + read + written,
+        read=read_tokens,
+        prompt=usage["inputTokens"] + read_tokens + write_tokens,
         output=usage["outputTokens"],
         text=text,
     )

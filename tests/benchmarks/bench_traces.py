@@ -41,18 +41,18 @@ print(json.dumps([len(batch.spans), taken, time.process_time() - start, peak_gb]
 
 
 def rows(n: int = 100_000, repeats: int = 3) -> Iterator[Row]:
-    for what, make in (("OTLP JSON with messages", otlp), ("aws/spans lines", stored), ("bare OTLP JSON", bare)):
+    for data_format, make in (("OTLP JSON with messages", otlp), ("aws/spans lines", stored), ("bare OTLP JSON", bare)):
         data = make(n)
-        ours: list[float] = []
-        reference: list[float] = []
+        loom_s: list[float] = []
+        json_s: list[float] = []
         for _ in range(repeats):
-            reference.append(_timed(lambda data=data: _load(data)))
-            ours.append(_timed(lambda data=data: _break_down(data)))
-        ratio = median(ours) / median(reference)
+            json_s.append(_timed(lambda data=data: _load(data)))
+            loom_s.append(_timed(lambda data=data: _break_down(data)))
+        ratio = median(loom_s) / median(json_s)
         yield Row(
-            what=f"{n:,} spans, {what} ({len(data) / n:.0f} bytes each): parsed and broken down, CPU",
-            ours=f"{median(ours):.2f} s",
-            reference=f"json.loads {median(reference):.2f} s",
+            what=f"{n:,} spans, {data_format} ({len(data) / n:.0f} bytes each): parsed and broken down, CPU",
+            ours=f"{median(loom_s):.2f} s",
+            reference=f"json.loads {median(json_s):.2f} s",
             compared=f"× {ratio:.2f}",
             aim="≤ × 4",
             met=ratio <= 4,
@@ -63,20 +63,20 @@ def rows(n: int = 100_000, repeats: int = 3) -> Iterator[Row]:
 
 def _long(n: int) -> Iterator[Row]:
     """Ten times as many, line by line from a file, each run a process of its own so that its memory is known."""
-    taken: dict[int, float] = {}
-    theirs: dict[int, float] = {}
+    loom_s: dict[int, float] = {}
+    json_s: dict[int, float] = {}
     for count in (n, 10 * n):
         with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
             path = Path(folder, "spans.jsonl")
             path.write_bytes(stored(count))
-            done = subprocess.run([sys.executable, "-c", _LONG, path], capture_output=True, text=True, check=True)
-        spans, taken[count], theirs[count], peak_gb = json.loads(done.stdout)
-        growth, their_growth = (each[count] / each[n] / (count / n) for each in (taken, theirs))
+            process = subprocess.run([sys.executable, "-c", _LONG, path], capture_output=True, text=True, check=True)
+        spans, loom_s[count], json_s[count], peak_gb = json.loads(process.stdout)
+        growth, json_growth = (seconds[count] / seconds[n] / (count / n) for seconds in (loom_s, json_s))
         yield Row(
             what=f"{spans:,} spans line by line from a file: CPU, peak memory {peak_gb:.2f} GB",
-            ours=f"{taken[count]:.1f} s",
-            reference=f"json.loads {theirs[count]:.1f} s, {their_growth:.2f} of linear",
-            compared=f"× {taken[count] / theirs[count]:.2f}, {growth:.2f} of linear",
+            ours=f"{loom_s[count]:.1f} s",
+            reference=f"json.loads {json_s[count]:.1f} s, {json_growth:.2f} of linear",
+            compared=f"× {loom_s[count] / json_s[count]:.2f}, {growth:.2f} of linear",
             aim="linear, ≤ 1 GB",
             met=growth <= 1.2 and peak_gb <= 1,
             n=1,
@@ -86,10 +86,10 @@ def _long(n: int) -> Iterator[Row]:
 def _timed(run: Any) -> float:
     gc.collect()
     start = time.process_time()
-    kept = run()
-    taken = time.process_time() - start
-    del kept
-    return taken
+    result = run()
+    elapsed_s = time.process_time() - start
+    del result
+    return elapsed_s
 
 
 def _load(data: bytes) -> list[Any]:
@@ -104,10 +104,10 @@ def _break_down(data: bytes) -> list[Any]:
 
 def otlp(n: int) -> bytes:
     """Exports as a Strands agent under ADOT sent them, again and again under other trace ids."""
-    exports = [{"resourceSpans": each["resourceSpans"]} for each in json.loads(_SAMPLE.read_bytes())]
-    texts = [json.dumps(each, separators=(",", ":")) for each in exports]
-    made = (text.replace(_ID, f"{place + 1:032x}") for place in range(n // _IN_A_TRACE) for text in texts)
-    return ("[" + ",".join(made) + "]").encode()
+    exports = [{"resourceSpans": export["resourceSpans"]} for export in json.loads(_SAMPLE.read_bytes())]
+    texts = [json.dumps(export, separators=(",", ":")) for export in exports]
+    documents = (text.replace(_ID, f"{place + 1:032x}") for place in range(n // _IN_A_TRACE) for text in texts)
+    return ("[" + ",".join(documents) + "]").encode()
 
 
 def stored(n: int) -> bytes:

@@ -45,10 +45,10 @@ def round_trips(laboratory: Laboratory, n: int = 1_000) -> Iterator[Row]:
         address = f"ws://127.0.0.1:{laboratory.session_port(session)}/ws"
         direct = sockets.enter_context(connect(address, compression=None))
         for turn in range(n + 50):
-            taken = _round_trip_ms(through), _round_trip_ms(direct)
+            round_trips_ms = _round_trip_ms(through), _round_trip_ms(direct)
             if turn >= 50:
-                served.append(taken[0])
-                bare.append(taken[1])
+                served.append(round_trips_ms[0])
+                bare.append(round_trips_ms[1])
     laboratory.end_session("sockets", session)
     added = median(served) - median(bare)
     yield Row(
@@ -63,7 +63,7 @@ def round_trips(laboratory: Laboratory, n: int = 1_000) -> Iterator[Row]:
 
 
 def _round_trip_ms(socket: ClientConnection) -> float:
-    sent = time.perf_counter()
+    start = time.perf_counter()
     socket.send("x" * 1_024)
     socket.recv()
-    return (time.perf_counter() - sent) * 1e3
+    return (time.perf_counter() - start) * 1e3

@@ -34,12 +34,12 @@ class ByHand:
         self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._holder.bind(("127.0.0.1", 0))
         self.port: int = self._holder.getsockname()[1]
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         self.started_ns = time.perf_counter_ns()
         self._process = subprocess.Popen(
             [sys.executable, "-c", _LEAN] if lean else [sys.executable, "agent.py"],
             cwd=folder,
-            env=kept | {"BENCH_PORT": str(self.port), "PYTHONUNBUFFERED": "1", "TZ": "UTC"},
+            env=environment | {"BENCH_PORT": str(self.port), "PYTHONUNBUFFERED": "1", "TZ": "UTC"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -149,14 +149,14 @@ class _Process:
         self._busy = False
         self.busy_s = 0.0
 
-    def work(self, seconds: float, done: Callable[[], None]) -> None:
-        self._queue.append((seconds, done))
+    def work(self, seconds: float, on_end: Callable[[], None]) -> None:
+        self._queue.append((seconds, on_end))
         if not self._busy:
             self._busy = True
             self._machine.take(self._begin)
 
     def _begin(self) -> None:
-        seconds, done = self._queue.popleft()
+        seconds, on_end = self._queue.popleft()
         self.busy_s += seconds
 
         def end() -> None:
@@ -165,7 +165,7 @@ class _Process:
                 self._machine.take(self._begin)
             else:
                 self._busy = False
-            done()
+            on_end()
 
         self._clock.after(seconds, end)
 
@@ -296,13 +296,13 @@ def simulate(plan: Plan, costs: Costs) -> Simulated:
 
 
 def _steady_per_s(stored: Sequence[tuple[float, int]], cases: int) -> float:
-    done, first, last = 0, None, None
+    total, first, last = 0, None, None
     for at, count in stored:
-        done += count
-        if first is None and done >= cases / 4:
-            first = (at, done)
-        if done <= cases * 3 / 4:
-            last = (at, done)
+        total += count
+        if first is None and total >= cases / 4:
+            first = (at, total)
+        if total <= cases * 3 / 4:
+            last = (at, total)
     if first is None or last is None or last[0] <= first[0]:
         return cases / stored[-1][0]
     return (last[1] - first[1]) / (last[0] - first[0])

@@ -203,8 +203,8 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 def _peak_bytes(cases: int, repeats: int) -> int:
     command = [sys.executable, "-c", _PEAK, str(cases), str(repeats)]
     environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=_ROOT)
-    return int(done.stdout.split()[-1])
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=_ROOT)
+    return int(process.stdout.split()[-1])
 
 
 def write_ms(store: Any, rows: int, times: int = 40) -> float:
@@ -213,7 +213,7 @@ def write_ms(store: Any, rows: int, times: int = 40) -> float:
 
     digest, body = "0" * 64, '{"turns":[{"text":"' + "x" * 200 + '"}]}'
     stored_set = StoredSet(digest=digest, name="bench", version="1", case_count=1, details={}, cases=("{}",))
-    taken = []
+    durations_s = []
     for at in range(times):
         run = EvalRunRow(
             id=f"bench-{rows}-{at}", set_digest=digest, target_name="bench", target_key="", repeats=1,
@@ -224,5 +224,5 @@ def write_ms(store: Any, rows: int, times: int = 40) -> float:
         results = [StoredResult(run.id, 0, place, 0, False) for place in range(rows)]
         began = time.perf_counter()
         store.eval_answers.put(answers, results)
-        taken.append(time.perf_counter() - began)
-    return min(taken) * 1e3
+        durations_s.append(time.perf_counter() - began)
+    return min(durations_s) * 1e3

@@ -46,7 +46,7 @@ def main(home: Path, megabytes: int) -> None:
         begun = time.perf_counter()
         s3.put_object(Bucket="large", Key="large.zip", Body=content)
         uploaded = time.perf_counter()
-        made = control.create_agent_runtime(
+        response = control.create_agent_runtime(
             agentRuntimeName=f"large_{number}",
             agentRuntimeArtifact={
                 "codeConfiguration": {
@@ -58,10 +58,10 @@ def main(home: Path, megabytes: int) -> None:
             roleArn="arn:aws:iam::123456789012:role/loom",
             networkConfiguration={"networkMode": "PUBLIC"},
         )
-        while (found := control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"]))["status"] == "CREATING":
+        while (runtime := control.get_agent_runtime(agentRuntimeId=response["agentRuntimeId"]))["status"] == "CREATING":
             time.sleep(0.05)
-        control.delete_agent_runtime(agentRuntimeId=made["agentRuntimeId"])
-        took = {"status": found["status"], "upload_s": uploaded - begun, "took_s": time.perf_counter() - begun}
+        control.delete_agent_runtime(agentRuntimeId=response["agentRuntimeId"])
+        took = {"status": runtime["status"], "upload_s": uploaded - begun, "took_s": time.perf_counter() - begun}
         print(json.dumps(took), flush=True)
 
 

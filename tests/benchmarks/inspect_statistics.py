@@ -68,7 +68,7 @@ def measured(cases: list[list[float]]) -> dict[str, Any]:
     reduced = [[float(mean_score()([Score(value=v) for v in repeats]).value)] for repeats in cases]
     by_case = wrapped(reduced)
     np.random.seed(285)
-    found: dict[str, Any] = {
+    statistics: dict[str, Any] = {
         "mean": mean()(every),
         "stderr": float(stderr()(every)),
         "stderr_clustered": float(stderr(cluster="case")(every)),
@@ -79,17 +79,17 @@ def measured(cases: list[list[float]]) -> dict[str, Any]:
         "case_ci_t": ci()(by_case),
     }
     if all(value in (0.0, 1.0) for repeats in cases for value in repeats):
-        found["ci_wilson_clustered"] = ci_wilson(cluster="case")(every)
+        statistics["ci_wilson_clustered"] = ci_wilson(cluster="case")(every)
         if all(len(repeats) == 1 for repeats in cases):
-            found["ci_wilson"] = ci_wilson()(every)
+            statistics["ci_wilson"] = ci_wilson()(every)
         least = min(map(len, cases))
         for name, reducer in (("pass_at", pass_at), ("pass_k", pass_k)):
-            found[name] = {
+            statistics[name] = {
                 str(k): [reducer(k)([Score(value=v) for v in repeats]).value for repeats in cases]
                 for k in KS
                 if k <= least
             }
-    return found
+    return statistics
 
 
 def main() -> None:

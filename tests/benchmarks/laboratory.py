@@ -65,13 +65,13 @@ class Laboratory:
 
     def session_process(self, session_id: str) -> psutil.Process:
         """The process of a live session."""
-        (session,) = [each for each in local.status(self.home).sessions if each.session_id == session_id]
+        (session,) = [session for session in local.status(self.home).sessions if session.session_id == session_id]
         return psutil.Process(session.pid)
 
     def session_port(self, session_id: str) -> int:
         """Where the session's process listens."""
-        found = self.session_process(session_id).net_connections(kind="tcp")
-        return next(each.laddr.port for each in found if each.status == psutil.CONN_LISTEN)
+        connections = self.session_process(session_id).net_connections(kind="tcp")
+        return next(connection.laddr.port for connection in connections if connection.status == psutil.CONN_LISTEN)
 
     def end_session(self, name: str, session_id: str) -> None:
         self.clients.data().stop_runtime_session(
@@ -94,7 +94,7 @@ class Laboratory:
         self.clients.s3().put_object(Bucket="benchmarks", Key=f"{name}.zip", Body=packed.getvalue())
         place = {"bucket": "benchmarks", "prefix": f"{name}.zip"}
         control = self.clients.control()
-        made = control.create_agent_runtime(
+        response = control.create_agent_runtime(
             agentRuntimeName=f"bench_{name}",
             agentRuntimeArtifact={
                 "codeConfiguration": {"code": {"s3": place}, "runtime": "PYTHON_3_11", "entryPoint": ["agent.py"]}
@@ -104,8 +104,8 @@ class Laboratory:
             environmentVariables=dict(environment or {}),
             **more,
         )
-        while (found := control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"]))["status"] == "CREATING":
+        while (runtime := control.get_agent_runtime(agentRuntimeId=response["agentRuntimeId"]))["status"] == "CREATING":
             time.sleep(0.01)
-        if found["status"] != "READY":
-            raise RuntimeError(f"{name} could not be deployed: {found}")
-        return str(made["agentRuntimeArn"])
+        if runtime["status"] != "READY":
+            raise RuntimeError(f"{name} could not be deployed: {runtime}")
+        return str(response["agentRuntimeArn"])

@@ -36,9 +36,9 @@ def facts(count: int, seed: int = 0) -> list[str]:
     chance = random.Random(seed)
 
     def one(number: int) -> str:
-        thing = f"{chance.choice(_HOW)} {chance.choice(_WHAT)}"
+        topic = f"{chance.choice(_HOW)} {chance.choice(_WHAT)}"
         return (
-            f"{chance.choice(_WHO)} {chance.choice(_DOES)} {thing} number {number} "
+            f"{chance.choice(_WHO)} {chance.choice(_DOES)} {topic} number {number} "
             f"because of {chance.choice(_HOW)} {chance.choice(_WHAT)} and {chance.choice(_WHAT)}."
         )
 
@@ -61,20 +61,22 @@ class Home:
 
     def memory(self, name: str) -> str:
         """The id of a new memory without strategies."""
-        given = {"name": name, "eventExpiryDuration": 90}
-        return asyncio.run(self._control.call("CreateMemory", given, region=self._region))["memory"]["id"]
+        settings = {"name": name, "eventExpiryDuration": 90}
+        return asyncio.run(self._control.call("CreateMemory", settings, region=self._region))["memory"]["id"]
 
     def add_events(self, memory_id: str, count: int, sessions: int = 1) -> None:
         """`count` turns as an agent says them; each session's first goes through the service's own code, the others
         are copies of it in the same tables. The times are seconds apart."""
         texts, now_ms = facts(200), int(time.time() * 1000)
-        each = count // sessions
+        events_per_session = count // sessions
 
         def add(connection: sqlite3.Connection) -> None:
             for session in range(sessions):
                 place = {"memoryId": memory_id, "actorId": f"actor{session % 20:02d}", "sessionId": f"session{session}"}
                 first = add_event(
-                    connection, {**place, **turn(texts[0]), "eventTimestamp": float(now_ms // 1000 - each)}, now_ms
+                    connection,
+                    {**place, **turn(texts[0]), "eventTimestamp": float(now_ms // 1000 - events_per_session)},
+                    now_ms,
                 )
                 head = {name: first[name] for name in ("memory_id", "actor_id", "session_id", "session_number")}
                 begin, at_ms, number = first["seq"], first["timestamp_ms"], first["session_number"]
@@ -87,12 +89,12 @@ class Home:
                             json.dumps(turn(texts[n % len(texts)])["payload"]),
                             *(now_ms, first["expires_at"]),
                         )
-                        for n in range(1, each)
+                        for n in range(1, events_per_session)
                     ),
                 )
                 connection.executemany(
                     "INSERT INTO event_terms VALUES (?, ?, ?, ?)",
-                    ((number, "bmain", at_ms + 1000 * n, begin + n) for n in range(1, each)),
+                    ((number, "bmain", at_ms + 1000 * n, begin + n) for n in range(1, events_per_session)),
                 )
 
         self._store.write_now(add)
@@ -116,14 +118,14 @@ class Home:
 
 def turn(user: str, assistant: str = "Noted, I will keep that in mind.") -> Mapping[str, Any]:
     """The payload of a closed turn."""
-    said = (("USER", user), ("ASSISTANT", assistant))
-    return {"payload": [{"conversational": {"role": role, "content": {"text": text}}} for role, text in said]}
+    messages = (("USER", user), ("ASSISTANT", assistant))
+    return {"payload": [{"conversational": {"role": role, "content": {"text": text}}} for role, text in messages]}
 
 
 def in_turns(*sources: Iterator[float]) -> list[list[float]]:
     """What the sources give, one of each after the other, so that all see the same minutes."""
-    taken: list[list[float]] = [[] for _ in sources]
+    series: list[list[float]] = [[] for _ in sources]
     for values in zip(*sources, strict=True):
-        for each, value in zip(taken, values, strict=True):
-            each.append(value)
-    return taken
+        for values_of_source, value in zip(series, values, strict=True):
+            values_of_source.append(value)
+    return series

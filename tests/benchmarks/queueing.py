@@ -88,8 +88,8 @@ class QueueLaw:
         arrivals = np.exp(np.arange(size) * math.log(offered) - offered - _log_factorials(size))
         step = np.zeros((size, size))
         for present in range(size):
-            left = max(present - c, 0)
-            step[left:, present] = arrivals[: size - left]
+            remaining = max(present - c, 0)
+            step[remaining:, present] = arrivals[: size - remaining]
         # Mass beyond the last state is put back on it, so that the columns are distributions.
         step[-1] += 1 - step.sum(axis=0)
         balance = step - np.eye(size)

@@ -37,8 +37,8 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
         groups: Names out of `GROUPS`; all of them when empty.
         rounds: How often both trees run each group.
     """
-    here, there = Path.cwd(), Path(former).resolve()
-    if not (there / "tests" / "benchmarks").is_dir():
+    current_tree, former_tree = Path.cwd(), Path(former).resolve()
+    if not (former_tree / "tests" / "benchmarks").is_dir():
         print(f"{former} has no tests/benchmarks: give FORMER the folder of a clone of the previous release")
         return 2
     if unknown := set(groups) - set(GROUPS):
@@ -47,16 +47,16 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
     rows: list[Row] = []
     failed: set[str] = set()
     for group in groups or GROUPS:
-        ours: list[dict[str, tuple[float, str]]] = []
-        theirs: list[dict[str, tuple[float, str]]] = []
+        current_runs: list[dict[str, tuple[float, str]]] = []
+        former_runs: list[dict[str, tuple[float, str]]] = []
         for number in range(rounds):
             print(f"measuring {group}, {number + 1} of {rounds} …", file=sys.stderr, flush=True)
-            order = [(here, ours), (there, theirs)]
+            order = [(current_tree, current_runs), (former_tree, former_runs)]
             for tree, figures in order if number % 2 else reversed(order):
                 figures.append(_figures(tree, group))
                 if not figures[-1]:
                     failed.add(f"{group} of {tree.name}")
-        rows.extend(compared := _compared(ours, theirs))
+        rows.extend(compared := _compared(current_runs, former_runs))
         show(compared)
     slower = [row.what for row in rows if row.met is False]
     print(f"\n{len(slower)} slower: {'; '.join(slower)}" if slower else f"\nnothing is slower than × {MOST}")
@@ -69,7 +69,7 @@ def _figures(tree: Path, group: str) -> dict[str, tuple[float, str]]:
     """The first figure of each row and its unit, by the row's name without its numbers."""
     path = os.pathsep.join((str(tree), str(tree / "widgets")))
     own = tree / ".venv" / "bin" / "python"
-    done = subprocess.run(
+    process = subprocess.run(
         [str(own) if own.exists() else sys.executable, "-c", _DRIVER, group],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": path},
@@ -77,38 +77,43 @@ def _figures(tree: Path, group: str) -> dict[str, tuple[float, str]]:
         text=True,
         check=False,
     )
-    if done.returncode:
-        print(f"{group} of {tree.name} could not be measured:\n{done.stderr[-2000:]}", file=sys.stderr)
+    if process.returncode:
+        print(f"{group} of {tree.name} could not be measured:\n{process.stderr[-2000:]}", file=sys.stderr)
         return {}
-    found: dict[str, tuple[float, str]] = {}
-    for what, figure in json.loads(done.stdout.splitlines()[-1]):
+    figures: dict[str, tuple[float, str]] = {}
+    for row_name, figure in json.loads(process.stdout.splitlines()[-1]):
         if matched := _FIGURE.match(figure):
-            found[re.sub(r"\d(?:[\d.,]*\d)?", "#", what)] = float(matched[1].replace(",", "")), matched[2]
-    return found
+            figures[re.sub(r"\d(?:[\d.,]*\d)?", "#", row_name)] = float(matched[1].replace(",", "")), matched[2]
+    return figures
 
 
-def _compared(ours: list[dict[str, tuple[float, str]]], theirs: list[dict[str, tuple[float, str]]]) -> list[Row]:
-    names = dict.fromkeys(name for figures in (*theirs, *ours) for name in figures)
+def _compared(
+    current_runs: list[dict[str, tuple[float, str]]], former_runs: list[dict[str, tuple[float, str]]]
+) -> list[Row]:
+    names = dict.fromkeys(name for figures in (*former_runs, *current_runs) for name in figures)
     rows: list[Row] = []
     for name in names:
         pairs = [
-            (mine[name], its[name]) for mine, its in zip(ours, theirs, strict=True) if name in mine and name in its
+            (current[name], former[name])
+            for current, former in zip(current_runs, former_runs, strict=True)
+            if name in current and name in former
         ]
-        if not pairs or any(mine[1] != its[1] for mine, its in pairs):
-            here = any(name in figures for figures in ours)
-            rows.append(Row(what=name, ours="only here" if here else "only in the former release"))
+        if not pairs or any(current[1] != former[1] for current, former in pairs):
+            is_current = any(name in figures for figures in current_runs)
+            rows.append(Row(what=name, ours="only here" if is_current else "only in the former release"))
             continue
         unit = pairs[0][0][1]
         rate = unit.endswith("a second")  # more is faster
         ratios = [
-            (its[0] / mine[0] if rate else mine[0] / its[0]) if mine[0] and its[0] else 1.0 for mine, its in pairs
+            (former[0] / current[0] if rate else current[0] / former[0]) if current[0] and former[0] else 1.0
+            for current, former in pairs
         ]
         middle = statistics.median(ratios)
         rows.append(
             Row(
                 what=name,
-                ours=f"{statistics.median(mine[0] for mine, _ in pairs):g} {unit}",
-                reference=f"{statistics.median(its[0] for _, its in pairs):g} {unit}",
+                ours=f"{statistics.median(current[0] for current, _ in pairs):g} {unit}",
+                reference=f"{statistics.median(former[0] for _, former in pairs):g} {unit}",
                 compared=f"× {middle:.2f} [{min(ratios):.2f}–{max(ratios):.2f}]",
                 aim=f"≤ × {MOST}",
                 met=middle <= MOST,

@@ -27,22 +27,22 @@ def main(port: int, key: str, spans_per_s: int) -> None:
     def send(body: bytes) -> tuple[int, float]:
         if not hasattr(own, "connection"):
             own.connection = http.client.HTTPConnection("127.0.0.1", port)
-        asked = time.perf_counter()
+        start = time.perf_counter()
         own.connection.request("POST", "/otlp/v1/traces", body, headers)
         answer = own.connection.getresponse()
         answer.read()
-        return answer.status, (time.perf_counter() - asked) * 1e3
+        return answer.status, (time.perf_counter() - start) * 1e3
 
     pause_s = _BATCH / spans_per_s
     print("ready", flush=True)
     with ThreadPoolExecutor(2) as pool:
         for line in sys.stdin:
             begin = time.perf_counter()
-            sent: list[Future[tuple[int, float]]] = []
+            futures: list[Future[tuple[int, float]]] = []
             for number in range(int(float(line.split()[1]) / pause_s)):
                 time.sleep(max(0.0, begin + number * pause_s - time.perf_counter()))
-                sent.append(pool.submit(send, bodies[number % _PREPARED]))
-            answers = [each.result() for each in sent]
+                futures.append(pool.submit(send, bodies[number % _PREPARED]))
+            answers = [future.result() for future in futures]
             took_s = time.perf_counter() - begin
             stored = _BATCH * sum(status == 200 for status, _ in answers)
             took_ms = [answer_ms for _, answer_ms in answers]

@@ -28,7 +28,7 @@ def export_request(spans: int, *, group: str) -> bytes:
 
 
 def _spans(count: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    spans: list[dict[str, Any]] = []
     trace = session = ""
     for number in range(count):
         if number % _SPANS_A_TRACE == 0:
@@ -48,7 +48,7 @@ def _spans(count: int) -> list[dict[str, Any]]:
             {"name": "gen_ai.user.message", "content": '[{"text": "What is 2+2?"}]'},
             {"name": "gen_ai.choice", "finish_reason": "end_turn", "message": '[{"text": "The sum is 4."}]'},
         ]
-        found.append(
+        spans.append(
             {
                 "traceId": trace,
                 "spanId": secrets.token_hex(8),
@@ -65,7 +65,7 @@ def _spans(count: int) -> list[dict[str, Any]]:
                 "status": {"code": 1},
             }
         )
-    return found
+    return spans
 
 
 def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -33,9 +33,11 @@ def client_of(state: local.ServiceState, name: str) -> Any:
 
 @contextmanager
 def session(data: Any, **parameters: Any) -> Generator[dict[str, Any]]:
-    started = data.start_browser_session(**{"browserIdentifier": SYSTEM, "name": "test", **parameters})
-    yield started
-    data.stop_browser_session(browserIdentifier=started["browserIdentifier"], sessionId=started["sessionId"])
+    browser_session = data.start_browser_session(**{"browserIdentifier": SYSTEM, "name": "test", **parameters})
+    yield browser_session
+    data.stop_browser_session(
+        browserIdentifier=browser_session["browserIdentifier"], sessionId=browser_session["sessionId"]
+    )
 
 
 def connect(

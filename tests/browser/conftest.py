@@ -82,19 +82,19 @@ def watched(chromium: Browser) -> Iterator[Watched]:
 
 def watch(context: BrowserContext) -> Watched:
     page = context.new_page()
-    seen = Watched(page=page, errors=[], outside=[])
+    watched = Watched(page=page, errors=[], outside=[])
 
     def only_local(route: Route) -> None:
         if re.match(r"(?:file|data|blob):|https?://127\.0\.0\.1[:/]", route.request.url):
             route.continue_()
         else:
-            seen.outside.append(route.request.url)
+            watched.outside.append(route.request.url)
             route.abort()
 
     context.route("**/*", only_local)
-    page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    return seen
+    page.on("console", lambda message: watched.errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: watched.errors.append(str(error)))
+    return watched
 
 
 _NO_DOCUMENT = """async () => {
@@ -114,8 +114,8 @@ def open_labs() -> Iterator[list[Watched]]:
     """The page of JupyterLab that the tests of a process share, once one of them has opened it."""
     shared: list[Watched] = []
     yield shared
-    for seen in shared:
-        seen.page.context.close()
+    for watched in shared:
+        watched.page.context.close()
 
 
 @pytest.fixture
@@ -131,18 +131,18 @@ def lab_page(lab: Lab, chromium: Browser, open_labs: list[Watched]) -> Iterator[
         open_labs.append(watch(context))
         open_labs[0].page.goto(f"{lab.url}/lab?token={lab.token}&reset")
         open_labs[0].page.locator(".jp-Launcher").wait_for(timeout=180_000)
-    (seen,) = open_labs
-    seen.page.bring_to_front()  # a page behind another draws one frame a second
-    yield seen
+    (watched,) = open_labs
+    watched.page.bring_to_front()  # a page behind another draws one frame a second
+    yield watched
     try:
-        seen.page.set_viewport_size(SIZE)
-        seen.page.evaluate(_NO_DOCUMENT)
-        turned(seen.page)
-        seen.errors.clear()
-        seen.outside.clear()
+        watched.page.set_viewport_size(SIZE)
+        watched.page.evaluate(_NO_DOCUMENT)
+        turned(watched.page)
+        watched.errors.clear()
+        watched.outside.clear()
     except Error:
         open_labs.clear()
-        seen.page.context.close()
+        watched.page.context.close()
 
 
 def show(page: Page, file: Path | str, *, charts: int = 0) -> None:
@@ -253,8 +253,8 @@ def running_voila(place: Path, notebook: Path) -> Iterator[str]:
 def _wait_for(process: subprocess.Popen[bytes], log: Path, address: Callable[[], str | None]) -> str:
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline and process.poll() is None:
-        if found := address():
-            return found
+        if url := address():
+            return url
         time.sleep(0.1)
     raise AssertionError(f"{process.args} did not come up:\n{log.read_text()[-3000:]}")
 
@@ -293,12 +293,12 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Repor
     yield {
         name: run_report(
             name,
-            given,
+            report_parameters,
             str(place / "out"),
             settings=Settings(home=place / "home"),
             environment=kernel_environment(),
         )
-        for name, given in parameters.items()
+        for name, report_parameters in parameters.items()
     }
     local.stop(place / "home")
 

@@ -10,16 +10,16 @@ app = BedrockAgentCoreApp()
 @app.entrypoint
 async def answer(payload, context):
     """What is asked for."""
-    what = payload["prompt"]
-    if what == "long":
+    prompt = payload["prompt"]
+    if prompt == "long":
         for _ in range(50):
             yield "word " * 20_000
-    elif what == "odd":
+    elif prompt == "odd":
         yield "\x1b[31mred\x1b"
         yield "[0m null \x00 bell \x07 end \u202e flipped"
         yield {"tool": "odd \x1b[1m", "arguments": {"a": "\x00"}}
     else:
-        html = json.loads(what)
+        html = json.loads(prompt)
         view = {"resourceUri": "ui://odd/view.html", "mimeType": "text/html;profile=mcp-app", "html": html}
         yield {"mcp_app": {**view, "tool": "odd", "toolCallId": "1", "result": {"content": []}, "tools": ["own"]}}
         yield "shown"

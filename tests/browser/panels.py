@@ -95,10 +95,10 @@ def run_cell(page: Page, source: str) -> None:
 
 def panel_of(page: Page, title: str) -> Locator:
     """The panel of that title, in sight."""
-    found = page.locator(f".loom-panel[aria-label='{title}']").first
-    found.wait_for(timeout=STARTED_MS)
-    found.scroll_into_view_if_needed()
-    return found
+    panel = page.locator(f".loom-panel[aria-label='{title}']").first
+    panel.wait_for(timeout=STARTED_MS)
+    panel.scroll_into_view_if_needed()
+    return panel
 
 
 def end_kernels(page: Page) -> None:

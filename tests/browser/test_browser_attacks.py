@@ -44,8 +44,8 @@ def contained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.Servic
 
 @pytest.fixture
 def page(contained: local.ServiceState, chromium: Browser) -> Iterator[Page]:
-    with session(client_of(contained, "bedrock-agentcore")) as started:
-        browser = connect(chromium, contained, started)
+    with session(client_of(contained, "bedrock-agentcore")) as browser_session:
+        browser = connect(chromium, contained, browser_session)
         yield browser.contexts[0].pages[0]
         browser.close()
 
@@ -53,11 +53,11 @@ def page(contained: local.ServiceState, chromium: Browser) -> Iterator[Page]:
 @pytest.fixture
 def neighbour() -> Iterator[tuple[str, list[str]]]:
     """A server on this machine's loopback, and the paths that it was asked for."""
-    asked: list[str] = []
+    requested_paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested_paths.append(self.path)
             self.send_response(200)
             self.end_headers()
 
@@ -67,7 +67,7 @@ def neighbour() -> Iterator[tuple[str, list[str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"127.0.0.1:{server.server_port}", asked
+    yield f"127.0.0.1:{server.server_port}", requested_paths
     server.shutdown()
     thread.join()
     server.server_close()
@@ -92,7 +92,7 @@ def test_the_user_s_files_and_the_service_s_keys_are_not_there(
 def test_ports_of_this_machine_are_closed(
     contained: local.ServiceState, page: Page, neighbour: tuple[str, list[str]]
 ) -> None:
-    address, asked = neighbour
+    address, requested_paths = neighbour
     _, _, port = address.partition(":")
     own = contained.url.partition("//")[2]
     hosts = (address, f"localhost:{port}", f"[::1]:{port}", f"10.0.2.2:{port}", own)
@@ -104,19 +104,19 @@ def test_ports_of_this_machine_are_closed(
         with pytest.raises(Error, match=r"ERR_|Timeout"):
             opened.goto(f"http://{host}/", timeout=10_000)
         opened.close()
-    assert asked == []
+    assert requested_paths == []
 
 
 def test_a_page_that_takes_all_memory_ends_its_own_session_only(
     contained: local.ServiceState, chromium: Browser, page: Page
 ) -> None:
     data = client_of(contained, "bedrock-agentcore")
-    started = data.start_browser_session(browserIdentifier=SYSTEM, name="devourer")
-    browser = connect(chromium, contained, started)
+    browser_session = data.start_browser_session(browserIdentifier=SYSTEM, name="devourer")
+    browser = connect(chromium, contained, browser_session)
     browser.contexts[0].pages[0].evaluate(DEVOUR)
 
     def is_over() -> bool:
-        read = data.get_browser_session(browserIdentifier=SYSTEM, sessionId=started["sessionId"])
+        read = data.get_browser_session(browserIdentifier=SYSTEM, sessionId=browser_session["sessionId"])
         return read["status"] == "TERMINATED"
 
     wait_until(is_over, what="the end of the session")

@@ -65,14 +65,14 @@ def of_outcome(notebook: str, page: str) -> Exported:
 
 def loom_report(name: str, home: Path) -> Exported:
     """The notebook run in a process of its own: several run at once, and nbclient's loops belong to one thread each."""
-    given = [word for pair in SMALLER.get(name, {}).items() for word in ("-p", "=".join(pair))]
+    arguments = [word for pair in SMALLER.get(name, {}).items() for word in ("-p", "=".join(pair))]
     # A folder for each: notebooks of different folders may have one name.
     out = home.parent / "out" / name.replace("/", "-")
-    command = [LOOM, "--json", "report", str(NOTEBOOKS / name), *given]
+    command = [LOOM, "--json", "report", str(NOTEBOOKS / name), *arguments]
     environment = {**os.environ, "LOOM_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 2), f"{name}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    summary = json.loads(done.stdout)
+    result = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode in (0, 2), f"{name}: {result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+    summary = json.loads(result.stdout)
     return of_outcome(summary["notebook"], summary["html"])
 
 
@@ -97,14 +97,14 @@ def exported(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Exported]]:
     """Runs what the chosen tests need, in two lanes that have a home each, and hands it out as it gets ready."""
-    wanted = {
+    names = {
         item.callspec.params["name"]
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
     }
     pages = tmp_path_factory.mktemp("pages")
-    kept = {name: page_of(found, name, pages) for name in wanted if (found := executed(name)) is not None}
-    own = [name for name in EVERY if name in wanted - {*kept, *TRACED, "reports/latency_study.ipynb"}]
+    exports = {name: page_of(notebook, name, pages) for name in names if (notebook := executed(name)) is not None}
+    own = [name for name in EVERY if name in names - {*exports, *TRACED, "reports/latency_study.ipynb"}]
     runs_first = ("00", "01", "reports/compare_runs", "reports/eval_set", "workshop/solutions")
     lanes = {name: "runs" if name.startswith(runs_first) else "others" for name in own}
     homes = {lane: tmp_path_factory.mktemp(lane) / "home" for lane in sorted(set(lanes.values()))}
@@ -116,12 +116,12 @@ def exported(
     }
 
     def get(name: str) -> Exported:
-        if name in kept:
-            return kept[name]
+        if name in exports:
+            return exports[name]
         if name in running:
             return running[name].result()
-        given = "traced" if name in TRACED else "latency"
-        outcome = request.getfixturevalue(given)
+        fixture_name = "traced" if name in TRACED else "latency"
+        outcome = request.getfixturevalue(fixture_name)
         outcome = outcome[Path(name).stem] if name in TRACED else outcome
         return of_outcome(outcome.notebook, outcome.html)
 
@@ -160,29 +160,29 @@ def on_page(watched: Watched) -> set[str]:
 def headings(notebook: Any) -> list[str]:
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     prose = re.sub(r"^```.*?^```", "", prose, flags=re.M | re.S)
-    return [plain(re.sub(r"[*`]", "", each)) for each in re.findall(r"^#{1,3} (.+)$", prose, flags=re.M)]
+    return [plain(re.sub(r"[*`]", "", heading)) for heading in re.findall(r"^#{1,3} (.+)$", prose, flags=re.M)]
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_looms_page_of_a_notebook_has_everything_for_its_reader(
     exported: Callable[[str], Exported], watched: Watched, name: str
 ) -> None:
-    made = exported(name)
-    notebook = made.notebook
+    report = exported(name)
+    notebook = report.notebook
     outputs = outputs_of(notebook)
     charts = sum(PLOTLY in output.get("data", {}) for output in outputs)
     page = watched.page
-    page.goto(made.page.as_uri())
+    page.goto(report.page.as_uri())
     for place in range(charts):
         page.locator(".figure").nth(place).locator(".main-svg").first.wait_for(timeout=DRAWN_MS)
     assert page.locator(".figure").count() == charts
     tables = sum("Numbers of this chart" in output.get("data", {}).get("text/html", "") for output in outputs)
     assert page.locator("figure details.fold").count() == tables, "each chart's numbers are below it"
-    shown = on_page(watched)
-    missing = {word for output in outputs if PLOTLY not in output.get("data", {}) for word in said(output)} - shown
+    page_words = on_page(watched)
+    missing = {word for output in outputs if PLOTLY not in output.get("data", {}) for word in said(output)} - page_words
     assert missing == set()
     heads = page.locator("h1, h2, h3").all_inner_texts()
-    assert [each for each in headings(notebook) if not any(each in head for head in heads)] in ([], ["The answer"])
+    assert [title for title in headings(notebook) if not any(title in head for head in heads)] in ([], ["The answer"])
     assert page.evaluate("document.documentElement.scrollWidth") <= 1200
     page.locator("details").evaluate_all("all => all.forEach((each) => { each.open = true; })")
     assert poor_contrast(page, "light") == []
@@ -195,8 +195,8 @@ def test_looms_page_of_a_notebook_has_everything_for_its_reader(
 def test_a_plain_export_has_everything_for_its_reader(
     exported: Callable[[str], Exported], watched: Watched, tmp_path: Path, name: str
 ) -> None:
-    made = exported(name)
-    notebook = made.notebook
+    report = exported(name)
+    notebook = report.notebook
     assert not any(WIDGET in output.get("data", {}) for output in outputs_of(notebook))
     markup, _ = HTMLExporter().from_notebook_node(notebook)  # what `jupyter nbconvert --to html` does
     file = tmp_path / "plain.html"
@@ -213,5 +213,5 @@ def test_a_plain_export_has_everything_for_its_reader(
             .map((each) => each.outerHTML.slice(0, 200))"""
     )
     assert empty == []
-    assert [each for each in watched.outside if not NBCONVERTS_OWN.match(each)] == []
-    assert [each for each in watched.errors if "Failed to load resource" not in each] == []
+    assert [url for url in watched.outside if not NBCONVERTS_OWN.match(url)] == []
+    assert [error for error in watched.errors if "Failed to load resource" not in error] == []

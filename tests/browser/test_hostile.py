@@ -140,43 +140,43 @@ def counter() -> Iterator[Counter]:
 def hooked(browser: Browser) -> Watched:
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     context.set_default_timeout(DRAWN_MS)
-    seen = watch(context)
+    watched = watch(context)
     context.add_init_script(f"({_HOOKS})()")
-    return seen
+    return watched
 
 
 def parameters(counter: Counter) -> str:
     return f"{PARAMETERS}\nbeacon = {counter.address!r}"
 
 
-def nothing_happened(seen: Watched, counter: Counter, within: str) -> None:
+def nothing_happened(watched: Watched, counter: Counter, within: str) -> None:
     """The page was touched everywhere; no text has become markup, none was run, none has fetched anything."""
-    page = seen.page
+    page = watched.page
     address = page.url
     page.evaluate(_TOUCH, within)
     page.evaluate(_CLICK_LINKS, within)
     page.evaluate(_LATER, counter.address + LAST)
     opened = page.context.pages
-    canaries = [each for one in opened for each in one.evaluate(_CANARY)]
-    for one in opened:
-        if one is not page:
-            one.close()
+    canaries = [canary for open_page in opened for canary in open_page.evaluate(_CANARY)]
+    for tab in opened:
+        if tab is not page:
+            tab.close()
     page.bring_to_front()  # a page behind another draws one frame a second
     foreign = page.evaluate(_FOREIGN, within)
-    asked = [path for path in counter.asked if LAST not in path]
-    assert (page.url, canaries, asked, seen.outside, foreign) == (address, [], [], [], [])
+    requested_paths = [path for path in counter.asked if LAST not in path]
+    assert (page.url, canaries, requested_paths, watched.outside, foreign) == (address, [], [], [], [])
 
 
 @pytest.fixture(scope="module")
 def opened(lab: Lab, chromium: Browser, counter: Counter) -> Iterator[Watched]:
     """A notebook with every display and every panel in sight, all of them full of hostile texts."""
-    seen = hooked(chromium)
-    run_notebook(seen.page, lab, "hostile.ipynb", [parameters(counter), SETUP, *DISPLAYS, PANELS])
+    watched = hooked(chromium)
+    run_notebook(watched.page, lab, "hostile.ipynb", [parameters(counter), SETUP, *DISPLAYS, PANELS])
     for name in NAMES:
-        panel_of(seen.page, name.title())
-    yield seen
-    end_kernels(seen.page)
-    seen.page.context.close()
+        panel_of(watched.page, name.title())
+    yield watched
+    end_kernels(watched.page)
+    watched.page.context.close()
 
 
 def test_displays_and_panels_in_jupyterlab_show_hostile_text_as_text(
@@ -256,7 +256,9 @@ def test_objects_have_views_beside_their_static_html_and_are_released_with_their
     run_cell(page, VIEWS)
     outputs = page.evaluate(_OUTPUTS)
     assert len(outputs) == 7
-    assert all({"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(each) for each in outputs)
+    assert all(
+        {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"} <= set(bundle) for bundle in outputs
+    )
     trace = panel_of(page, "Trace of hostile")
     waterfall = trace.get_by_role("grid", name="waterfall")
     waterfall.locator("tr[data-index]").filter(
@@ -299,31 +301,31 @@ def serious(page: Page, within: str | None = None, rules: Sequence[str] = ()) ->
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if rules:
         options["runOnly"] = {"type": "rule", "values": list(rules)}
-    found = Axe().run(page, context=within, options=options).response["violations"]
+    violations = Axe().run(page, context=within, options=options).response["violations"]
     return [
-        (each["id"], [f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in each["nodes"][:3]])
-        for each in found
-        if each["impact"] in ("serious", "critical")
+        (violation["id"], [f"{node['html'][:160]} {node['failureSummary'][:200]}" for node in violation["nodes"][:3]])
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
     ]
 
 
 def test_a_page_under_voila_shows_hostile_text_as_text(chromium: Browser, counter: Counter, tmp_path: Path) -> None:
     notebook = tmp_path / "hostile.ipynb"
     notebook.write_text(json.dumps(as_notebook([parameters(counter), SETUP, *DISPLAYS, PANELS])))
-    seen = hooked(chromium)
+    watched = hooked(chromium)
     try:
         with running_voila(tmp_path, notebook) as address:
-            seen.page.goto(address, timeout=180_000)
+            watched.page.goto(address, timeout=180_000)
             for name in NAMES:
-                panel_of(seen.page, name.title())
-            ask(seen.page, "0:200")
-            expect(seen.page.locator("body")).to_contain_text("<script>")
+                panel_of(watched.page, name.title())
+            ask(watched.page, "0:200")
+            expect(watched.page.locator("body")).to_contain_text("<script>")
             for name in NAMES:
-                look_around(seen.page, name.title())
-            screenshot(seen.page, "hostile-voila", tmp_path)
-            nothing_happened(seen, counter, ".jp-OutputArea-output")
+                look_around(watched.page, name.title())
+            screenshot(watched.page, "hostile-voila", tmp_path)
+            nothing_happened(watched, counter, ".jp-OutputArea-output")
     finally:
-        seen.page.context.close()
+        watched.page.context.close()
 
 
 _RAW = """from IPython.display import HTML, Markdown, SVG
@@ -340,10 +342,10 @@ def test_an_exported_report_shows_hostile_text_as_text_even_where_an_output_clai
 ) -> None:
     notebook = as_notebook([PARAMETERS, SETUP, *DISPLAYS, PANELS, _RAW])
     notebook["cells"][0]["metadata"]["tags"] = ["parameters"]
-    text = "\n\n".join(each for each in hostile_texts(counter))
+    text = "\n\n".join(hostile_text for hostile_text in hostile_texts(counter))
     notebook["cells"].insert(0, {"cell_type": "markdown", "id": "m0", "metadata": {}, "source": f"# Hostile\n\n{text}"})
     (tmp_path / "hostile.ipynb").write_text(json.dumps(notebook))
-    seen = hooked(chromium)
+    watched = hooked(chromium)
     try:
         outcome = run_report(
             tmp_path / "hostile.ipynb",
@@ -353,14 +355,14 @@ def test_an_exported_report_shows_hostile_text_as_text_even_where_an_output_clai
             environment={"PYTHONPATH": str(REPOSITORY)},
         )
         assert outcome.exit_code == 0, outcome.message
-        page = seen.page
+        page = watched.page
         page.goto(Path(outcome.html).as_uri())
         expect(page.locator("body")).to_contain_text("<script>")
-        nothing_happened(seen, counter, "main")
+        nothing_happened(watched, counter, "main")
         assert serious(page) == []
         screenshot(page, "hostile-report", tmp_path)
     finally:
-        seen.page.context.close()
+        watched.page.context.close()
         local.stop(tmp_path / "home")
 
 
@@ -370,9 +372,9 @@ def hostile_texts(counter: Counter) -> list[str]:
         import hostile
     finally:
         sys.path.pop(0)
-    found = [each.text for each in hostile.answers(counter.address)]
-    assert len(found) >= 150
-    return found
+    texts = [answer.text for answer in hostile.answers(counter.address)]
+    assert len(texts) >= 150
+    return texts
 
 
 def as_notebook(cells: list[str]) -> dict[str, Any]:

@@ -67,17 +67,17 @@ None"""
 
 @pytest.fixture(scope="module")
 def opened(lab: Lab, chromium: Browser, counter: Counter) -> Iterator[tuple[Watched, Path]]:
-    seen = hooked(chromium)
+    watched = hooked(chromium)
     setup = f"beacon = {counter.address!r}\n{_SETUP}"
-    run_notebook(seen.page, lab, "hostile_files.ipynb", [setup, _FRAMES, PANELS, "print(folder)"])
+    run_notebook(watched.page, lab, "hostile_files.ipynb", [setup, _FRAMES, PANELS, "print(folder)"])
     for name in NAMES:
-        panel_of(seen.page, name.title())
-    printed = seen.page.evaluate(
+        panel_of(watched.page, name.title())
+    printed = watched.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells.at(-1).outputs[0].text"
     )
-    yield seen, Path("".join(printed).strip())
-    end_kernels(seen.page)
-    seen.page.context.close()
+    yield watched, Path("".join(printed).strip())
+    end_kernels(watched.page)
+    watched.page.context.close()
 
 
 def fill(panel: Locator, label: str, path: Path) -> None:
@@ -85,22 +85,22 @@ def fill(panel: Locator, label: str, path: Path) -> None:
 
 
 def test_hostile_data_frames_are_text_in_their_tables(opened: tuple[Watched, Path], counter: Counter) -> None:
-    seen, _ = opened
-    tables = seen.page.locator(".loom-panel:has([role=grid][aria-label='rows of the table']), .loom-panel")
+    watched, _ = opened
+    tables = watched.page.locator(".loom-panel:has([role=grid][aria-label='rows of the table']), .loom-panel")
     expect(tables.first).to_be_visible()
-    page: Page = seen.page
+    page: Page = watched.page
     titles = page.evaluate("() => [...document.querySelectorAll('.loom-panel')].map((panel) => panel.ariaLabel)")
     for at in range(len(titles) - len(NAMES)):
         page.locator(".loom-panel").nth(at).locator("tr[data-index='0']").first.click()
     expect(page.locator(".loom-panel").first).to_contain_text("<script>")
-    nothing_happened(seen, counter, ".jp-OutputArea-output")
+    nothing_happened(watched, counter, ".jp-OutputArea-output")
 
 
 def test_hostile_file_names_are_text_in_every_panel(
     opened: tuple[Watched, Path], counter: Counter, tmp_path: Path
 ) -> None:
-    seen, folder = opened
-    page = seen.page
+    watched, folder = opened
+    page = watched.page
     build = panel_of(page, "Build")
     build.get_by_label("Blueprint", exact=True).select_option("file or folder")
     for path in (
@@ -137,4 +137,4 @@ def test_hostile_file_names_are_text_in_every_panel(
             button.evaluate(CLICK_UNLESS_IT_DELETES)
     expect(memory).to_have_attribute("aria-busy", "false", timeout=DRAWN_MS)
     expect(memory).to_contain_text(MARKUP)
-    nothing_happened(seen, counter, ".jp-OutputArea-output")
+    nothing_happened(watched, counter, ".jp-OutputArea-output")

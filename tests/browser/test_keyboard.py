@@ -69,11 +69,11 @@ class Keys:
         stops: list[str] = []
         for _ in range(60):
             self.page.keyboard.press("Shift+Tab" if back else "Tab")
-            found = self.panel.evaluate(_FOCUS)
-            if not found["seen"]:  # what arrives in the panel moves the rest, and the page scrolls after it
-                found = wait_until(lambda: now if (now := self.panel.evaluate(_FOCUS))["seen"] else None, found["what"])
-            stops.append(found["what"])
-            assert (found["inside"], found["ringed"], found["seen"]) == (True, True, True), stops
+            focus = self.panel.evaluate(_FOCUS)
+            if not focus["seen"]:  # what arrives in the panel moves the rest, and the page scrolls after it
+                focus = wait_until(lambda: now if (now := self.panel.evaluate(_FOCUS))["seen"] else None, focus["what"])
+            stops.append(focus["what"])
+            assert (focus["inside"], focus["ringed"], focus["seen"]) == (True, True, True), stops
             if target.evaluate("e => e === document.activeElement"):
                 return target
         raise AssertionError(f"Tab does not come to it: {stops}")
@@ -232,8 +232,8 @@ def evaluate(page: Page) -> None:
     tick = keys.to(keys.panel.get_by_label("keyed", exact=True))
     if not tick.is_checked():
         keys.press("Space")
-    for each in keys.panel.get_by_role("group", name="Agents").get_by_role("checkbox").all():
-        if each.is_checked() and not each.evaluate("e => e === document.activeElement"):
+    for checkbox in keys.panel.get_by_role("group", name="Agents").get_by_role("checkbox").all():
+        if checkbox.is_checked() and not checkbox.evaluate("e => e === document.activeElement"):
             raise AssertionError("only the one agent was to be ticked")
     keys.to(keys.button("Run"))
     keys.press("Enter")

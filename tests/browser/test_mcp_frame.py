@@ -72,14 +72,14 @@ LEAVING = {
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[tuple[str, list[str], dict[str, str]]]:
-    asked: list[str] = []
+    requested_paths: list[str] = []
     pages: dict[str, str] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = pages.get(self.path)
             if body is None:
-                asked.append(self.path)
+                requested_paths.append(self.path)
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Access-Control-Allow-Origin", "*")
@@ -94,7 +94,7 @@ def canary() -> Iterator[tuple[str, list[str], dict[str, str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", asked, pages
+    yield f"http://127.0.0.1:{server.server_address[1]}", requested_paths, pages
     server.shutdown()
     thread.join()
     server.server_close()
@@ -103,7 +103,7 @@ def canary() -> Iterator[tuple[str, list[str], dict[str, str]]]:
 def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(
     chromium: Browser, canary: tuple[str, list[str], dict[str, str]]
 ) -> None:
-    address, asked, pages = canary
+    address, requested_paths, pages = canary
     hostile = {name: HOSTILE.replace("LAST", last).replace("LEAK", f"{address}/leak") for name, last in LEAVING.items()}
     for name, html in {"polite": POLITE, **hostile}.items():
         document = json.dumps(frame_document(html)).replace("<", "\\u003c")
@@ -123,4 +123,4 @@ def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(
             assert page.title() == "host"
             assert len(context.pages) == 1
             page.evaluate("fetch('/favicon.ico')")  # what left before has arrived
-    assert [each for each in asked if each != "/favicon.ico"] == []
+    assert [path for path in requested_paths if path != "/favicon.ico"] == []

@@ -33,15 +33,15 @@ def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
     end_kernels(lab_page.page)
 
 
-def focus_until(place: Locator, shown: Locator) -> None:
+def focus_until(place: Locator, content: Locator) -> None:
     """Leave a panel and come back to it until it shows something: its view asks at most every two seconds."""
 
     def comes() -> bool:
         place.evaluate("() => document.activeElement.blur()")
         place.focus()
-        return shown.count() > 0
+        return content.count() > 0
 
-    wait_until(comes, shown)
+    wait_until(comes, content)
 
 
 _IS_IN_SIGHT = """(node) => {

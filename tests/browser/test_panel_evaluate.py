@@ -72,9 +72,11 @@ def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, lab_
     panel.get_by_role("tabpanel").get_by_role("button", name="Show trace").click()
     expect(panel.get_by_role("grid", name="waterfall of")).to_contain_text("calculator")
     screenshot(page, "evaluate-case", tmp_path)
-    found = Axe().run(page, context=".loom-panel")
-    bad = [each for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in bad] == []
+    results = Axe().run(page, context=".loom-panel")
+    violations = [
+        violation for violation in results.response["violations"] if violation["impact"] in ("serious", "critical")
+    ]
+    assert [(violation["id"], [node["html"][:200] for node in violation["nodes"]]) for violation in violations] == []
 
     panel.get_by_role("tab", name="Capture").click()
     panel.get_by_role("tabpanel").get_by_label("Agent", exact=True).select_option("calculator")

@@ -63,9 +63,11 @@ def test_a_panel_is_shown_twice_comes_back_and_reports_a_dead_kernel(
     for at in range(2):
         expect(panels.nth(at).get_by_label("Agent", exact=True)).to_have_value("calculator", timeout=30_000)
 
-    found = Axe().run(page, context=".loom-panel")
-    bad = [each for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in bad] == []
+    results = Axe().run(page, context=".loom-panel")
+    violations = [
+        violation for violation in results.response["violations"] if violation["impact"] in ("serious", "critical")
+    ]
+    assert [(violation["id"], [node["html"][:200] for node in violation["nodes"]]) for violation in violations] == []
 
     # The page is loaded again while the kernel lives: each panel is drawn from what the kernel knows, and answers.
     run_cell(page, _OTHERS)

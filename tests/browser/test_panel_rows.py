@@ -38,14 +38,14 @@ def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     page.evaluate(DRAW, [list(COLUMNS), VALUES])
     rows = page.locator("tbody tr[role=row], tbody tr:not([aria-hidden])")
     rows.nth(len(VALUES) - 1).wait_for()
-    shown = [rows.nth(place).locator("td").all_inner_texts() for place in range(len(VALUES))]
-    assert shown == [[unbroken(write(value)) for write in COLUMNS.values()] for value in VALUES]
+    row_texts = [rows.nth(place).locator("td").all_inner_texts() for place in range(len(VALUES))]
+    assert row_texts == [[unbroken(write(value)) for write in COLUMNS.values()] for value in VALUES]
     # Sentences, figures and the status line too; what somebody else wrote stays as it is.
     sentence = "Answered in 318 ms, 42 % of 2 min 05 s"
     page.evaluate(SAY, sentence)
     ids = ["p", "dd", "td", "said", "pre"]
-    written = page.evaluate("ids => ids.map((id) => document.getElementById(id).textContent)", ids)
-    assert written == [unbroken(sentence)] * 4 + [sentence]
+    texts = page.evaluate("ids => ids.map((id) => document.getElementById(id).textContent)", ids)
+    assert texts == [unbroken(sentence)] * 4 + [sentence]
     assert watched.errors == []
 
 

@@ -106,9 +106,9 @@ def listening() -> Iterator[Received]:
                     with connection:
                         connection.settimeout(1)
                         # Chromium connects before a policy refuses to go there; then nothing is sent.
-                        received.all += [f"TCP {sent!r}"] if (sent := connection.recv(2000)[:80]) else []
+                        received.all += [f"TCP {data!r}"] if (data := connection.recv(2000)[:80]) else []
 
-    threads = [threading.Thread(target=hear, args=(each,)) for each in (tcp, udp)]
+    threads = [threading.Thread(target=hear, args=(listener,)) for listener in (tcp, udp)]
     for thread in threads:
         thread.start()
     try:
@@ -209,9 +209,9 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
         assert outer is not None
         outer.child_frames[0].wait_for_url("chrome-error://**", wait_until="commit")
         screenshot(page, "test-hostile-view", tmp_path)
-        for shout, said in SHOUTS.items():
-            turn = ask(panel, json.dumps(f"<script>{shout};</script>"))
-            expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {said}", timeout=60_000)
+        for script, reason in SHOUTS.items():
+            turn = ask(panel, json.dumps(f"<script>{script};</script>"))
+            expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {reason}", timeout=60_000)
             expect(turn.locator("iframe")).to_have_count(0)
         assert received.all == []
     assert (page.title(), page.url, len(page.context.pages)) == (title, address, 1)

@@ -127,7 +127,7 @@ def test_each_kind_of_tool_is_tried(lab: Lab, watched: Watched, tmp_path: Path) 
     expect(panel.get_by_role("grid", name="files of the session")).to_contain_text("owls.csv")
     screenshot(page, "tools-code", tmp_path)
 
-    found = Axe().run(page, context=".loom-panel").response["violations"]
-    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    violations = Axe().run(page, context=".loom-panel").response["violations"]
+    assert [violation["id"] for violation in violations if violation["impact"] in ("serious", "critical")] == []
     assert page.title() != "hit"
     end_kernels(page)

@@ -188,14 +188,14 @@ def test_nothing_is_cut_off_at_any_width_and_text_stands_out_in_any_scheme(
     sample: ReportOutcome, chromium: Browser, width: int, scheme: str
 ) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
-    seen = watch(context)
-    show(seen.page, sample.html, charts=2)
-    assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+    watched = watch(context)
+    show(watched.page, sample.html, charts=2)
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
     ink, paper = (
-        seen.page.evaluate(f"getComputedStyle(document.body).{what}") for what in ("color", "backgroundColor")
+        watched.page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("color", "backgroundColor")
     )
     assert ink != paper
-    tick = seen.page.locator(".xtick text").first.evaluate("text => getComputedStyle(text).fill")
+    tick = watched.page.locator(".xtick text").first.evaluate("text => getComputedStyle(text).fill")
     assert tick == ink, "charts follow the page's colours"
     context.close()
 

@@ -25,12 +25,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         agent = bench.deploy(HOSTILE, name="hostile")
         inv = agent.invoke("Go.").raise_for_status()
         view = inv.trace()
-        shown = {
+        html_by_name = {
             "page": view._repr_html_(),
             "figure": view.figure().to_html(include_plotlyjs=True),
             "tables": "".join(
-                each.to_html()
-                for each in (view.spans(), view.tool_calls(), view.model_calls(), view.steps(), view.causes())
+                table.to_html()
+                for table in (view.spans(), view.tool_calls(), view.model_calls(), view.steps(), view.causes())
             ),
             "many": agent.telemetry.traces(last=1)._repr_html_(),
             "layers": inv.telemetry.layers()._repr_html_(),
@@ -38,7 +38,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         }
     local.stop(home)
     files: dict[str, Path] = {}
-    for name, html in shown.items():
+    for name, html in html_by_name.items():
         files[name] = folder / f"{name}.html"
         files[name].write_text(f"<meta charset=utf-8><title>calm</title><body>{html}", "utf-8")
     return files

@@ -28,16 +28,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceS
 def run(service: local.ServiceState, script: str, *arguments: str) -> list[str]:
     """Run a script as a shell does after `eval "$(loom up --export)"`."""
     own = ("AWS_", "BEDROCK_", "HTTPS_PROXY", "WSS_PROXY", "ALL_PROXY", "NO_PROXY")
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(own)}
-    ran = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if not name.upper().startswith(own)}
+    process = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | local.shell_environment(service, kept),
+        env=environment | local.shell_environment(service, environment),
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
 
 
 def test_a_runtime_is_deployed_invoked_pinned_by_an_endpoint_and_deleted(service):
@@ -90,10 +90,10 @@ def test_the_sdks_memory_classes_work_as_documented(service):
 
 
 def test_strands_session_manager_restores_a_session_in_another_process(service):
-    (said,) = run(service, "memory_strands.py", "talk")
-    memory_id, count, _, seen = said.split(maxsplit=3)
-    assert (int(count), seen) == (8, "['A-1042']")
-    assert run(service, "memory_strands.py", "restore", memory_id) == [said]
+    (line,) = run(service, "memory_strands.py", "talk")
+    memory_id, count, _, seen_orders = line.split(maxsplit=3)
+    assert (int(count), seen_orders) == (8, "['A-1042']")
+    assert run(service, "memory_strands.py", "restore", memory_id) == [line]
 
 
 def test_an_mcp_server_asks_its_client_and_keeps_its_session(service):

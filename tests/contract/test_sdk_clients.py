@@ -63,16 +63,16 @@ def service_of_the_sdk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loc
 
 
 def run(service: local.ServiceState, script: str, *arguments: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    ran = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    process = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | local.shell_environment(service, {}),
+        env=environment | local.shell_environment(service, {}),
         capture_output=True,
         text=True,
         timeout=280,
     )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()[-1]
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()[-1]
 
 
 def test_each_client_class_of_the_sdk_answers_or_is_refused_in_aws_s_form(

@@ -38,8 +38,8 @@ def load():
     values = cast("dict[str, Any]", read())
     return "There is nothing to load"
 '''
-    found = [(kind, text) for _, kind, text in sentences.python_sentences(source)]
-    assert sorted(found) == [
+    found_sentences = [(kind, text) for _, kind, text in sentences.python_sentences(source)]
+    assert sorted(found_sentences) == [
         ("error", "The file {name} is damaged | {str(path)} | another file"),
         ("help", "--to | Folder of the files."),
         ("help", "Save the files."),
@@ -62,6 +62,6 @@ def test_templates_scripts_and_data_yield_texts_with_their_fields(sentences: Mod
 
 
 def test_the_sentences_of_a_package_have_their_place(sentences: ModuleType) -> None:
-    found = list(sentences.all_sentences(["loomlib/alerts"]))
-    assert {sentences.package_of(sentence.path) for sentence in found} == {"loomlib/alerts"}
-    assert any("no data in this period" in sentence.text for sentence in found)
+    package_sentences = list(sentences.all_sentences(["loomlib/alerts"]))
+    assert {sentences.package_of(sentence.path) for sentence in package_sentences} == {"loomlib/alerts"}
+    assert any("no data in this period" in sentence.text for sentence in package_sentences)

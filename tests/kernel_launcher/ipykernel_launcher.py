@@ -21,10 +21,10 @@ _LOOK_MS = 1_000
 def forked(address: str) -> int | None:
     """Return the exit code of the kernel that was forked, or None if there is none."""
     parent = os.getppid()
-    asked = {"arguments": sys.argv[1:], "variables": dict(os.environ), "folder": os.getcwd()}
+    request = {"arguments": sys.argv[1:], "variables": dict(os.environ), "folder": os.getcwd()}
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
-        text = json.dumps(asked).encode()
+        text = json.dumps(request).encode()
         socket.send_fds(connection, [len(text).to_bytes(4, "big")], [0, 1, 2])
         connection.sendall(text)
         if not (answer := connection.recv(16)):

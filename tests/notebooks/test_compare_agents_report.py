@@ -29,7 +29,7 @@ def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: P
     (first, *_) = [s for s in outcome.summary["sentences"] if not s.startswith("The machine was overloaded")]
     # The detour asks its model and a tool more often before it answers.
     assert first.startswith("calculator is faster than calculator_detour"), first
-    (other,) = [each for each in outcome.summary["agents"] if each["agent"] == "calculator_detour"]
+    (other,) = [agent for agent in outcome.summary["agents"] if agent["agent"] == "calculator_detour"]
     assert other["p50_difference_ms"]["low"] > 0
     assert outcome.summary["part_differences_ms"]["calculator_detour"]["model"]["n"] == 8
     page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")

@@ -26,17 +26,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     """Runs evaluation reports on sums of the shipped set, in one home."""
     place = tmp_path_factory.mktemp("evaluations")
     whole = EvalSet.read("calculator")
-    chosen = [case for case in whole.cases if len(case.turns) == 1 and case.tags == ("arithmetic",)][:COUNT]
-    if len(chosen) < COUNT:
-        chosen = [case for case in whole.cases if len(case.turns) == 1 and case.expected_tools][:COUNT]
-    ids = {case.id for case in chosen}
+    cases = [case for case in whole.cases if len(case.turns) == 1 and case.tags == ("arithmetic",)][:COUNT]
+    if len(cases) < COUNT:
+        cases = [case for case in whole.cases if len(case.turns) == 1 and case.expected_tools][:COUNT]
+    ids = {case.id for case in cases}
     evalset = place / "sums.json"
     whole.where(lambda case: case.id in ids).write(evalset)
 
     def run(name: str = "eval_set", **parameters: str) -> ReportOutcome:
-        given = {"evalset": str(evalset), **parameters} if name == "eval_set" else parameters
+        report_parameters = {"evalset": str(evalset), **parameters} if name == "eval_set" else parameters
         return run_report(
-            name, given, str(place / "out"), settings=Settings(home=place / "home"),
+            name, report_parameters, str(place / "out"), settings=Settings(home=place / "home"),
             environment=kernel_environment(), say=lambda _line: None,
         )  # fmt: skip
 

@@ -21,16 +21,16 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def missed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ReportOutcome, list[str]]]:
     place = tmp_path_factory.mktemp("latency")
-    said: list[str] = []
+    lines: list[str] = []
     outcome = run_report(
         "latency_study",
         {"agent": "echo", "cold": "3", "warm": "10", "sticky": "3", "max_p90_ms": "0.01", "allow_overload": "true"},
         str(place / "out"),
         settings=Settings(home=place / "home"),
         environment=kernel_environment(),
-        say=said.append,
+        say=lines.append,
     )
-    yield outcome, said
+    yield outcome, lines
     local.stop(place / "home")
 
 
@@ -48,8 +48,8 @@ def test_a_missed_gate_is_exit_code_2_and_the_pages_first_line(missed: tuple[Rep
 
 
 def test_progress_is_reported_line_by_line(missed: tuple[ReportOutcome, list[str]]) -> None:
-    _, said = missed
-    assert any(re.match(r"latency study · cold 3/3 · warm 10/10 · sticky 3/3 · 0 failed", line) for line in said)
+    _, lines = missed
+    assert any(re.match(r"latency study · cold 3/3 · warm 10/10 · sticky 3/3 · 0 failed", line) for line in lines)
 
 
 def test_the_summary_holds_what_a_program_needs(missed: tuple[ReportOutcome, list[str]]) -> None:

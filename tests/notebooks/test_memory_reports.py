@@ -72,9 +72,9 @@ def test_a_memory_whose_records_cross_misses_the_gate_and_shows_no_secret(report
         data = memory.reader.clients.data()
         for actor in ("anna", "ben"):
             text = f"My name is {actor.title()}. The key is {KEY}."
-            said = {"conversational": {"role": "USER", "content": {"text": text}}}
+            message = {"conversational": {"role": "USER", "content": {"text": text}}}
             data.create_event(
-                memoryId=memory.id, actorId=actor, sessionId="s", eventTimestamp=datetime.now(UTC), payload=[said]
+                memoryId=memory.id, actorId=actor, sessionId="s", eventTimestamp=datetime.now(UTC), payload=[message]
             )
         record = {"requestIdentifier": "r", "namespaces": ["/facts/all/"], "timestamp": datetime.now(UTC)}
         record["content"] = {"text": f"The user's key is {KEY}."}

@@ -52,9 +52,9 @@ def test_notebook_page_and_summary_arrive_whole(service: local.ServiceState) -> 
         ):
             prefix = f"s3://{BUCKET}/"
             assert address.startswith(f"{prefix}loom/night/sample_report-")
-            found = clients.s3().get_object(Bucket=BUCKET, Key=address.removeprefix(prefix))
-            assert found["ContentType"] == content_type
-            assert found["Body"].read()
+            stored_object = clients.s3().get_object(Bucket=BUCKET, Key=address.removeprefix(prefix))
+            assert stored_object["ContentType"] == content_type
+            assert stored_object["Body"].read()
 
 
 def test_a_second_report_of_the_same_time_takes_another_name(service: local.ServiceState) -> None:
@@ -66,7 +66,7 @@ def test_a_second_report_of_the_same_time_takes_another_name(service: local.Serv
 
 
 def test_a_missing_bucket_is_reported_before_anything_runs(service: local.ServiceState) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     with pytest.raises(ResourceNotFoundError, match="missing-bucket"):
         run_report(
             SAMPLE,
@@ -74,9 +74,9 @@ def test_a_missing_bucket_is_reported_before_anything_runs(service: local.Servic
             "s3://missing-bucket/x",
             settings=Settings(home=service.home),
             environment=service.environment(),
-            say=said.append,
+            say=lines.append,
         )
-    assert said == []
+    assert lines == []
 
 
 @pytest.mark.parametrize("address", ["s3://", "s3:///x", "https://example.com/x", "gs://bucket"])

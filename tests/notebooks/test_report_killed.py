@@ -110,4 +110,6 @@ def _answered(home: Path, study_id: str) -> dict[int, float | None]:
 
 
 def _wait_until_gone(processes: list[psutil.Process]) -> None:
-    wait_until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes))
+    wait_until(
+        lambda: not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+    )

@@ -44,13 +44,13 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReportOutcome, Repo
 
 
 def test_a_report_leaves_a_notebook_a_page_and_a_summary(tmp_path: Path, settings: Settings) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     outcome = run_report(
         SAMPLE,
         {"name": "twelve", "count": "12", "limit_ms": "500"},
         str(tmp_path / "out"),
         settings=settings,
-        say=said.append,
+        say=lines.append,
         timestamp=WHEN,
     )
     assert outcome.exit_code == 0, "a gate that is not missed, too"
@@ -178,12 +178,12 @@ def test_a_destination_that_is_a_file_is_refused_before_anything_runs(tmp_path: 
 def test_the_kernel_is_this_interpreter_and_gets_the_environment(tmp_path: Path, settings: Settings) -> None:
     source = 'import os, sys\nprint(sys.executable, os.environ["LOOM_HOME"], os.environ["LOOM_TEST_WORD"])'
     notebook = _notebook(tmp_path / "where.ipynb", source)
-    said: list[str] = []
+    lines: list[str] = []
     outcome = run_report(
-        notebook, {}, str(tmp_path / "out"), settings=settings, environment={"LOOM_TEST_WORD": "warp"}, say=said.append
+        notebook, {}, str(tmp_path / "out"), settings=settings, environment={"LOOM_TEST_WORD": "warp"}, say=lines.append
     )
     assert outcome.exit_code == 0, outcome.message
-    assert f"{sys.executable} {settings.home} warp" in said
+    assert f"{sys.executable} {settings.home} warp" in lines
     assert "script-src 'none'" in unescape(Path(outcome.html).read_text()), "a page without charts has no script"
 
 
@@ -215,8 +215,8 @@ def test_personal_data_reaches_a_file_only_on_request(tmp_path: Path, settings: 
 
 @pytest.mark.usefixtures("twice")
 def test_no_kernel_outlives_its_report() -> None:
-    left = [child for child in psutil.Process().children(recursive=True) if "ipykernel" in " ".join(child.cmdline())]
-    assert left == []
+    kernels = [child for child in psutil.Process().children(recursive=True) if "ipykernel" in " ".join(child.cmdline())]
+    assert kernels == []
 
 
 def _notebook(path: Path, source: str) -> Path:

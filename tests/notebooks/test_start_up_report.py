@@ -37,7 +37,7 @@ def test_the_report_answers_first_and_compares_the_platforms(tmp_path: Path) -> 
     page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
     assert page.index("Where the time of a new session goes on V1") < page.index("The numbers")
     (label,) = [label for label in summary["labels"] if label.startswith("sessions: ")]
-    named = f"Isolation of sessions: {label.removeprefix('sessions: ')}."
-    assert summary["method"]["notes"].count(named) == 1
-    assert named in page
+    note = f"Isolation of sessions: {label.removeprefix('sessions: ')}."
+    assert summary["method"]["notes"].count(note) == 1
+    assert note in page
     assert "<script src=" not in page

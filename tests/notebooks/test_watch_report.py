@@ -70,15 +70,15 @@ def test_the_page_is_empty_first_and_then_draws_the_change_with_its_day_and_vers
     assert empty.summary["sentences"][0].startswith("Nothing to compare: no complete latency study or evaluation")
     assert "No night is stored: there is nothing to draw." in Path(empty.html).read_text("utf-8")
     store_evaluations(home)
-    found = report(home, tmp_path / "found")
-    assert found.exit_code == 2, found.message
-    assert found.summary["format"] == "loom.watch/1"
-    assert found.summary["histories"][0]["versions"][-1] == "2"
-    first = found.summary["sentences"][0]
+    outcome = report(home, tmp_path / "found")
+    assert outcome.exit_code == 2, outcome.message
+    assert outcome.summary["format"] == "loom.watch/1"
+    assert outcome.summary["histories"][0]["versions"][-1] == "2"
+    first = outcome.summary["sentences"][0]
     assert re.match(
         r"Regression since \d+ \w+ 20\d\d: the change came .*, with version 2 \(before: 1\)\. Pass rate", first
     )
-    page = Path(found.html).read_text("utf-8").replace("&nbsp;", " ")
+    page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
     assert "version 2</text>" in page
     assert page.index("Regression since") < page.index("Every figure, night by night")
     assert "<script src=" not in page

@@ -45,8 +45,8 @@ class Property:
 def text_of(file: str, name: str) -> str:
     """Return the text of a test with its decorators; "" when there is none."""
     parts = (ROOT / file).read_text("utf-8").split("\n\n\n")
-    wanted = re.compile(rf"^(?:(?:async )?def {name}\(|{name} = )", re.MULTILINE)
-    return next((part for part in parts if wanted.search(part)), "")
+    definition = re.compile(rf"^(?:(?:async )?def {name}\(|{name} = )", re.MULTILINE)
+    return next((part for part in parts if definition.search(part)), "")
 
 
 def is_for_any_input(file: str, name: str) -> bool:
@@ -215,13 +215,13 @@ def page() -> str:
     lines = [_HEAD, "| | property | held by |", "|---|---|---|"]
     for item in PROPERTIES:
         if item.test:
-            held = ", ".join(
+            holder = ", ".join(
                 f"`{name}` in `{file}`" + (" (any input)" if is_for_any_input(file, name) else "")
                 for file, name in item.tests()
             )
         else:
-            held = f"*does not apply:* {item.reason}"
-        lines.append(f"| {item.number} | **{item.name}.** {item.says} | {held} |")
+            holder = f"*does not apply:* {item.reason}"
+        lines.append(f"| {item.number} | **{item.name}.** {item.says} | {holder} |")
     return "\n".join(lines) + "\n"
 
 

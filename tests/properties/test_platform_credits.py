@@ -58,13 +58,13 @@ class Credit:
 @pytest.fixture
 def credit(bench: loom.Workbench, home: Path) -> Iterator[Credit]:
     """A credit of two calls in the workbench's own database."""
-    with Tenants.open(f"sqlite:///{home}/loom.db") as known:
-        if not any(row.name == "default" for row in known.list()):
-            known.add("default")
-        given = Credit(known)
-        given.give("0.02")
-        yield given
-        known.set_credit("default", None)
+    with Tenants.open(f"sqlite:///{home}/loom.db") as tenants:
+        if not any(row.name == "default" for row in tenants.list()):
+            tenants.add("default")
+        tenant_credit = Credit(tenants)
+        tenant_credit.give("0.02")
+        yield tenant_credit
+        tenants.set_credit("default", None)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_an_evaluation_ends_with_the_error_and_goes_on_after_a_top_up(agent: loo
         agent.evaluate(evalset, ["contains"])
     (row,) = agent.context.store.eval_runs.list()
     assert row.state == "interrupted"
-    answered = agent.context.store.eval_answers.results(row.id)
-    assert len(answered) == 2  # and no case has the lack of credit as its failure
+    results = agent.context.store.eval_answers.results(row.id)
+    assert len(results) == 2  # and no case has the lack of credit as its failure
     credit.top_up()
     run = agent.evaluate(evalset, ["contains"], run_id=row.id)
     assert run.state == "complete"
@@ -113,13 +113,13 @@ def test_a_load_test_ends_with_the_error_before_a_step_and_goes_on_after_a_top_u
     )
     with pytest.raises(LoomError, match=r"credit of \$\S+ is used up"):
         study.run()
-    kept = LoadResult.load(study.store, study.study_id)
-    assert [step.load for step in kept.by_load] == [4]
+    partial_result = LoadResult.load(study.store, study.study_id)
+    assert [step.load for step in partial_result.by_load] == [4]
     assert credit.spent == Decimal("0.05")  # 4 calls and the one that opened the session
     credit.top_up()
     result = loom.LoadStudy.resume(agent, study.study_id).run()
     assert [step.load for step in result.by_load] == [4, 8]
-    assert result.by_load[0].started_at == kept.by_load[0].started_at
+    assert result.by_load[0].started_at == partial_result.by_load[0].started_at
     assert credit.spent == Decimal("0.14")  # 8 calls more, and the session was opened again
 
 

@@ -173,21 +173,21 @@ def test_credit_that_is_held_for_many_calls_is_never_more_than_a_tenant_has(data
         with tenant_store(database, names[0], credit) as a, tenant_store(database, names[1], credit) as b:
             for is_second, calls, fewest, gives_back in steps:
                 store, affordable = (a, b)[is_second], int((credit - used[is_second]) / call)
-                held = min(calls, affordable)
-                if held < fewest:
+                held_calls = min(calls, affordable)
+                if held_calls < fewest:
                     with pytest.raises(CreditsUsedUpError):
                         store.credits.hold(calls, fewest=fewest)
                     continue
-                kept = store.credits.hold(calls, fewest=fewest)
-                assert kept is not None
-                assert (kept.calls, kept.picos) == (held, int(held * call * 10**12))
+                hold = store.credits.hold(calls, fewest=fewest)
+                assert hold is not None
+                assert (hold.calls, hold.picos) == (held_calls, int(held_calls * call * 10**12))
                 if gives_back:
-                    store.credits.release(kept.picos)
+                    store.credits.release(hold.picos)
                 else:
-                    used[is_second] += held * call
+                    used[is_second] += held_calls * call
         with Tenants.open(database) as tenants:
-            known = {tenant.name: tenant.used for tenant in tenants.list()}
-        assert [known[name] for name in names] == used
+            used_by_tenant = {tenant.name: tenant.used for tenant in tenants.list()}
+        assert [used_by_tenant[name] for name in names] == used
 
     holds()
 
@@ -202,14 +202,14 @@ def test_each_tenant_sees_exactly_its_own_rows(database: str, examples: int) -> 
     def holds(steps: list[tuple[bool, str, str]]) -> None:
         with tenant_store(database, fresh("a")) as a, tenant_store(database, fresh("b")) as b:
             stores, agents = (a, b), (register(a), register(b))
-            asked: tuple[list[int], list[int]] = ([], [])
+            invocation_ids: tuple[list[int], list[int]] = ([], [])
             groups: tuple[set[str], set[str]] = (set(), set())
             for is_second, step, text in steps:
                 store, agent, mine, others = (
                     stores[is_second],
                     agents[is_second],
-                    asked[is_second],
-                    asked[1 - is_second],
+                    invocation_ids[is_second],
+                    invocation_ids[1 - is_second],
                 )
                 if step == "ask":
                     mine.append(store.invocations.begin(agent_id=agent, session_id=text, prompt=text))
@@ -226,7 +226,7 @@ def test_each_tenant_sees_exactly_its_own_rows(database: str, examples: int) -> 
                 elif step == "read" and others:
                     assert store.invocations.get(others[-1]) is None
                     assert store.invocations.events(others[-1]) == ()
-            for store, mine, names in zip(stores, asked, groups, strict=True):
+            for store, mine, names in zip(stores, invocation_ids, groups, strict=True):
                 assert [row.id for row in store.invocations.list(limit=None)] == mine[::-1]
                 assert set(store.groups.list("local")) == names
                 assert len(store.agents.list()) == 1
@@ -246,9 +246,9 @@ def test_a_registered_runtime_is_found_again_in_its_own_environment_only(databas
                     id for (where, _), id in ids.items() if where == scope
                 }
             for (scope, arn), id in ids.items():
-                found = store.agents.get(scope, f"arn:{arn}")
-                assert found is not None
-                assert (found.id, found.scope) == (id, scope)
+                stored_agent = store.agents.get(scope, f"arn:{arn}")
+                assert stored_agent is not None
+                assert (stored_agent.id, stored_agent.scope) == (id, scope)
 
     holds()
 

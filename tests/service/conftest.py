@@ -89,18 +89,18 @@ class Aws:
         """The runtime's description once it is READY or has failed."""
 
         def settled() -> dict[str, Any] | None:
-            described = self.control.get_agent_runtime(agentRuntimeId=runtime_id)
-            return None if described["status"] in ("CREATING", "UPDATING") else described
+            description = self.control.get_agent_runtime(agentRuntimeId=runtime_id)
+            return None if description["status"] in ("CREATING", "UPDATING") else description
 
-        found = wait_until(settled, what=f"the creation of {runtime_id}", pause_s=0.01)
-        assert found is not None
-        return found
+        runtime = wait_until(settled, what=f"the creation of {runtime_id}", pause_s=0.01)
+        assert runtime is not None
+        return runtime
 
     def deploy(self, name: str, code: str = ECHO_AGENT, **more: Any) -> dict[str, Any]:
         """A READY runtime running `code`."""
-        described = self.settled(self.create(name, self.upload({"agent.py": code}), **more)["agentRuntimeId"])
-        assert described["status"] == "READY", described
-        return described
+        runtime = self.settled(self.create(name, self.upload({"agent.py": code}), **more)["agentRuntimeId"])
+        assert runtime["status"] == "READY", runtime
+        return runtime
 
     def invoke(self, arn: str, payload: bytes = b'{"prompt": "hi"}', **more: Any) -> tuple[dict[str, Any], bytes]:
         answer = self.data.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload, **more)
@@ -165,15 +165,15 @@ def echo(aws: Aws) -> dict[str, Any]:
 @contextlib.contextmanager
 def starting(first_home: Path) -> Iterator[Callable[..., Aws]]:
     """Starts services, in `first_home` unless told otherwise, and ends them."""
-    started: list[Aws] = []
+    services: list[Aws] = []
 
     def start(home: Path = first_home, *, persistent: bool = True, **options: Any) -> Aws:
         state, _ = local.start(home, local.ServiceOptions(**options), persistent=persistent)
-        started.append(Aws(state))
-        return started[-1]
+        services.append(Aws(state))
+        return services[-1]
 
     yield start
-    for clients in started:
+    for clients in services:
         clients.close()
         local.stop(clients.state.home)
 
@@ -212,13 +212,13 @@ def service_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
     It is started when the first test asks for it.
     """
-    found: dict[str, Aws] = {}
+    services: dict[str, Aws] = {}
     with starting(tmp_path_factory.getbasetemp()) as start:
 
         def find(**options: Any) -> Aws:
             key = repr(sorted(options.items()))
-            if key not in found:
-                found[key] = start(tmp_path_factory.mktemp("shared") / "home", **options)
-            return found[key]
+            if key not in services:
+                services[key] = start(tmp_path_factory.mktemp("shared") / "home", **options)
+            return services[key]
 
         yield find

@@ -45,11 +45,11 @@ class LoomCommand:
         assert self._source.stdin
         assert self._source.stdout
         with TemporaryDirectory() as folder:
-            asked = {"arguments": arguments, "environment": dict(environment), "cwd": str(cwd or "."), "out": folder}
+            request = {"arguments": arguments, "environment": dict(environment), "cwd": str(cwd or "."), "out": folder}
             limit = threading.Timer(within_s, self._source.kill)
             limit.start()
             try:
-                self._source.stdin.write(json.dumps(asked).encode() + b"\n")
+                self._source.stdin.write(json.dumps(request).encode() + b"\n")
                 self._source.stdin.flush()
                 code = int(self._source.stdout.readline() or b"-9")
             finally:
@@ -69,22 +69,22 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def _be_loom(asked: dict[str, Any]) -> None:
+def _be_loom(request: dict[str, Any]) -> None:
     """Never returns."""
     from loomlib.cli import main
 
     code: Any = 1
     try:
         nothing = os.open(os.devnull, os.O_RDONLY)
-        files = [os.open(Path(asked["out"]) / name, os.O_WRONLY | os.O_CREAT) for name in ("stdout", "stderr")]
+        files = [os.open(Path(request["out"]) / name, os.O_WRONLY | os.O_CREAT) for name in ("stdout", "stderr")]
         for number, file in enumerate((nothing, *files)):
             os.dup2(file, number)
         os.environ.clear()
-        os.environ.update(asked["environment"])
+        os.environ.update(request["environment"])
         # What Python does when it starts, had it started now.
         sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        os.chdir(asked["cwd"])
-        sys.argv = ["loom", *asked["arguments"]]
+        os.chdir(request["cwd"])
+        sys.argv = ["loom", *request["arguments"]]
         main()
         code = 0
     except SystemExit as done:

@@ -52,7 +52,7 @@ def recording_proxy(
     `before_request` is called with the headers of a request before it is passed on.
     `before_answer` is called once the service has answered a request, and its client has no answer yet.
     """
-    sent: list[SentRequest] = []
+    requests: list[SentRequest] = []
     host = urlsplit(to).netloc
 
     class Handler(BaseHTTPRequestHandler):
@@ -72,13 +72,13 @@ def recording_proxy(
             connection.endheaders(body)
             answer = connection.getresponse()
             headers = {name.lower(): value for name, value in self.headers.items()}
-            sent.append(
+            requests.append(
                 SentRequest(method=self.command, target=self.path, headers=headers, body=body, status=answer.status)
             )
             content = answer.read()
             connection.close()
             if before_answer is not None:
-                before_answer(sent[-1])
+                before_answer(requests[-1])
             with suppress(ConnectionError):  # the client may have been killed
                 self.send_response(answer.status)
                 for name, value in answer.getheaders():
@@ -107,7 +107,7 @@ def recording_proxy(
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", sent
+            yield f"http://127.0.0.1:{server.server_port}", requests
         finally:
             server.shutdown()
 
@@ -128,7 +128,7 @@ def operation_of(request: SentRequest, services: tuple[str, ...], *, region: str
         for operation, values in _matches(model, request)
     ]
     assert candidates, f"no operation of {services} is {request.method} {request.target}, signed for {scope[2]}"
-    name, operation, values = max(candidates, key=lambda found: _fixed_length(found[1]))
+    name, operation, values = max(candidates, key=lambda candidate: _fixed_length(candidate[1]))
     if operation.input_shape is not None:
         parameters = _parameters(operation, request, values)
         report = ParamValidator().validate(parameters, operation.input_shape)
@@ -159,7 +159,7 @@ def _matches(model: ServiceModel, request: SentRequest) -> Iterator[tuple[Operat
         if name in model.operation_names:
             yield model.operation_model(name), {}
         return
-    given = parse_qs(query, keep_blank_values=True)
+    query_values = parse_qs(query, keep_blank_values=True)
     for name in model.operation_names:
         operation = model.operation_model(name)
         fixed = parse_qs(str(operation.http["requestUri"]).partition("?")[2], keep_blank_values=True)
@@ -168,21 +168,21 @@ def _matches(model: ServiceModel, request: SentRequest) -> Iterator[tuple[Operat
             re.escape(text) + (f"(?P<{label}>{'.+' if more else '[^/]+'})" if label else "")
             for text, label, more in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True)
         )
-        found = re.fullmatch(pattern.rstrip("/") + "/?", path)
-        if operation.http["method"] != request.method or not found or not set(fixed) <= set(given):
+        match = re.fullmatch(pattern.rstrip("/") + "/?", path)
+        if operation.http["method"] != request.method or not match or not set(fixed) <= set(query_values):
             continue
-        if _has_required(operation, request, given):
-            yield operation, {label: unquote(value) for label, value in found.groupdict().items()}
+        if _has_required(operation, request, query_values):
+            yield operation, {label: unquote(value) for label, value in match.groupdict().items()}
 
 
 def _has_required(operation: OperationModel, request: SentRequest, query: Mapping[str, Any]) -> bool:
     """Return whether the required headers and query parameters are there, by which operations of S3 differ."""
     shape = operation.input_shape
     members = [shape.members[name] for name in shape.required_members] if shape is not None else []
-    wanted = [(member.serialization.get("location"), member.serialization.get("name", "")) for member in members]
+    locations = [(member.serialization.get("location"), member.serialization.get("name", "")) for member in members]
     return all(
         (place != "header" or name.lower() in request.headers) and (place != "querystring" or name in query)
-        for place, name in wanted
+        for place, name in locations
     )
 
 
@@ -190,8 +190,8 @@ def _parameters(operation: OperationModel, request: SentRequest, values: Mapping
     shape = operation.input_shape
     protocol = operation.service_model.protocol
     if protocol == "query":
-        sent = {name: value[0] for name, value in parse_qs(request.body.decode()).items()}
-        return {name: _typed(shape.members[name], value) for name, value in sent.items() if name in shape.members}
+        form = {name: value[0] for name, value in parse_qs(request.body.decode()).items()}
+        return {name: _typed(shape.members[name], value) for name, value in form.items() if name in shape.members}
     if protocol == "json" or "x-amz-target" in request.headers:
         return json.loads(request.body or b"{}")
     query = parse_qs(request.target.partition("?")[2], keep_blank_values=True)

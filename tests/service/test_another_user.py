@@ -103,10 +103,10 @@ class Place:
         self.secret.chmod(0o600)
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(
+        result = subprocess.run(
             [*self.loom, *words], env=self.variables, cwd=self.folder, text=True, capture_output=True, check=False
         )
-        return done.stdout + done.stderr
+        return result.stdout + result.stderr
 
     def call(self, runtime: dict[str, Any], session: str, code: str) -> Any:
         payload = json.dumps({"code": TRIED + code}).encode()
@@ -122,10 +122,10 @@ def place() -> Iterator[Place]:
         folder = Path(name)
         folder.chmod(0o755)
         place = Place(folder)
-        said = place.run("up")
+        output = place.run("up")
         closing.callback(local.stop, place.home)
         state = local.find(place.home)
-        assert state is not None, said
+        assert state is not None, output
         status = local.status(place.home)
         if status.isolation_label != "sessions: another user id, network shared":
             pytest.skip(f"this machine's packages or sources are closed to other users: {status.isolation}")
@@ -150,14 +150,14 @@ import tempfile; tempfile.NamedTemporaryFile().close()
 result["is_own"] = tempfile.gettempdir().startswith(os.path.dirname(os.getcwd()).partition(".sessions")[0])
 print("to a pipe by its path", file=open("/dev/stdout", "w"))
 """
-    found = place.call(runtimes[platform], session, code)
-    assert found["Uid"] == found["Gid"]
-    user = int(found["Uid"][0])
+    identity = place.call(runtimes[platform], session, code)
+    assert identity["Uid"] == identity["Gid"]
+    user = int(identity["Uid"][0])
     assert 50_000 <= user < 60_000
-    assert set(found["Uid"]) == {str(user)}
-    assert (found["Groups"], found["NoNewPrivs"]) == ([], ["1"])
-    assert {*found["CapEff"], *found["CapBnd"]} == {"0" * 16}
-    assert found["is_own"]
+    assert set(identity["Uid"]) == {str(user)}
+    assert (identity["Groups"], identity["NoNewPrivs"]) == ([], ["1"])
+    assert {*identity["CapEff"], *identity["CapBnd"]} == {"0" * 16}
+    assert identity["is_own"]
     place.stop(runtimes[platform], session)
 
 
@@ -167,17 +167,17 @@ def test_an_agent_reads_nothing_of_the_user_and_of_other_runtimes(
 ) -> None:
     session, other = str(uuid.uuid4()), str(uuid.uuid4())
     neighbour = runtimes["V2" if platform == "V1" else "V1"]
-    theirs = place.call(neighbour, other, "open('note', 'w').write('x'); result = [os.getcwd(), os.getpid()]")
+    victim = place.call(neighbour, other, "open('note', 'w').write('x'); result = [os.getcwd(), os.getpid()]")
     closed = [
         *(place.secret, place.home, place.home / "sessions", place.home / "runtimes", place.home / "service.json"),
-        *(theirs[0], f"{theirs[0]}/note", f"/proc/{theirs[1]}/environ"),
+        *(victim[0], f"{victim[0]}/note", f"/proc/{victim[1]}/environ"),
         f"/proc/{place.aws.state.pid}/environ",
     ]
     code = f"result = [tried(path) for path in {[str(path) for path in closed]!r}]"
     assert place.call(runtimes[platform], session, code) == ["PermissionError"] * len(closed)
     code = f"""
 result = []
-for pid in ({place.aws.state.pid}, {theirs[1]}, os.getppid() if {platform == "V1"} else {theirs[1]}):
+for pid in ({place.aws.state.pid}, {victim[1]}, os.getppid() if {platform == "V1"} else {victim[1]}):
     try:
         os.kill(pid, 0)
     except OSError as error:
@@ -217,12 +217,12 @@ except PermissionError:
     assert isinstance(user, int)
 
     def processes() -> list[str]:
-        found: list[str] = []
+        pids: list[str] = []
         for entry in os.scandir("/proc"):
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and entry.stat().st_uid == user:
-                    found.append(entry.name)
-        return found
+                    pids.append(entry.name)
+        return pids
 
     wait_until(lambda: len(processes()) >= 3, what="the agent and what it forked")
     place.stop(runtimes["V1"], session)

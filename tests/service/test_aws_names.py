@@ -71,9 +71,9 @@ print(IdentityClient("us-east-1").create_workload_identity()["name"])
 
 @pytest.fixture(scope="module")
 def state(aws: Any) -> local.ServiceState:
-    found = local.find(aws.state.home)
-    assert found is not None
-    return found
+    service_state = local.find(aws.state.home)
+    assert service_state is not None
+    return service_state
 
 
 def variables(state: local.ServiceState, **user: str) -> dict[str, str]:
@@ -86,38 +86,40 @@ def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
 ) -> None:
     created = aws.create(f"spelled_out_{len(source)}", aws.upload({"agent.py": AGENT}))
     assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
-    kept = {name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name}
+    base_environment = {
+        name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name
+    }
     (tmp_path / "own.pem").write_text("# a company's certificate\n")
     own = dict.fromkeys(("AWS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(tmp_path / "own.pem"))
     if source == "bench.environment()":
-        for name in set(os.environ) - set(kept):
+        for name in set(os.environ) - set(base_environment):
             monkeypatch.delenv(name)
         with loom.connect(home=state.home) as bench:
-            given = bench.environment()
+            service_environment = bench.environment()
     else:
-        given = variables(state, **own)
-    ran = subprocess.run(
+        service_environment = variables(state, **own)
+    process = subprocess.run(
         [sys.executable, "-c", CALLER, created["agentRuntimeArn"]],
-        env=kept | own | given,
+        env=base_environment | own | service_environment,
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert ran.returncode == 0, ran.stderr
-    *answers, identity = ran.stdout.splitlines()
+    assert process.returncode == 0, process.stderr
+    *answers, identity = process.stdout.splitlines()
     assert [json.loads(answer)["said"] for answer in answers] == ["hello", "hello", {"a": 1}, {"a": 1}, {"a": 1}]
     assert identity.startswith("workload-")
 
 
 def test_a_bearer_call_of_an_unknown_runtime_is_refused_in_agentcore_s_form(state: local.ServiceState) -> None:
-    given = variables(state)
+    environment = variables(state)
     arn = quote(f"arn:aws:bedrock-agentcore:us-east-1:{state.account_id}:runtime/none-AbCdEf1234", safe="")
     answer = httpx.post(
         f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{arn}/invocations",
         headers={"Authorization": "Bearer none"},
         json={},
-        proxy=given["HTTPS_PROXY"],
-        verify=ssl.create_default_context(cafile=given["SSL_CERT_FILE"]),
+        proxy=environment["HTTPS_PROXY"],
+        verify=ssl.create_default_context(cafile=environment["SSL_CERT_FILE"]),
     )
     assert answer.status_code == 404
     assert "none-AbCdEf1234" in answer.json()["message"]
@@ -131,9 +133,9 @@ def test_a_refusal_under_aws_s_name_leads_to_metadata_that_can_be_read_there(
     created = aws.create("named_by_aws", code, authorizerConfiguration={"customJWTAuthorizer": rules})
     assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
     runtime = f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{quote(created['agentRuntimeArn'], safe='')}"
-    given = variables(state)
-    trusted = ssl.create_default_context(cafile=given["SSL_CERT_FILE"])
-    with httpx.Client(proxy=given["HTTPS_PROXY"], verify=trusted) as client:
+    environment = variables(state)
+    trusted = ssl.create_default_context(cafile=environment["SSL_CERT_FILE"])
+    with httpx.Client(proxy=environment["HTTPS_PROXY"], verify=trusted) as client:
         challenge = client.post(f"{runtime}/invocations", json={}).headers["www-authenticate"]
         metadata = client.get(challenge.split('"')[1])
     assert challenge.startswith(f'Bearer resource_metadata="{runtime}/')
@@ -210,9 +212,9 @@ def test_a_shell_keeps_its_own_proxy_and_its_own_certificates(state: local.Servi
     assert variables(state, **first) == first
     own = tmp_path / "own.pem"
     own.write_text("# a company's certificate\n")
-    given = variables(state, SSL_CERT_FILE=str(own), NO_PROXY="intranet")
-    assert b"# a company's certificate" in Path(given["SSL_CERT_FILE"]).read_bytes()
-    assert given["NO_PROXY"] == "intranet,127.0.0.1,localhost"
+    environment = variables(state, SSL_CERT_FILE=str(own), NO_PROXY="intranet")
+    assert b"# a company's certificate" in Path(environment["SSL_CERT_FILE"]).read_bytes()
+    assert environment["NO_PROXY"] == "intranet,127.0.0.1,localhost"
 
 
 def test_the_authority_s_key_is_readable_by_its_owner_only(state: local.ServiceState) -> None:

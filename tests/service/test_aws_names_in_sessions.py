@@ -92,29 +92,29 @@ def is_isolated(aws: Any) -> bool:
 
 @pytest.mark.parametrize("platform", ["V1", "V2"])
 def test_aws_s_names_lead_to_the_service_and_not_to_aws(aws: Any, platform: str) -> None:
-    called = aws.deploy(f"called_{platform}", AGENT, platformVersion=platform)
+    callee = aws.deploy(f"called_{platform}", AGENT, platformVersion=platform)
     caller = aws.deploy(
         f"caller_{platform}",
         AGENT,
         platformVersion=platform,
-        environmentVariables={"CALLED": called["agentRuntimeArn"]},
+        environmentVariables={"CALLED": callee["agentRuntimeArn"]},
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
-        payload = {"arn": called["agentRuntimeArn"], "port": listener.getsockname()[1]}
+        payload = {"arn": callee["agentRuntimeArn"], "port": listener.getsockname()[1]}
         _, body = aws.invoke(caller["agentRuntimeArn"], json.dumps(payload).encode())
         if is_isolated(aws):
             with pytest.raises(TimeoutError):
                 listener.accept()
-    found = json.loads(body)
-    assert found["named"] == found["identity"]
-    assert found["named"].startswith("arn:aws:sts::123456789012:")
-    assert found["refused by the role"] == "AccessDeniedException"
-    assert found["the sdk"] == "AccessDeniedException"
-    assert json.loads(found["socket"]) == {"said": {"a": 1}}
-    assert found["not served"] == "ProxyConnectionError"
-    assert found["not served by httpx"] == "ProxyError"
-    assert found["own loopback"] == "ConnectError"
-    assert found["own server"] == "200ping"
-    assert found["this machine's"] == "502" or not is_isolated(aws)
-    assert found["the owner's"] in (401, 403)
+    results = json.loads(body)
+    assert results["named"] == results["identity"]
+    assert results["named"].startswith("arn:aws:sts::123456789012:")
+    assert results["refused by the role"] == "AccessDeniedException"
+    assert results["the sdk"] == "AccessDeniedException"
+    assert json.loads(results["socket"]) == {"said": {"a": 1}}
+    assert results["not served"] == "ProxyConnectionError"
+    assert results["not served by httpx"] == "ProxyError"
+    assert results["own loopback"] == "ConnectError"
+    assert results["own server"] == "200ping"
+    assert results["this machine's"] == "502" or not is_isolated(aws)
+    assert results["the owner's"] in (401, 403)

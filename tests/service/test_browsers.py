@@ -33,27 +33,27 @@ def test_the_system_browser_is_in_every_region(aws: Any) -> None:
 
 def test_a_browser_is_created_read_listed_and_deleted(aws: Any) -> None:
     place = {"bucket": "recordings", "prefix": "browsers"}
-    made = create(aws, recording={"enabled": True, "s3Location": place}, executionRoleArn=ROLE, description="reads")
-    assert made["status"] == "CREATING"
-    assert made["browserArn"].startswith("arn:aws:bedrock-agentcore:us-east-1:123456789012:browser-custom/reader_")
-    read = aws.control.get_browser(browserId=made["browserId"])
+    browser = create(aws, recording={"enabled": True, "s3Location": place}, executionRoleArn=ROLE, description="reads")
+    assert browser["status"] == "CREATING"
+    assert browser["browserArn"].startswith("arn:aws:bedrock-agentcore:us-east-1:123456789012:browser-custom/reader_")
+    read = aws.control.get_browser(browserId=browser["browserId"])
     assert (read["status"], read["description"], read["recording"]["s3Location"]) == ("READY", "reads", place)
     listed = aws.control.list_browsers(type="CUSTOM")["browserSummaries"]
-    assert made["browserId"] in [browser["browserId"] for browser in listed]
-    assert aws.control.delete_browser(browserId=made["browserId"])["status"] == "DELETING"
+    assert browser["browserId"] in [summary["browserId"] for summary in listed]
+    assert aws.control.delete_browser(browserId=browser["browserId"])["status"] == "DELETING"
     with pytest.raises(ClientError) as refused:
-        aws.control.get_browser(browserId=made["browserId"])
+        aws.control.get_browser(browserId=browser["browserId"])
     assert code_of(refused) == "404 ResourceNotFoundException"
 
 
 def test_a_profile_is_created_found_by_its_name_and_deleted(aws: Any) -> None:
     name = f"shop_{uuid4().hex[:8]}"
-    made = aws.control.create_browser_profile(name=name)
-    assert f":browser-profile/{name}-" in made["profileArn"]
-    assert aws.control.get_browser_profile(profileId=made["profileId"])["status"] == "READY"
+    profile = aws.control.create_browser_profile(name=name)
+    assert f":browser-profile/{name}-" in profile["profileArn"]
+    assert aws.control.get_browser_profile(profileId=profile["profileId"])["status"] == "READY"
     (listed,) = aws.control.list_browser_profiles(name=name)["profileSummaries"]
-    assert listed["profileId"] == made["profileId"]
-    assert aws.control.delete_browser_profile(profileId=made["profileId"])["status"] == "DELETING"
+    assert listed["profileId"] == profile["profileId"]
+    assert aws.control.delete_browser_profile(profileId=profile["profileId"])["status"] == "DELETING"
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_a_profile_is_created_found_by_its_name_and_deleted(aws: Any) -> None:
 def test_a_browser_that_would_not_do_what_it_says_is_refused(
     aws: Any, parameters: dict[str, Any], expected: str
 ) -> None:
-    given = {"name": "other", "networkConfiguration": {"networkMode": "PUBLIC"}, **parameters}
+    arguments = {"name": "other", "networkConfiguration": {"networkMode": "PUBLIC"}, **parameters}
     with pytest.raises(ClientError) as refused:
-        aws.control.create_browser(**given)
+        aws.control.create_browser(**arguments)
     assert code_of(refused) == expected
 
 

@@ -98,12 +98,12 @@ def test_a_memory_s_pattern_of_namespace_variables_does_not_backtrack(aws: Any) 
         eventExpiryDuration=30,
         namespaceKeys=[{"key": "team", "validation": {"regexPattern": "(a+)+"}}],
     )["memory"]
-    sent = {"memoryId": memory["id"], "actorId": "ann", "sessionId": "s" * 33, "eventTimestamp": 1_795_294_030}
+    event = {"memoryId": memory["id"], "actorId": "ann", "sessionId": "s" * 33, "eventTimestamp": 1_795_294_030}
     payload = [{"conversational": {"role": "USER", "content": {"text": "hi"}}}]
     data = aws.client("bedrock-agentcore", read_timeout=WITHIN_S)
     with pytest.raises(ClientError, match="must match"):
-        data.create_event(**sent, payload=payload, extractionConfig={"namespaceVariables": {"team": VICTIM}})
-    data.create_event(**sent, payload=payload, extractionConfig={"namespaceVariables": {"team": "aaaa"}})
+        data.create_event(**event, payload=payload, extractionConfig={"namespaceVariables": {"team": VICTIM}})
+    data.create_event(**event, payload=payload, extractionConfig={"namespaceVariables": {"team": "aaaa"}})
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

@@ -75,9 +75,9 @@ def test_the_managed_code_interpreter_is_in_every_region(aws: Any) -> None:
             aws_access_key_id=aws.state.access_key,
             aws_secret_access_key=aws.state.secret_key,
         )
-        described = control.get_code_interpreter(codeInterpreterId=MANAGED)
-        assert described["codeInterpreterArn"] == f"arn:aws:bedrock-agentcore:{region}:aws:code-interpreter/{MANAGED}"
-        assert described["status"] == "READY"
+        description = control.get_code_interpreter(codeInterpreterId=MANAGED)
+        assert description["codeInterpreterArn"] == f"arn:aws:bedrock-agentcore:{region}:aws:code-interpreter/{MANAGED}"
+        assert description["status"] == "READY"
         listed = control.list_code_interpreters()["codeInterpreterSummaries"]
         assert [item["codeInterpreterId"] for item in listed] == [MANAGED]
         control.close()
@@ -98,14 +98,14 @@ def test_a_code_interpreter_is_created_listed_by_type_and_deleted(aws: Any) -> N
     }
     assert by_type["SYSTEM"] == [MANAGED]
     assert identifier in by_type["CUSTOM"]
-    taken = refusal_of(
+    conflict = refusal_of(
         lambda: aws.control.create_code_interpreter(name="own", networkConfiguration={"networkMode": "SANDBOX"})
     )
-    assert taken[:2] == (409, "ConflictException")
+    assert conflict[:2] == (409, "ConflictException")
     session_id = start(aws.data, identifier)
     assert aws.control.delete_code_interpreter(codeInterpreterId=identifier)["status"] == "DELETING"
-    gone = refusal_of(lambda: invoke(aws.data, session_id, "listFiles", identifier))
-    assert gone[:2] == (404, "ResourceNotFoundException")
+    not_found = refusal_of(lambda: invoke(aws.data, session_id, "listFiles", identifier))
+    assert not_found[:2] == (404, "ResourceNotFoundException")
 
 
 def test_the_managed_code_interpreter_cannot_be_deleted(aws: Any) -> None:
@@ -119,13 +119,17 @@ def test_the_managed_code_interpreter_cannot_be_deleted(aws: Any) -> None:
 
 def test_a_session_is_described_listed_and_stopped(aws: Any) -> None:
     session_id = start(aws.data, name="described", sessionTimeoutSeconds=120)
-    named = {"codeInterpreterIdentifier": MANAGED, "sessionId": session_id}
-    described = aws.data.get_code_interpreter_session(**named)
-    assert (described["name"], described["status"], described["sessionTimeoutSeconds"]) == ("described", "READY", 120)
+    session_ref = {"codeInterpreterIdentifier": MANAGED, "sessionId": session_id}
+    description = aws.data.get_code_interpreter_session(**session_ref)
+    assert (description["name"], description["status"], description["sessionTimeoutSeconds"]) == (
+        "described",
+        "READY",
+        120,
+    )
     ready = aws.data.list_code_interpreter_sessions(codeInterpreterIdentifier=MANAGED, status="READY")["items"]
     assert session_id in [item["sessionId"] for item in ready]
     stop(aws.data, session_id)
-    assert aws.data.get_code_interpreter_session(**named)["status"] == "TERMINATED"
+    assert aws.data.get_code_interpreter_session(**session_ref)["status"] == "TERMINATED"
     refused = refusal_of(lambda: invoke(aws.data, session_id, "listFiles"))
     assert refused[:2] == (409, "ConflictException")
     assert "TERMINATED: The session was stopped" in refused[2]
@@ -144,13 +148,13 @@ def test_sessions_are_listed_in_pages_the_newest_first(aws: Any) -> None:
     interpreter = aws.control.create_code_interpreter(name="paged", networkConfiguration={"networkMode": "SANDBOX"})[
         "codeInterpreterId"
     ]
-    started = [start(aws.data, interpreter) for _ in range(3)]
+    session_ids = [start(aws.data, interpreter) for _ in range(3)]
     first = aws.data.list_code_interpreter_sessions(codeInterpreterIdentifier=interpreter, maxResults=2)
     rest = aws.data.list_code_interpreter_sessions(
         codeInterpreterIdentifier=interpreter, maxResults=2, nextToken=first["nextToken"]
     )
     listed = [item["sessionId"] for item in (*first["items"], *rest["items"])]
-    assert sorted(listed) == sorted(started)
+    assert sorted(listed) == sorted(session_ids)
     assert listed == sorted(listed, reverse=True)
     assert "nextToken" not in rest
     aws.control.delete_code_interpreter(codeInterpreterId=interpreter)
@@ -172,20 +176,23 @@ def test_sessions_of_another_region_are_not_found(aws: Any, session: str) -> Non
         aws_access_key_id=aws.state.access_key,
         aws_secret_access_key=aws.state.secret_key,
     )
-    named = {"codeInterpreterIdentifier": MANAGED, "sessionId": session}
-    assert refusal_of(lambda: elsewhere.get_code_interpreter_session(**named))[:2] == (404, "ResourceNotFoundException")
+    session_ref = {"codeInterpreterIdentifier": MANAGED, "sessionId": session}
+    assert refusal_of(lambda: elsewhere.get_code_interpreter_session(**session_ref))[:2] == (
+        404,
+        "ResourceNotFoundException",
+    )
     elsewhere.close()
 
 
 def test_an_unknown_code_interpreter_or_session_is_refused_by_name(aws: Any, session: str) -> None:
-    for call, named in (
+    for call, missing_id in (
         (lambda: start(aws.data, "none-0123456789"), "none-0123456789"),
         (lambda: invoke(aws.data, "NOSUCHSESSION", "listFiles"), "NOSUCHSESSION"),
         (lambda: invoke(aws.data, session, "listFiles", "none-0123456789"), "none-0123456789"),
     ):
         status, code, message = refusal_of(call)
         assert (status, code) == (404, "ResourceNotFoundException")
-        assert named in message
+        assert missing_id in message
 
 
 # Cells
@@ -284,9 +291,9 @@ def test_commands_and_cells_share_the_folder(tool: Tool) -> None:
 
 def test_a_command_is_started_asked_about_and_ends(tool: Tool) -> None:
     tool("executeCommand", command="mkfifo go.fifo")
-    started = tool("startCommandExecution", command="echo begun; read line < go.fifo; echo $line; exit 4")
-    assert text_of(started) == "Successfully started a command execution task"
-    task_id, status = structured(started, "taskId", "taskStatus")
+    start_result = tool("startCommandExecution", command="echo begun; read line < go.fifo; echo $line; exit 4")
+    assert text_of(start_result) == "Successfully started a command execution task"
+    task_id, status = structured(start_result, "taskId", "taskStatus")
     assert status == "submitted"
     assert structured(tool("getTask", taskId=task_id), "taskStatus") == ("working",)
     tool("executeCommand", command="echo go > go.fifo")
@@ -379,8 +386,8 @@ def test_arguments_that_a_tool_needs_are_asked_for_by_name(aws: Any, tool: Tool,
         lambda: aws.data.invoke_code_interpreter(codeInterpreterIdentifier=MANAGED, name="listFiles", arguments={})
     )
     assert "sessionId is missing" in without[2]
-    both = refusal_of(lambda: tool("writeFiles", content=[{"path": "x"}]))
-    assert "either text or blob" in both[2]
+    refusal = refusal_of(lambda: tool("writeFiles", content=[{"path": "x"}]))
+    assert "either text or blob" in refusal[2]
 
 
 # Isolation
@@ -402,8 +409,8 @@ def test_a_session_of_the_mode_sandbox_has_no_network_and_no_credentials(aws: An
 def test_a_session_does_not_see_another_one(aws: Any, tool: Tool) -> None:
     other = start(aws.data)
     invoke(aws.data, other, "writeFiles", content=[{"path": "private.txt", "text": "of the other"}])
-    found = text_of(tool("executeCommand", command="cat ../*/private.txt; ls ..; ps -e | wc -l"))
-    assert "of the other" not in found
+    output = text_of(tool("executeCommand", command="cat ../*/private.txt; ls ..; ps -e | wc -l"))
+    assert "of the other" not in output
     stop(aws.data, other)
 
 
@@ -413,13 +420,13 @@ def test_a_session_does_not_see_another_one(aws: Any, tool: Tool) -> None:
 @pytest.mark.parametrize("header", ["traceParent", "traceId"])
 def test_an_invocation_is_a_span_below_its_caller_s(aws: Any, session: str, header: str) -> None:
     trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
-    given = {
+    trace_header = {
         "traceParent": f"00-{trace_id}-{parent}-01",
         "traceId": f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={parent};Sampled=1",
     }[header]
-    named = {"codeInterpreterIdentifier": MANAGED, "sessionId": session}
+    session_ref = {"codeInterpreterIdentifier": MANAGED, "sessionId": session}
     answer = aws.data.invoke_code_interpreter(
-        **named, name="executeCode", arguments={"code": "1 / 0"}, **{header: given}
+        **session_ref, name="executeCode", arguments={"code": "1 / 0"}, **{header: trace_header}
     )
     assert [event["result"]["isError"] for event in answer["stream"]] == [True]
 

@@ -145,8 +145,8 @@ def test_a_command_is_as_isolated_and_limited_as_the_agent(aws: Any, worker: dic
     agent = json.loads(aws.invoke(worker["agentRuntimeArn"], b"{}", runtimeSessionId=session_id)[1])
     look = f"python3 -c {shlex.quote(LOOK)}"
     out, err, _ = run(aws, worker, look, session_id=session_id)
-    seen = json.loads(out or err)
-    assert seen == {name: agent[name] for name in seen}
+    command = json.loads(out or err)
+    assert command == {name: agent[name] for name in command}
     if "bubblewrap:" in str(local.status(aws.state.home).isolation):
         assert run(aws, worker, f"ls {__file__}", session_id=session_id)[2]["exitCode"] != 0
 
@@ -156,12 +156,12 @@ def test_a_restored_session_runs_commands_as_a_booted_one(aws: Any) -> None:
     assert "setdefaulttimeout" in agent  # which must not hold for what the service says to a restored process
     runtime = aws.deploy("restored", agent, platformVersion="V2", environmentVariables={"COLOUR": "blue"})
     session_id = str(uuid.uuid4())
-    seen = json.loads(aws.invoke(runtime["agentRuntimeArn"], b"{}", runtimeSessionId=session_id)[1])
+    agent_view = json.loads(aws.invoke(runtime["agentRuntimeArn"], b"{}", runtimeSessionId=session_id)[1])
     out, _, end = run(aws, runtime, "sleep 1; echo $COLOUR; exit 7", session_id=session_id)
     assert (out, end) == ("blue\n", {"exitCode": 7, "status": "COMPLETED"})
     out, err, _ = run(aws, runtime, f"python3 -c {shlex.quote(LOOK)}", session_id=session_id)
     command = json.loads(out or err)
-    assert command == {name: seen[name] for name in command}
+    assert command == {name: agent_view[name] for name in command}
 
 
 def test_output_arrives_while_the_command_runs(aws: Any, worker: dict[str, Any]) -> None:

@@ -95,16 +95,16 @@ def test_what_fits_the_limits_is_answered(aws: Any) -> None:
 )
 def test_trailers_and_chunk_extensions_without_end_are_refused(aws: Any, frame: bytes, piece: bytes) -> None:
     service = psutil.Process(aws.state.pid)
-    before, sent, is_closed = service.memory_info().rss, 0, False
+    before, sent_bytes, is_closed = service.memory_info().rss, 0, False
     with connect(aws) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + frame)
         try:
-            while sent < 60_000_000:
+            while sent_bytes < 60_000_000:
                 connection.sendall(piece)
-                sent += len(piece)
+                sent_bytes += len(piece)
         except (BrokenPipeError, ConnectionResetError):
             is_closed = True
-    assert is_closed, f"all of {sent:,} bytes were taken"
+    assert is_closed, f"all of {sent_bytes:,} bytes were taken"
     assert service.memory_info().rss - before < 30 << 20
     aws.control.list_agent_runtimes()
 
@@ -122,9 +122,9 @@ def test_a_body_in_chunks_of_a_byte_with_a_trailer_is_answered(aws: Any) -> None
 
 def test_several_requests_of_one_connection_are_counted_one_by_one(aws: Any) -> None:
     host = f"Host: 127.0.0.1:{aws.state.port}\r\n".encode()
-    one = b"GET /_loom/ping HTTP/1.1\r\n" + host + b"X: " + b"x" * 40_000 + b"\r\nAuthorization: Bearer "
-    one += aws.state.token.encode() + b"\r\n"
-    answer = answer_to(aws, one + b"\r\n", one + b"\r\n", one + b"Connection: close\r\n\r\n")
+    request = b"GET /_loom/ping HTTP/1.1\r\n" + host + b"X: " + b"x" * 40_000 + b"\r\nAuthorization: Bearer "
+    request += aws.state.token.encode() + b"\r\n"
+    answer = answer_to(aws, request + b"\r\n", request + b"\r\n", request + b"Connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 3
 
 
@@ -135,10 +135,10 @@ def test_idle_connections_give_way_to_new_ones(start_service: Any) -> None:
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         try:
-            held = [stack.enter_context(connect(aws)) for _ in range(2_100)]
+            connections = [stack.enter_context(connect(aws)) for _ in range(2_100)]
         except OSError as error:
             pytest.skip(f"this process may not open as many connections: {error}")
-        assert len(held) == 2_100
+        assert len(connections) == 2_100
         # The owner's own connection may have given way as well; its clients connect again.
         aws.client("bedrock-agentcore-control", retries={"total_max_attempts": 3}).list_agent_runtimes()
         wait_until(lambda: len(service.net_connections(kind="tcp")) <= 2_050, pause_s=0.2)

@@ -25,10 +25,10 @@ def test_a_created_runtime_has_aws_s_form_and_becomes_ready(aws: Any) -> None:
         f"arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/{created['agentRuntimeId']}"
     )
     assert created["agentRuntimeVersion"] == "1"
-    described = aws.settled(created["agentRuntimeId"])
-    assert described["status"] == "READY"
-    assert described["description"] == "d"
-    assert described["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28800}
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert runtime["status"] == "READY"
+    assert runtime["description"] == "d"
+    assert runtime["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28800}
     assert aws.control.list_tags_for_resource(resourceArn=created["agentRuntimeArn"])["tags"] == {"team": "loom"}
 
 
@@ -67,9 +67,9 @@ def test_a_failed_update_leaves_the_default_endpoint_where_it_was(aws: Any) -> N
         roleArn="arn:aws:iam::123456789012:role/loom",
         networkConfiguration={"networkMode": "PUBLIC"},
     )
-    described = aws.settled(runtime["agentRuntimeId"])
-    assert described["status"] == "UPDATE_FAILED"
-    assert "agent.py is not in the package" in described["failureReason"]
+    description = aws.settled(runtime["agentRuntimeId"])
+    assert description["status"] == "UPDATE_FAILED"
+    assert "agent.py is not in the package" in description["failureReason"]
     endpoint = aws.control.get_agent_runtime_endpoint(agentRuntimeId=runtime["agentRuntimeId"], endpointName="DEFAULT")
     assert (endpoint["liveVersion"], endpoint["targetVersion"], endpoint["status"]) == ("1", "2", "UPDATE_FAILED")
     _, body = aws.invoke(runtime["agentRuntimeArn"])
@@ -200,5 +200,5 @@ def test_a_script_in_another_process_needs_the_environment_variables_alone(servi
         "import boto3; print(boto3.client('sts').get_caller_identity()['Account'], "
         "'agentRuntimes' in boto3.client('bedrock-agentcore-control').list_agent_runtimes())"
     )
-    done = subprocess.run([sys.executable, "-c", program], env=service.environment(), capture_output=True, check=True)
-    assert done.stdout.decode().split() == ["123456789012", "True"]
+    result = subprocess.run([sys.executable, "-c", program], env=service.environment(), capture_output=True, check=True)
+    assert result.stdout.decode().split() == ["123456789012", "True"]

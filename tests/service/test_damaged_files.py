@@ -157,8 +157,8 @@ def test_a_journal_that_is_damaged_while_the_service_runs_is_replaced(home: Path
 def test_an_impossible_port_in_the_state_file_is_set_aside(home: Path, port: object) -> None:
     document = json.loads((home / "service.json").read_text())
     (home / "service.json").write_text(json.dumps(document | {"port": port}))
-    state, started = local.start(home, persistent=True)
-    assert started
+    state, was_started = local.start(home, persistent=True)
+    assert was_started
     assert 0 < state.port < 65_536
     assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["service.json"]
 
@@ -224,8 +224,8 @@ def test_a_key_of_the_wrong_size_loses_the_secrets_that_it_sealed_and_says_so(ho
         token = data.get_workload_access_token(workloadName="robot")["workloadAccessToken"]
 
         def key_of(provider: str) -> str:
-            asked = {"workloadIdentityToken": token, "resourceCredentialProviderName": provider}
-            return data.get_resource_api_key(**asked)["apiKey"]
+            arguments = {"workloadIdentityToken": token, "resourceCredentialProviderName": provider}
+            return data.get_resource_api_key(**arguments)["apiKey"]
 
         assert key_of("maps") == "another"
         with pytest.raises(ClientError, match=r"of search cannot be decrypted: update the provider.*identity\.key"):

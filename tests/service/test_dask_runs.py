@@ -53,14 +53,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDask]:
     with local_dask(
         tmp_path_factory.mktemp("dask"), workers=2, threads=2, LOOM_HOME=str(home), PYTHONPATH=_TARGETS
-    ) as started:
-        yield started
+    ) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def bench(home: Path) -> Iterator[loom.Workbench]:
-    with loom.connect(home=home) as opened:
-        yield opened
+    with loom.connect(home=home) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,8 @@ def test_workers_ask_an_agent_and_the_run_is_the_same_as_any(
     judged = list(run.judgements())
     assert all(case.passed for case in run.outcomes())
     assert len({case.answer.metadata["worker"] for case in judged}) == 2
-    stored = {row.id for row in bench.context.store.invocations.list(limit=None)}
-    assert {turn.invocation_id for case in judged for turn in case.answer.turns} <= stored
+    stored_ids = {row.id for row in bench.context.store.invocations.list(limit=None)}
+    assert {turn.invocation_id for case in judged for turn in case.answer.turns} <= stored_ids
     assert bench.telemetry.session_count() == 0
     again = echo.evaluate(evalset, quotes, repeats=2, progress=Silent())
     assert again.rows()["reused"].all()
@@ -137,14 +137,14 @@ def test_a_credit_that_is_used_up_on_workers_ends_the_run_and_after_a_top_up_it_
                 echo.evaluate(evalset, quotes, runner="dask", dask=cluster.address, progress=Silent())
             row = bench.context.store.eval_runs.list()[0]
             assert row.state == "interrupted"
-            answered = bench.context.store.eval_answers.results(row.id)
-            assert 0 < len(answered) <= 3
+            results = bench.context.store.eval_answers.results(row.id)
+            assert 0 < len(results) <= 3
         finally:
             tenants.set_credit("default", None)
     run = echo.evaluate(evalset, quotes, run_id=row.id, runner="dask", dask=cluster.address, progress=Silent())
     check_each_case_once(run, evalset)
-    asked = Counter(call.prompt for call in bench.context.store.invocations.list(echo.entry.id, limit=None))
-    assert {prompt: count for prompt, count in asked.items() if prompt and prompt.startswith("credit")} == {
+    prompt_counts = Counter(call.prompt for call in bench.context.store.invocations.list(echo.entry.id, limit=None))
+    assert {prompt: count for prompt, count in prompt_counts.items() if prompt and prompt.startswith("credit")} == {
         case.prompt: 1 for case in evalset.cases
     }
 
@@ -189,29 +189,31 @@ def test_a_cluster_that_cannot_be_used_is_one_clear_error(tmp_path: Path, monkey
 def test_a_stopped_run_goes_on_without_dask_and_asks_no_stored_case_again(cluster: LocalDask, tmp_path: Path) -> None:
     file, store = tmp_path / "asked", str(tmp_path / "loom.db")
     evalset, target = noted_set(file, 40, 0.05), CallableTarget(dask_targets.noted)
-    seen = Seen()
+    progress = Seen()
 
     async def stopped() -> None:
         running = asyncio.ensure_future(
-            loom.aevaluate(target, evalset, is_own, run_id="stopped", store=store, dask=cluster.address, progress=seen)
+            loom.aevaluate(
+                target, evalset, is_own, run_id="stopped", store=store, dask=cluster.address, progress=progress
+            )
         )
-        while seen.latest is None or not seen.latest.answered:
+        while progress.latest is None or not progress.latest.answered:
             await asyncio.sleep(0.01)
         running.cancel()
         await running
 
     with pytest.raises((asyncio.CancelledError, EvalInterruptedError)):
         asyncio.run(stopped())
-    with Store.open(f"sqlite:///{store}") as opened:
-        answered = [result.place for result in opened.eval_answers.results("stopped")]
-        assert opened.eval_runs.get("stopped").state == "interrupted"
-    assert 0 < len(answered) < 40
+    with Store.open(f"sqlite:///{store}") as reopened_store:
+        places = [result.place for result in reopened_store.eval_answers.results("stopped")]
+        assert reopened_store.eval_runs.get("stopped").state == "interrupted"
+    assert 0 < len(places) < 40
     wait_until(lambda: _is_still(file), what="the end of the cases that workers were asking")
     before = Counter(file.read_text().split())
     run = loom.evaluate(target, evalset, is_own, run_id="stopped", store=store, progress=Silent())
     check_each_case_once(run, evalset)
     after = Counter(file.read_text().split())
-    assert [str(place) for place in answered if after[str(place)] != before[str(place)]] == []
+    assert [str(place) for place in places if after[str(place)] != before[str(place)]] == []
 
 
 def other_version(folder: Path, package: str) -> Path:
@@ -263,13 +265,15 @@ def test_another_release_of_loom_on_a_worker_is_refused_by_its_name(cluster: Loc
 def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or_without_dask(
     cluster: LocalDask, tmp_path: Path, store_url: str
 ) -> None:
-    file, seen = tmp_path / "asked", Seen()
+    file, progress = tmp_path / "asked", Seen()
     evalset = noted_set(file, 30, 0.05)
-    options: dict[str, Any] = {"run_id": "lost", "store": store_url, "progress": seen}
+    options: dict[str, Any] = {"run_id": "lost", "store": store_url, "progress": progress}
     with cluster.beside(tmp_path / "lost", workers=2) as own:
 
         def kill() -> None:
-            wait_until(lambda: seen.latest is not None and seen.latest.answered, what="a first answer", pause_s=0.005)
+            wait_until(
+                lambda: progress.latest is not None and progress.latest.answered, what="a first answer", pause_s=0.005
+            )
             own.scheduler.kill()
 
         killer = threading.Thread(target=kill)
@@ -277,12 +281,12 @@ def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or
         with pytest.raises(ClusterError, match=r"The Dask scheduler ended .*tcp://.*resume the run"):
             loom.evaluate(dask_targets.noted, evalset, is_own, dask=own.address, **options)
         killer.join()
-    with Store.open(store_url) as opened:
-        assert opened.eval_runs.get("lost").state == "interrupted"
-        kept = {str(result.place) for result in opened.eval_answers.results("lost")}
+    with Store.open(store_url) as reopened_store:
+        assert reopened_store.eval_runs.get("lost").state == "interrupted"
+        stored_cases = {str(result.place) for result in reopened_store.eval_answers.results("lost")}
     wait_until(lambda: _is_still(file), what="the end of what workers were asking")
-    asked = Counter(file.read_text().split())
-    assert 0 < len(kept) < 30
+    before = Counter(file.read_text().split())
+    assert 0 < len(stored_cases) < 30
     if store_url.startswith("sqlite"):
         run = loom.evaluate(dask_targets.noted, evalset, is_own, **options)
     else:
@@ -290,7 +294,7 @@ def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or
             run = loom.evaluate(dask_targets.noted, evalset, is_own, dask=own.address, **options)
     check_each_case_once(run, evalset)
     after = Counter(file.read_text().split())
-    assert [case for case in kept if after[case] != asked[case]] == []
+    assert [case for case in stored_cases if after[case] != before[case]] == []
     assert set(after) == {str(number) for number in range(30)}
 
 
@@ -307,7 +311,7 @@ def _is_still(file: Path) -> bool:
 def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(
     kills: int, cases: int, store_url: str, cluster: LocalDask, tmp_path: Path
 ) -> None:
-    file, seen, rng = tmp_path / "asked", Seen(), random.Random(kills)
+    file, progress, rng = tmp_path / "asked", Seen(), random.Random(kills)
     # The last cases are answered after the last kill.
     evalset = prompts([f"{file}|{number}|{0.1 if number < cases - 12 else 'open'}" for number in range(cases)])
     with cluster.beside(tmp_path / "dask", workers=0) as own:
@@ -321,12 +325,14 @@ def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(
 
         def kill_workers() -> None:
             nonlocal killed
-            wait_until(lambda: any("waiting for workers" in stage for stage in seen.stages), what="waiting for workers")
+            wait_until(
+                lambda: any("waiting for workers" in stage for stage in progress.stages), what="waiting for workers"
+            )
             own.add_workers(3, threads=2)
             # By the answers, so that a slow machine sees as many kills while work goes on as a fast one.
             while killed < kills and not over.is_set():
                 reached = (killed + 1) * cases // (2 * kills)
-                wait_until(lambda: over.is_set() or seen.latest.answered >= reached, what="answers", pause_s=0.005)  # noqa: B023
+                wait_until(lambda: over.is_set() or progress.latest.answered >= reached, what="answers", pause_s=0.005)  # noqa: B023
                 over.wait(rng.uniform(0, 0.1))
                 own.kill_worker(rng.randrange(len(own.workers)))
                 killed += 1
@@ -336,17 +342,17 @@ def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(
         killer.start()
         try:
             run = loom.evaluate(
-                dask_targets.noted, evalset, is_own, store=store_url, progress=seen,
+                dask_targets.noted, evalset, is_own, store=store_url, progress=progress,
                 dask=DaskCluster(address=own.address, batch=2),
             )  # fmt: skip
         finally:
             over.set()
             killer.join()
     check_each_case_once(run, evalset)
-    asked = Counter(file.read_text().split())
-    assert set(asked) == {str(number) for number in range(cases)}
+    call_counts = Counter(file.read_text().split())
+    assert set(call_counts) == {str(number) for number in range(cases)}
     # A killed worker loses at most what its two threads were asking: two cases each.
-    assert sum(asked.values()) - cases <= killed * 4
+    assert sum(call_counts.values()) - cases <= killed * 4
     assert killed == kills
 
 
@@ -413,9 +419,9 @@ def test_the_command_evaluates_on_a_cluster(
 ) -> None:
     prompts(["one", "two"]).write(tmp_path / "set.json")
     arguments = ("evaluate", echo.name, "set.json", "-e", "regex:o", "--dask", cluster.address)
-    done = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)}, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "2/2 answered" in done.stderr
+    result = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)}, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "2/2 answered" in result.stderr
 
 
 @pytest.mark.long

@@ -17,18 +17,18 @@ RATIO = 20.0
 
 
 def timed_ms(call: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     call()
-    return (time.perf_counter() - begun) * 1e3
+    return (time.perf_counter() - start_s) * 1e3
 
 
 def compilers(aws: Any) -> list[psutil.Process]:
-    found: list[psutil.Process] = []
+    processes: list[psutil.Process] = []
     for child in psutil.Process(aws.state.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # also of one that is a zombie by now
             if any("extraction.py" in part for part in child.cmdline()):
-                found.append(child)
-    return found
+                processes.append(child)
+    return processes
 
 
 def test_nine_megabytes_of_assignments_are_compiled_beside_warm_calls(start_service: Callable[..., Any]) -> None:

@@ -61,7 +61,7 @@ def _without_network(home: Path, how_many: int) -> dict[str, Any]:
     alone = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent"]
     if shutil.which("bwrap") is None or subprocess.run([*alone, "true"], check=False).returncode:
         alone = []  # the script notes attempts to connect elsewhere, in any case
-    ran = subprocess.run(
+    process = subprocess.run(
         [*alone, sys.executable, str(OPERATIONS), str(home), str(how_many), *SERVICES],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
@@ -69,16 +69,16 @@ def _without_network(home: Path, how_many: int) -> dict[str, Any]:
         timeout=1_500,
         cwd=home.parent,
     )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("how_many", [_SOME, pytest.param(0, marks=pytest.mark.long)])
 def test_operations_answer_in_their_own_form_without_any_network(tmp_path: Path, how_many: int) -> None:
-    came = _without_network(tmp_path / "home", how_many)
-    assert came["faults"] == []
-    assert came["outside"] == []
-    assert len([name for name, tally in came["tally"].items() if tally.get("answered") or tally.get("refused")]) >= 20
+    report = _without_network(tmp_path / "home", how_many)
+    assert report["faults"] == []
+    assert report["outside"] == []
+    assert len([name for name, tally in report["tally"].items() if tally.get("answered") or tally.get("refused")]) >= 20
 
 
 def test_an_operation_that_is_missing_is_named(session: Session, service_once: local.ServiceState) -> None:
@@ -102,14 +102,14 @@ def test_what_s3_lacks_changes_nothing(session: Session, service_once: local.Ser
     lacks = re.compile(
         "Abac|Analytics|Annotation|IntelligentTiering|Metadata|Metrics|Rename|RequestPayment|Torrent|CreateSession"
     )
-    named = [name for name in client.meta.service_model.operation_names if lacks.search(name)]
-    assert len(named) >= 30
-    for name in [*named, "DeleteBucketInventoryConfiguration", "GetObjectRetention", "UpdateObjectEncryption"]:
-        given = minimal_parameters(client.meta.service_model.operation_model(name))
-        given["Bucket"] = "kept" if "Key" in given else "emptied"
-        given |= {"Key": "a"} if "Key" in given else {}
+    operations = [name for name in client.meta.service_model.operation_names if lacks.search(name)]
+    assert len(operations) >= 30
+    for name in [*operations, "DeleteBucketInventoryConfiguration", "GetObjectRetention", "UpdateObjectEncryption"]:
+        parameters = minimal_parameters(client.meta.service_model.operation_model(name))
+        parameters["Bucket"] = "kept" if "Key" in parameters else "emptied"
+        parameters |= {"Key": "a"} if "Key" in parameters else {}
         with pytest.raises(ClientError, match=f"s3:{name}") as refused:
-            getattr(client, botocore.xform_name(name))(**given)
+            getattr(client, botocore.xform_name(name))(**parameters)
         assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
     client.head_bucket(Bucket="emptied")
     assert client.get_object(Bucket="kept", Key="a")["Body"].read() == b"first"
@@ -121,15 +121,15 @@ def test_exported_variables_keep_every_call_on_this_machine(service_once: local.
         "[profile team]\nregion = eu-central-1\nservices = elsewhere\n[services elsewhere]\niam =\n  endpoint_url = http://192.0.2.1\n"
     )
     user = {"PATH": os.environ["PATH"], "AWS_CONFIG_FILE": str(config), "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(SCRIPT), *SERVICES],
         env=user | service_once.environment(),
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert ran.returncode == 0, ran.stderr
-    result = json.loads(ran.stdout)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
     assert result["outside"] == []
     assert {name: answer for name, answer in result["answers"].items() if ":" in answer} == {}
 
@@ -152,11 +152,11 @@ def test_the_export_removes_what_leads_past_it(service_once: local.ServiceState)
         "--export",
     ]
     script = f'eval "$({shlex.join(command)})"; env'
-    ran = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", script], env=user, capture_output=True, text=True, timeout=120, cwd=service_once.home
     )
-    assert ran.returncode == 0, ran.stderr
-    variables = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
+    assert process.returncode == 0, process.stderr
+    variables = dict(line.partition("=")[::2] for line in process.stdout.splitlines())
     assert not {"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"} & variables.keys()
     assert variables["AWS_ENDPOINT_URL"] == service_once.url
     # AWS's name, for which the proxy answers: the SDK refuses an address of this machine

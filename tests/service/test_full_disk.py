@@ -131,9 +131,9 @@ def test_a_creation_that_ends_while_the_disk_is_full_is_settled_when_there_is_sp
     shared = tmp_path / "shared"
     shared.mkdir()
     aws = start_service(disk.home, sandbox_write=(str(shared),))
-    waiting = f"import pathlib, time\nwhile not pathlib.Path({str(shared / 'go')!r}).exists(): time.sleep(0.01)\n"
-    started = f"pathlib.Path({str(shared / 'started')!r}).touch()\n"
-    created = aws.create("slow", aws.upload({"agent.py": waiting + started + ECHO_AGENT}))
+    wait_code = f"import pathlib, time\nwhile not pathlib.Path({str(shared / 'go')!r}).exists(): time.sleep(0.01)\n"
+    touch_code = f"pathlib.Path({str(shared / 'started')!r}).touch()\n"
+    created = aws.create("slow", aws.upload({"agent.py": wait_code + touch_code + ECHO_AGENT}))
     wait_until(lambda: list(disk.home.glob("sessions/*/agent.py")), what="the agent's folder")
     with disk.filled():
         (shared / "go").touch()

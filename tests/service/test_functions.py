@@ -90,13 +90,13 @@ def role(aws: Any) -> str:
             {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
         ],
     }
-    made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    response = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
     policy = {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Action": "s3:ListAllMyBuckets", "Resource": "*"}],
     }
     iam.put_role_policy(RoleName=name, PolicyName="buckets", PolicyDocument=json.dumps(policy))
-    return made["Role"]["Arn"]
+    return response["Role"]["Arn"]
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +279,7 @@ def test_layers_bring_modules_of_which_the_last_layer_and_the_own_code_count_fir
         )
     ]
     code = "import deep, shared\ndef handle(event, context): return [deep.VALUE, shared.VALUE]"
-    name = make(code, Layers=[made["LayerVersionArn"] for made in arns])
+    name = make(code, Layers=[layer["LayerVersionArn"] for layer in arns])
     assert call(functions, name)[1] == [1, "of the second"]
 
 
@@ -369,9 +369,9 @@ def test_javascript_has_modules_callbacks_and_layers(functions: Any, make: Any) 
     module = "import fs from 'node:fs'; export const handle = async () => fs.existsSync('app.mjs');"
     assert call(functions, make(module, file="app.mjs", Runtime="nodejs20.x"))[1] is True
     layer = {"nodejs/node_modules/shared/index.js": "module.exports = 'of the layer';"}
-    made = functions.publish_layer_version(
+    layer_version = functions.publish_layer_version(
         LayerName=f"layer-{uuid.uuid4().hex[:8]}", Content={"ZipFile": zipped(layer)}
     )
     code = "exports.handle = async () => require('shared');"
-    name = make(code, file="app.js", Runtime="nodejs20.x", Layers=[made["LayerVersionArn"]])
+    name = make(code, file="app.js", Runtime="nodejs20.x", Layers=[layer_version["LayerVersionArn"]])
     assert call(functions, name)[1] == "of the layer"

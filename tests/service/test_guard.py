@@ -72,8 +72,8 @@ def test_moto_s_own_pages_need_the_access_key_too(service: local.ServiceState) -
 def test_a_signed_form_for_a_service_that_takes_json_is_no_failure_of_the_local_agentcore(
     service: local.ServiceState, name_of_service: str
 ) -> None:
-    named = {"Content-Type": "application/x-www-form-urlencoded"}
-    headers = signed_headers(service, "POST", "/runtimes/", b"a=b", service=name_of_service, headers=named)
+    extra_headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    headers = signed_headers(service, "POST", "/runtimes/", b"a=b", service=name_of_service, headers=extra_headers)
     request = urllib.request.Request(service.url + "/runtimes/", b"a=b", headers)
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=60)

@@ -52,9 +52,9 @@ POLICIES: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def guardrail(aws: Aws) -> Iterator[dict[str, Any]]:
     control = aws.client("bedrock")
-    made = control.create_guardrail(name="careful", description="for tests", **POLICIES)
-    yield made
-    control.delete_guardrail(guardrailIdentifier=made["guardrailId"])
+    guardrail = control.create_guardrail(name="careful", description="for tests", **POLICIES)
+    yield guardrail
+    control.delete_guardrail(guardrailIdentifier=guardrail["guardrailId"])
 
 
 def applied(aws: Aws, guardrail: dict[str, Any], text: str, source: str = "INPUT", **more: Any) -> dict[str, Any]:
@@ -76,21 +76,21 @@ def asked(aws: Aws, guardrail: dict[str, Any], text: str, **more: Any) -> dict[s
 
 
 def test_a_guardrail_is_shown_under_the_names_of_get(aws: Aws, guardrail: dict[str, Any]) -> None:
-    shown = aws.client("bedrock").get_guardrail(guardrailIdentifier=guardrail["guardrailArn"])
-    assert shown["name"] == "careful"
-    assert shown["status"] == "READY"
-    assert shown["version"] == "DRAFT"
-    assert shown["topicPolicy"]["topics"][0]["name"] == "Investment advice"
-    assert shown["wordPolicy"]["words"] == [{"text": "project nightjar"}]
-    assert [item["type"] for item in shown["contentPolicy"]["filters"]] == ["VIOLENCE", "PROMPT_ATTACK"]
+    description = aws.client("bedrock").get_guardrail(guardrailIdentifier=guardrail["guardrailArn"])
+    assert description["name"] == "careful"
+    assert description["status"] == "READY"
+    assert description["version"] == "DRAFT"
+    assert description["topicPolicy"]["topics"][0]["name"] == "Investment advice"
+    assert description["wordPolicy"]["words"] == [{"text": "project nightjar"}]
+    assert [item["type"] for item in description["contentPolicy"]["filters"]] == ["VIOLENCE", "PROMPT_ATTACK"]
 
 
 def test_a_version_does_not_change_with_the_draft(aws: Aws) -> None:
     control = aws.client("bedrock")
     base = {"name": "versions", "blockedInputMessaging": "no", "blockedOutputsMessaging": "no"}
     first: dict[str, Any] = {"wordPolicyConfig": {"wordsConfig": [{"text": "apple"}]}}
-    made = control.create_guardrail(**base, **first, tags=[{"key": "team", "value": "a"}])
-    identity = made["guardrailId"]
+    guardrail = control.create_guardrail(**base, **first, tags=[{"key": "team", "value": "a"}])
+    identity = guardrail["guardrailId"]
     version = control.create_guardrail_version(guardrailIdentifier=identity, description="first")["version"]
     control.update_guardrail(guardrailIdentifier=identity, **base, wordPolicyConfig={"wordsConfig": [{"text": "pear"}]})
     words = {
@@ -102,7 +102,9 @@ def test_a_version_does_not_change_with_the_draft(aws: Aws) -> None:
         "DRAFT",
         "1",
     ]
-    assert control.list_tags_for_resource(resourceARN=made["guardrailArn"])["tags"] == [{"key": "team", "value": "a"}]
+    assert control.list_tags_for_resource(resourceARN=guardrail["guardrailArn"])["tags"] == [
+        {"key": "team", "value": "a"}
+    ]
     control.delete_guardrail(guardrailIdentifier=identity, guardrailVersion="1")
     with pytest.raises(ClientError, match="has no version 1"):
         control.get_guardrail(guardrailIdentifier=identity, guardrailVersion="1")
@@ -167,8 +169,8 @@ def test_a_prompt_is_blocked(
     answer = applied(aws, guardrail, text)
     assert answer["action"] == "GUARDRAIL_INTERVENED"
     assert answer["outputs"] == [{"text": "I may not answer that."}]
-    found = answer["assessments"][0][policy][entries]
-    assert next(item for item in found if expected.items() <= item.items())["action"] == "BLOCKED"
+    matches = answer["assessments"][0][policy][entries]
+    assert next(item for item in matches if expected.items() <= item.items())["action"] == "BLOCKED"
     assert ("Simulated" in answer["actionReason"]) == (policy in ("topicPolicy", "contentPolicy"))
 
 
@@ -186,12 +188,12 @@ def test_a_filter_of_low_strength_ignores_what_it_is_unsure_of(aws: Aws, guardra
 def test_personal_data_is_masked_and_what_is_only_reported_stays(aws: Aws, guardrail: dict[str, Any]) -> None:
     answer = applied(aws, guardrail, "Write to ann@example.org, cafe ☕, about ORD-1234. My name is Ann Lee.")
     assert answer["outputs"] == [{"text": "Write to {EMAIL}, cafe ☕, about {order}. My name is Ann Lee."}]
-    found = answer["assessments"][0]["sensitiveInformationPolicy"]
-    assert [(item["type"], item["action"]) for item in found["piiEntities"]] == [
+    assessment = answer["assessments"][0]["sensitiveInformationPolicy"]
+    assert [(item["type"], item["action"]) for item in assessment["piiEntities"]] == [
         ("EMAIL", "ANONYMIZED"),
         ("NAME", "NONE"),
     ]
-    assert found["regexes"][0]["match"] == "ORD-1234"
+    assert assessment["regexes"][0]["match"] == "ORD-1234"
 
 
 @pytest.mark.parametrize(
@@ -276,9 +278,9 @@ def test_a_stream_is_guarded(aws: Aws, guardrail: dict[str, Any], text: str, mod
     kinds = [kind for kind, _ in events]
     assert kinds[0] == "messageStart"
     assert kinds[-2:] == ["messageStop", "metadata"]
-    said = "".join(item["delta"]["text"] for kind, item in events if kind == "contentBlockDelta")
-    assert (said == "I may not answer that.") == (reason == "guardrail_intervened")
-    assert said
+    output = "".join(item["delta"]["text"] for kind, item in events if kind == "contentBlockDelta")
+    assert (output == "I may not answer that.") == (reason == "guardrail_intervened")
+    assert output
     assert dict(events)["messageStop"]["stopReason"] == reason
     assert "inputAssessment" in dict(events)["metadata"]["trace"]["guardrail"]
 

@@ -110,10 +110,10 @@ def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: A
     images = aws.client("ecr").describe_images(repositoryName="agents")["imageDetails"]
     assert any("v1" in image["imageTags"] for image in images)
     created = aws.create("image_agent", _artifact(f"{builder.uri}:v1"))
-    described = aws.settled(created["agentRuntimeId"])
-    assert described["status"] == "READY", described
-    assert described["agentRuntimeArtifact"] == _artifact(f"{builder.uri}:v1")
-    _, body = aws.invoke(described["agentRuntimeArn"])
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert runtime["status"] == "READY", runtime
+    assert runtime["agentRuntimeArtifact"] == _artifact(f"{builder.uri}:v1")
+    _, body = aws.invoke(runtime["agentRuntimeArn"])
     assert json.loads(body)["greeting"] == "from the image"
 
 
@@ -133,18 +133,21 @@ def test_pythonpath_and_dockerignore_hold_in_sessions_and_the_log_says_what_has_
     build = builder.build(dockerfile, "paths", files)
     assert build["buildStatus"] == "SUCCEEDED", build["phases"]
     created = aws.create("paths_agent", _artifact(f"{builder.uri}:paths"))
-    described = aws.settled(created["agentRuntimeId"])
-    assert described["status"] == "READY", described
-    answer = json.loads(aws.invoke(described["agentRuntimeArn"])[1])
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert runtime["status"] == "READY", runtime
+    answer = json.loads(aws.invoke(runtime["agentRuntimeArn"])[1])
     assert answer["words"] == "from the folder src"
     assert "agent.py" in answer["files"]
     assert ".env" not in answer["files"]
-    logs, wanted = aws.client("logs"), ("USER bedrock_agentcore", "EXPOSE 8080", ".dockerignore excludes 1 of 6 files")
+    logs, expected_parts = (
+        aws.client("logs"),
+        ("USER bedrock_agentcore", "EXPOSE 8080", ".dockerignore excludes 1 of 6 files"),
+    )
 
     def log() -> str | None:
         events = logs.filter_log_events(logGroupName=build["logs"]["groupName"])["events"]
         text = "\n".join(event["message"] for event in events)
-        return text if all(part in text for part in wanted) else None
+        return text if all(part in text for part in expected_parts) else None
 
     assert "a-secret" not in str(wait_until(log, what="the notes in the build's log"))
 
@@ -218,8 +221,8 @@ def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Any) -> N
             return None
         return [event["message"] for event in events] or None
 
-    found = wait_until(lines, what="the build's log") or []
-    assert any("pushed" in line for line in found)
+    log_lines = wait_until(lines, what="the build's log") or []
+    assert any("pushed" in line for line in log_lines)
 
 
 def test_a_project_that_exists_is_updated_and_builds_as_it_says_now(builder: Builder, aws: Any) -> None:

@@ -62,10 +62,10 @@ def test_an_answer_carries_session_trace_and_content_type(aws: Any, echo: dict[s
     assert answer["traceParent"] == "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     assert answer["traceId"].startswith("Root=1-0af76519-16cd43dd8448eb211c80319c")
     assert answer["baggage"] == "a=b"
-    seen = json.loads(body)
-    assert seen["echo"] == {"prompt": "hi"}
-    assert seen["session"] == session_id
-    assert "authorization" not in {name.lower() for name in seen["headers"]}
+    content = json.loads(body)
+    assert content["echo"] == {"prompt": "hi"}
+    assert content["session"] == session_id
+    assert "authorization" not in {name.lower() for name in content["headers"]}
 
 
 def test_a_session_id_is_made_up_when_none_is_given(aws: Any, echo: dict[str, Any]) -> None:
@@ -123,11 +123,11 @@ def test_a_client_that_hangs_up_ends_the_agent_s_stream(aws: Any) -> None:
     group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
     (session,) = [item for item in local.status(aws.state.home).sessions if item.session_id == "h" * 40]
     ended = {"logGroupName": group, "filterPattern": '"the stream has ended"'}
-    asked = itertools.count(1)
+    attempts = itertools.count(1)
 
     def is_over() -> bool:
         """Whether each of the later streams ended, and the one that was left."""
-        count = next(asked)
+        count = next(attempts)
         assert aws.invoke(runtime["agentRuntimeArn"], b'{"count": 1}', runtimeSessionId="h" * 40)[1]
         return len(logs.filter_log_events(**ended)["events"]) == count + 1
 
@@ -187,8 +187,8 @@ def test_a_runtime_may_be_named_by_its_id_and_account(aws: Any, echo: dict[str, 
 
 def test_a_runtime_that_was_not_made_gives_the_reason(aws: Any) -> None:
     created = aws.create("unmade", aws.upload({"other.py": "pass"}))
-    described = aws.settled(created["agentRuntimeId"])
-    assert (described["status"], described["failureReason"]) == (
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert (runtime["status"], runtime["failureReason"]) == (
         "CREATE_FAILED",
         "The entry point agent.py is not in the package",
     )
@@ -229,13 +229,15 @@ def test_only_allowed_headers_reach_the_agent(aws: Any) -> None:
         "X-Amzn-Bedrock-AgentCore-Runtime-Custom-Shape": "round",
     }
     connection.request("POST", path, b"{}", signed_headers(aws.state, "POST", path, b"{}", headers=headers))
-    seen = {name.lower(): value for name, value in json.loads(connection.getresponse().read())["headers"].items()}
+    received_headers = {
+        name.lower(): value for name, value in json.loads(connection.getresponse().read())["headers"].items()
+    }
     connection.close()
-    assert seen["x-team"] == "loom"
-    assert seen["x-amzn-bedrock-agentcore-runtime-custom-colour"] == "blue"
-    assert "x-secret" not in seen
-    assert "x-amzn-bedrock-agentcore-runtime-custom-shape" not in seen
-    assert "authorization" not in seen
+    assert received_headers["x-team"] == "loom"
+    assert received_headers["x-amzn-bedrock-agentcore-runtime-custom-colour"] == "blue"
+    assert "x-secret" not in received_headers
+    assert "x-amzn-bedrock-agentcore-runtime-custom-shape" not in received_headers
+    assert "authorization" not in received_headers
 
 
 def test_a_stopped_session_is_gone_and_its_next_call_opens_a_new_one(aws: Any, echo: dict[str, Any]) -> None:

@@ -28,15 +28,15 @@ METADATA = "/invocations/.well-known/oauth-protected-resource"
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[TokenIssuer]:
     """The issuer of most tests, whose key stays the same."""
-    with contextlib.closing(TokenIssuer()) as made:
-        yield made
+    with contextlib.closing(TokenIssuer()) as issuer:
+        yield issuer
 
 
 @pytest.fixture
 def own_issuer() -> Iterator[TokenIssuer]:
     """An issuer that a test may change."""
-    with contextlib.closing(TokenIssuer()) as made:
-        yield made
+    with contextlib.closing(TokenIssuer()) as issuer:
+        yield issuer
 
 
 def authorizer(issuer: TokenIssuer | str, **rules: Any) -> dict[str, Any]:
@@ -61,12 +61,12 @@ class Caller:
         self, token: str | None, path: str = "/invocations", *, method: str = "POST", **headers: str
     ) -> tuple[int, Any, dict[str, str]]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        given = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": self.session_id, **headers}
+        header_fields = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": self.session_id, **headers}
         if token is not None:
-            given["Authorization"] = f"Bearer {token}"
+            header_fields["Authorization"] = f"Bearer {token}"
         try:
             body = b'{"prompt": "hi"}' if method == "POST" else None
-            connection.request(method, f"/runtimes/{quote(self.arn, safe='')}{path}", body, given)
+            connection.request(method, f"/runtimes/{quote(self.arn, safe='')}{path}", body, header_fields)
             answer = connection.getresponse()
             fields = {name.lower(): value for name, value in answer.getheaders()}
             return answer.status, json.loads(answer.read()), fields
@@ -208,8 +208,8 @@ def test_a_token_of_another_key_is_refused(call: Caller, issuer: TokenIssuer) ->
     with contextlib.closing(TokenIssuer()) as other:
         for kid, message in (("first", "signature is not valid"), ("second", "key is not one of its issuer's")):
             other.rotate(kid)
-            status, said = call.refusal(other.token(iss=issuer.name))
-            assert (status, said) == (401, f"The token's {message}")
+            status, reason = call.refusal(other.token(iss=issuer.name))
+            assert (status, reason) == (401, f"The token's {message}")
 
 
 def test_a_changed_token_is_refused(call: Caller, issuer: TokenIssuer) -> None:
@@ -243,11 +243,11 @@ def test_rotated_keys_are_read_when_a_token_names_one(aws: Any, own_issuer: Toke
 def test_bad_tokens_do_not_make_the_service_ask_the_issuer_each_time(aws: Any, own_issuer: TokenIssuer) -> None:
     call = Caller(aws, aws.deploy("asked", authorizerConfiguration=authorizer(own_issuer)))
     assert call(own_issuer.token())[0] == 200
-    started, before = time.monotonic(), len(own_issuer.requests)
+    start_s, before = time.monotonic(), len(own_issuer.requests)
     for number in range(20):
         assert call(own_issuer.token(header={"kid": f"unknown-{number}"}))[0] == 401
     readings = (len(own_issuer.requests) - before) / 2  # the metadata and the keys
-    assert readings <= time.monotonic() - started + 1
+    assert readings <= time.monotonic() - start_s + 1
 
 
 @pytest.mark.parametrize(
@@ -459,8 +459,8 @@ def test_keys_elsewhere_are_not_read(aws: Any, own_issuer: TokenIssuer, address:
     own_issuer.jwks_uri = address
     name = f"elsewhere_{uuid.uuid4().hex[:8]}"
     call = Caller(aws, aws.deploy(name, authorizerConfiguration=authorizer(own_issuer)))
-    status, said = call.refusal(own_issuer.token())
-    assert (status, message in said) == (403, True), said
+    status, reason = call.refusal(own_issuer.token())
+    assert (status, message in reason) == (403, True), reason
 
 
 def test_an_issuer_that_answers_too_much_is_refused(aws: Any, own_issuer: TokenIssuer) -> None:
@@ -519,8 +519,8 @@ def test_tokens_of_the_local_cognito_are_accepted(aws: Any) -> None:
     cognito = aws.client("cognito-idp")
     pool_id = cognito.create_user_pool(PoolName="users")["UserPool"]["Id"]
     flows = ["ALLOW_USER_PASSWORD_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]
-    made = cognito.create_user_pool_client(UserPoolId=pool_id, ClientName="web", ExplicitAuthFlows=flows)
-    client_id = made["UserPoolClient"]["ClientId"]
+    app_client = cognito.create_user_pool_client(UserPoolId=pool_id, ClientName="web", ExplicitAuthFlows=flows)
+    client_id = app_client["UserPoolClient"]["ClientId"]
     cognito.admin_create_user(UserPoolId=pool_id, Username="alice", MessageAction="SUPPRESS")
     cognito.admin_set_user_password(UserPoolId=pool_id, Username="alice", Password="Passw0rd!", Permanent=True)
     tokens = cognito.initiate_auth(
@@ -545,17 +545,17 @@ def decisions(aws: Any, runtime: dict[str, Any], request_id: str) -> list[dict[s
     group = f"/loom/authorization/{runtime['agentRuntimeId']}-DEFAULT"
     logs = aws.client("logs")
     try:
-        found = logs.filter_log_events(logGroupName=group, filterPattern=f'"{request_id}"')["events"]
+        events = logs.filter_log_events(logGroupName=group, filterPattern=f'"{request_id}"')["events"]
     except logs.exceptions.ResourceNotFoundException:
         return []
-    return [json.loads(event["message"]) for event in found]
+    return [json.loads(event["message"]) for event in events]
 
 
 def test_each_decision_is_recorded_without_the_token(
     aws: Any, protected: dict[str, Any], call: Caller, issuer: TokenIssuer
 ) -> None:
     token, other = issuer.token(), issuer.token(client_id="other")
-    request_ids = [call(given)[2]["x-amzn-requestid"] for given in (token, other, None)]
+    request_ids = [call(credential)[2]["x-amzn-requestid"] for credential in (token, other, None)]
     allowed, denied, anonymous = (
         wait_until(lambda name=name: decisions(aws, protected, name), what="the decision")[0] for name in request_ids
     )
@@ -567,8 +567,8 @@ def test_each_decision_is_recorded_without_the_token(
     assert (anonymous["decision"], anonymous["reason"]) == ("deny", "Missing Authentication Token")
     group = f"/loom/authorization/{protected['agentRuntimeId']}-DEFAULT"
     recorded = json.dumps(aws.client("logs").filter_log_events(logGroupName=group)["events"])
-    for given in (token, other):
-        assert not any(part in recorded for part in given.split("."))
+    for bearer_token in (token, other):
+        assert not any(part in recorded for part in bearer_token.split("."))
 
 
 def test_a_signed_call_for_a_user_is_recorded(aws: Any, echo: dict[str, Any]) -> None:
@@ -601,15 +601,15 @@ def test_a_websocket_is_opened_with_a_token_in_a_header_or_a_subprotocol(aws: An
     session = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": str(uuid.uuid4())}
     token = issuer.token()
     with connect(address, additional_headers={**session, "Authorization": f"Bearer {token}"}) as socket:
-        seen = json.loads(socket.recv())
-    assert "authorization" not in seen["headers"]
+        echo = json.loads(socket.recv())
+    assert "authorization" not in echo["headers"]
     # A browser's WebSocket cannot send Authorization: AgentCore takes the token as a subprotocol.
     name = "base64UrlBearerAuthorization"
     offered: list[Any] = [f"{name}.{urlsafe_b64encode(token.encode()).rstrip(b'=').decode()}", name]
     with connect(address, additional_headers=session, subprotocols=offered) as socket:
-        seen = json.loads(socket.recv())
+        echo = json.loads(socket.recv())
         assert socket.subprotocol == name
-    assert name not in json.dumps(seen)
+    assert name not in json.dumps(echo)
     for headers, status in (({}, 401), ({"Authorization": "Bearer x"}, 403), (_bearer(issuer, "other"), 401)):
         with pytest.raises(InvalidStatus) as refused:
             connect(address, additional_headers={**session, **headers})

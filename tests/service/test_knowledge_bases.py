@@ -40,7 +40,7 @@ def bucket(aws: Aws) -> str:
 @pytest.fixture(scope="module")
 def create(aws: Aws) -> Iterator[Callable[..., tuple[str, str]]]:
     agent = aws.client("bedrock-agent")
-    made: list[str] = []
+    base_ids: list[str] = []
 
     def make(source: dict[str, Any], **more: Any) -> tuple[str, str]:
         base = agent.create_knowledge_base(
@@ -51,25 +51,25 @@ def create(aws: Aws) -> Iterator[Callable[..., tuple[str, str]]]:
                 "vectorKnowledgeBaseConfiguration": {"embeddingModelArn": EMBEDDING},
             },
         )["knowledgeBase"]
-        made.append(base["knowledgeBaseId"])
-        given = agent.create_data_source(
+        base_ids.append(base["knowledgeBaseId"])
+        data_source = agent.create_data_source(
             knowledgeBaseId=base["knowledgeBaseId"], name="source", dataSourceConfiguration=source, **more
         )["dataSource"]
-        return base["knowledgeBaseId"], given["dataSourceId"]
+        return base["knowledgeBaseId"], data_source["dataSourceId"]
 
     yield make
-    for base in made:
+    for base in base_ids:
         agent.delete_knowledge_base(knowledgeBaseId=base)
 
 
 def ingested(aws: Aws, base: str, source: str) -> dict[str, Any]:
     agent = aws.client("bedrock-agent")
-    named = {"knowledgeBaseId": base, "dataSourceId": source}
-    job = agent.start_ingestion_job(**named)["ingestionJob"]
+    source_ref = {"knowledgeBaseId": base, "dataSourceId": source}
+    job = agent.start_ingestion_job(**source_ref)["ingestionJob"]
     assert job["status"] == "STARTING"
 
     def ended() -> dict[str, Any] | None:
-        now = agent.get_ingestion_job(**named, ingestionJobId=job["ingestionJobId"])["ingestionJob"]
+        now = agent.get_ingestion_job(**source_ref, ingestionJobId=job["ingestionJobId"])["ingestionJob"]
         return now if now["status"] in ("COMPLETE", "FAILED", "STOPPED") else None
 
     return wait_until(ended)
@@ -182,12 +182,12 @@ def test_an_answer_cites_its_sources_and_remembers_its_session(aws: Aws, shop: t
         input={"text": "What is the warranty of a lamp?"}, retrieveAndGenerateConfiguration=configuration
     )
     assert "36 months" in answer["output"]["text"]
-    cited = [
+    uris = [
         reference["location"]["s3Location"]["uri"]
         for citation in answer["citations"]
         for reference in citation["retrievedReferences"]
     ]
-    assert f"s3://{bucket}/guides/warranty.md" in cited
+    assert f"s3://{bucket}/guides/warranty.md" in uris
     part = answer["citations"][0]["generatedResponsePart"]["textResponsePart"]
     assert answer["output"]["text"][part["span"]["start"] : part["span"]["end"] + 1] == part["text"]
     again = runtime.retrieve_and_generate(
@@ -300,8 +300,8 @@ def test_documents_given_directly_are_chunked_as_configured(
             "inlineAttributes": [{"key": "kind", "value": {"type": "STRING", "stringValue": "frog"}}],
         },
     }
-    named = {"knowledgeBaseId": base, "dataSourceId": source}
-    details = agent.ingest_knowledge_base_documents(**named, documents=[document])["documentDetails"]
+    source_ref = {"knowledgeBaseId": base, "dataSourceId": source}
+    details = agent.ingest_knowledge_base_documents(**source_ref, documents=[document])["documentDetails"]
     assert [item["status"] for item in details] == ["INDEXED"]
     passages = found(aws, base, "frogs in ponds", numberOfResults=100)
     assert len(passages) >= count
@@ -309,8 +309,8 @@ def test_documents_given_directly_are_chunked_as_configured(
     assert passages[0]["metadata"]["kind"] == "frog"
     assert passages[0]["location"] == {"type": "CUSTOM", "customDocumentLocation": {"id": "frogs"}}
     identifiers = [{"dataSourceType": "CUSTOM", "custom": {"id": "frogs"}}]
-    gone = agent.delete_knowledge_base_documents(**named, documentIdentifiers=identifiers)["documentDetails"]
-    assert [item["status"] for item in gone] == ["DELETING"]
+    deletions = agent.delete_knowledge_base_documents(**source_ref, documentIdentifiers=identifiers)["documentDetails"]
+    assert [item["status"] for item in deletions] == ["DELETING"]
     assert found(aws, base, "frogs") == []
 
 

@@ -54,14 +54,14 @@ def events(aws: Any, group: str, at_least: int, **more: Any) -> list[dict[str, A
 def test_every_line_arrives_in_order_and_in_aws_s_places(aws: Any) -> None:
     runtime = aws.deploy("talker", TALKER)
     answer, _ = aws.invoke(runtime["agentRuntimeArn"], b'{"name": "all", "lines": 5000}')
-    found = events(aws, group_of(runtime), 5000, filterPattern='"line" "of all"')
-    assert [event["message"] for event in found] == [f"line {number} of all" for number in range(5000)]
-    (stream,) = {event["logStreamName"] for event in found}
+    log_events = events(aws, group_of(runtime), 5000, filterPattern='"line" "of all"')
+    assert [event["message"] for event in log_events] == [f"line {number} of all" for number in range(5000)]
+    (stream,) = {event["logStreamName"] for event in log_events}
     session = answer["runtimeSessionId"]
     assert re.fullmatch(rf"\d{{4}}/\d\d/\d\d/\[runtime-logs-{session}\][0-9a-f-]{{36}}", stream), "of its session"
     logs = aws.client("logs")
-    described = logs.describe_log_streams(logGroupName=group_of(runtime))["logStreams"]
-    assert [item["logStreamName"] for item in described if item["logStreamName"] != "otel-rt-logs"] == [stream]
+    streams = logs.describe_log_streams(logGroupName=group_of(runtime))["logStreams"]
+    assert [item["logStreamName"] for item in streams if item["logStreamName"] != "otel-rt-logs"] == [stream]
     read = logs.get_log_events(logGroupName=group_of(runtime), logStreamName=stream, startFromHead=True, limit=3)
     assert len(read["events"]) == 3
 
@@ -72,22 +72,24 @@ def test_pages_are_cut_by_limit_and_lose_nothing(aws: Any) -> None:
         aws.invoke(runtime["agentRuntimeArn"], b'{"name": "%s", "lines": 50}' % name.encode())
     assert len(events(aws, group_of(runtime), 100, filterPattern="line")) == 100
     logs = aws.client("logs")
-    found: list[dict[str, Any]] = []
+    log_events: list[dict[str, Any]] = []
     more: dict[str, str] = {}
     while True:
         page = logs.filter_log_events(logGroupName=group_of(runtime), filterPattern="line", limit=7, **more)
         assert len(page["events"]) <= 7
-        found += page["events"]
+        log_events += page["events"]
         if "nextToken" not in page:
             break
         more = {"nextToken": page["nextToken"]}
-    assert len({event["eventId"] for event in found}) == len(found) == 100
-    assert [event["timestamp"] for event in found] == sorted(event["timestamp"] for event in found)
-    moment = found[50]["timestamp"]
+    assert len({event["eventId"] for event in log_events}) == len(log_events) == 100
+    assert [event["timestamp"] for event in log_events] == sorted(event["timestamp"] for event in log_events)
+    moment = log_events[50]["timestamp"]
     before = events(aws, group_of(runtime), 1, filterPattern="line", endTime=moment - 1)
     after = events(aws, group_of(runtime), 1, filterPattern="line", startTime=moment)
     assert len(before) + len(after) == 100
-    one_stream = events(aws, group_of(runtime), 1, filterPattern="line", logStreamNames=[found[0]["logStreamName"]])
+    one_stream = events(
+        aws, group_of(runtime), 1, filterPattern="line", logStreamNames=[log_events[0]["logStreamName"]]
+    )
     assert len(one_stream) == 50
 
 
@@ -146,11 +148,11 @@ def test_a_log_delay_hides_lines_for_its_time_only(start_service: Callable[..., 
     aws = start_service(log_delay_s=1.5)
     runtime = aws.deploy("late", TALKER)
     aws.invoke(runtime["agentRuntimeArn"], b'{"name": "late", "lines": 3}')
-    found = events(aws, group_of(runtime), 3, filterPattern="late")
-    seen = time.time() * 1000
-    assert len(found) == 3
-    assert all(event["ingestionTime"] - event["timestamp"] >= 1_400 for event in found)
-    assert all(event["timestamp"] <= seen - 1_400 for event in found)
+    log_events = events(aws, group_of(runtime), 3, filterPattern="late")
+    now_ms = time.time() * 1000
+    assert len(log_events) == 3
+    assert all(event["ingestionTime"] - event["timestamp"] >= 1_400 for event in log_events)
+    assert all(event["timestamp"] <= now_ms - 1_400 for event in log_events)
 
 
 def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: Path) -> None:

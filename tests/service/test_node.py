@@ -38,9 +38,9 @@ http.createServer((request, response) => {
 
 
 def artifact(aws: Any, code: str) -> dict[str, Any]:
-    given = aws.upload({"agent.mjs": code})
-    given["codeConfiguration"] |= {"runtime": "NODE_22", "entryPoint": ["agent.mjs"]}
-    return given
+    configuration = aws.upload({"agent.mjs": code})
+    configuration["codeConfiguration"] |= {"runtime": "NODE_22", "entryPoint": ["agent.mjs"]}
+    return configuration
 
 
 @pytest.mark.skipif(NODE is not None, reason="this machine has Node.js 22")
@@ -53,8 +53,8 @@ def test_the_refusal_names_what_is_there_and_what_is_needed(aws: Any) -> None:
 def test_an_agent_in_javascript_runs_on_the_machines_node(aws: Any) -> None:
     if "bubblewrap" not in local.status(aws.state.home).isolation_label:
         pytest.skip("agents in JavaScript need sessions with a network of their own")
-    made = aws.create("javascript", artifact(aws, AGENT), environmentVariables={"COLOUR": "blue"})
-    runtime = aws.settled(made["agentRuntimeId"])
+    response = aws.create("javascript", artifact(aws, AGENT), environmentVariables={"COLOUR": "blue"})
+    runtime = aws.settled(response["agentRuntimeId"])
     assert runtime["status"] == "READY", runtime
     arn, one, other = runtime["agentRuntimeArn"], str(uuid.uuid4()), str(uuid.uuid4())
     first = json.loads(aws.invoke(arn, runtimeSessionId=one)[1])

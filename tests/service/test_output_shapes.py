@@ -57,14 +57,14 @@ class Checked:
         model = self._session.get_service_model(SERVICES[service]).operation_model(operation)
         method = re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
         answer = getattr(self._aws.client(SERVICES[service]), method)(**parameters)
-        shown = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+        members = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
         assert answer["ResponseMetadata"].get("RequestId") or operation in ("DescribeLogStreams", "GetLogEvents")
         if model.has_streaming_output:
-            shown["response"] = shown["response"].read()
+            members["response"] = members["response"].read()
         if model.output_shape is not None:
-            assert not list(faults(model.output_shape, shown)), operation
+            assert not list(faults(model.output_shape, members)), operation
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == model.http.get("responseCode", 200)
-        return shown
+        return members
 
 
 @pytest.fixture

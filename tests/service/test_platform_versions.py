@@ -26,10 +26,10 @@ def test_a_service_may_keep_the_default_of_before(start_service: Callable[..., A
 
 def test_a_version_that_cannot_serve_is_not_created(aws: Any) -> None:
     created = aws.create("fails_at_its_start", aws.upload({"agent.py": "print('no model'); raise SystemExit(3)"}))
-    described = aws.settled(created["agentRuntimeId"])
-    assert described["status"] == "CREATE_FAILED"
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert runtime["status"] == "CREATE_FAILED"
     for part in ("ended with exit code 3 before it served a request", "Last log lines:", "no model"):
-        assert part in described["failureReason"]
+        assert part in runtime["failureReason"]
 
 
 def test_an_update_keeps_the_platform_of_the_version_before(aws: Any) -> None:

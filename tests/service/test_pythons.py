@@ -31,10 +31,10 @@ def server_files() -> dict[str, bytes]:
     """uvicorn and what it needs, which are written in Python alone, as a package for AWS carries them."""
     files: dict[str, bytes] = {}
     for name in ("uvicorn", "h11", "click", "typing_extensions"):
-        found = importlib.util.find_spec(name)
-        assert found is not None
-        assert found.origin is not None
-        origin = Path(found.origin)
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        origin = Path(spec.origin)
         if origin.name != "__init__.py":
             files[origin.name] = origin.read_bytes()
             continue
@@ -55,8 +55,8 @@ def test_a_session_runs_on_the_python_that_its_runtime_names(start_service: Call
     artifact["codeConfiguration"]["runtime"] = f"PYTHON_3_{minor}"
     runtime = aws.settled(aws.create("older_python", artifact)["agentRuntimeId"])
     assert runtime["status"] == "READY", runtime
-    seen = json.loads(aws.invoke(runtime["agentRuntimeArn"])[1])
-    assert seen["version"] == [3, minor]
+    content = json.loads(aws.invoke(runtime["agentRuntimeArn"])[1])
+    assert content["version"] == [3, minor]
 
 
 def test_a_python_that_the_machine_lacks_is_refused_with_what_is_there(start_service: Callable[..., Any]) -> None:

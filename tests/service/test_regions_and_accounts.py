@@ -67,25 +67,25 @@ Make = Callable[..., Any]
 @pytest.fixture
 def client(aws: Any) -> Iterator[Make]:
     """Makes clients of any region, with the owner's keys unless others are given."""
-    made: list[Any] = []
+    clients: list[Any] = []
 
     def make(service: str, region: str = OTHER_REGION, keys: dict[str, str] | None = None) -> Any:
-        given = keys or {"AccessKeyId": aws.state.access_key, "SecretAccessKey": aws.state.secret_key}
-        made.append(
+        credentials = keys or {"AccessKeyId": aws.state.access_key, "SecretAccessKey": aws.state.secret_key}
+        clients.append(
             boto3.client(
                 service,
                 endpoint_url=aws.state.url,
                 region_name=region,
-                aws_access_key_id=given["AccessKeyId"],
-                aws_secret_access_key=given["SecretAccessKey"],
-                aws_session_token=given.get("SessionToken"),
+                aws_access_key_id=credentials["AccessKeyId"],
+                aws_secret_access_key=credentials["SecretAccessKey"],
+                aws_session_token=credentials.get("SessionToken"),
                 config=Config(retries={"total_max_attempts": 1}),
             )
         )
-        return made[-1]
+        return clients[-1]
 
     yield make
-    for item in made:
+    for item in clients:
         item.close()
 
 
@@ -118,80 +118,80 @@ def test_a_memory_is_of_one_region(aws: Any, client: Make) -> None:
     }
     data.create_event(memoryId=memory["id"], **event)
     assert data.list_sessions(memoryId=memory["arn"], actorId="anna")["sessionSummaries"]
-    found = ("ResourceNotFoundException", 404)
-    assert refused(aws.data.create_event, memoryId=memory["id"], **event) == found
-    assert refused(aws.data.list_sessions, memoryId=memory["arn"], actorId="anna") == found
+    not_found = ("ResourceNotFoundException", 404)
+    assert refused(aws.data.create_event, memoryId=memory["id"], **event) == not_found
+    assert refused(aws.data.list_sessions, memoryId=memory["arn"], actorId="anna") == not_found
     search = {"namespace": "/", "searchCriteria": {"searchQuery": "hello"}}
-    assert refused(aws.data.retrieve_memory_records, memoryId=memory["id"], **search) == found
-    assert refused(aws.control.get_memory, memoryId=memory["id"]) == found
-    assert refused(aws.control.get_memory, memoryId=memory["arn"]) == found
-    assert refused(aws.control.update_memory, memoryId=memory["id"], description="d") == found
-    assert refused(aws.control.delete_memory, memoryId=memory["id"]) == found
-    assert refused(aws.control.tag_resource, resourceArn=memory["arn"], tags={"a": "b"}) == found
+    assert refused(aws.data.retrieve_memory_records, memoryId=memory["id"], **search) == not_found
+    assert refused(aws.control.get_memory, memoryId=memory["id"]) == not_found
+    assert refused(aws.control.get_memory, memoryId=memory["arn"]) == not_found
+    assert refused(aws.control.update_memory, memoryId=memory["id"], description="d") == not_found
+    assert refused(aws.control.delete_memory, memoryId=memory["id"]) == not_found
+    assert refused(aws.control.tag_resource, resourceArn=memory["arn"], tags={"a": "b"}) == not_found
     assert control.get_memory(memoryId=memory["id"])["memory"]["name"] == name
 
 
 def test_a_runtime_is_called_in_its_own_region(aws: Any, client: Make, echo: dict[str, Any]) -> None:
     elsewhere = client("bedrock-agentcore")
-    arn, found = echo["agentRuntimeArn"], ("ResourceNotFoundException", 404)
-    assert refused(elsewhere.invoke_agent_runtime, agentRuntimeArn=arn, payload=b"{}") == found
-    assert refused(elsewhere.stop_runtime_session, agentRuntimeArn=arn, runtimeSessionId="s" * 33) == found
+    arn, not_found = echo["agentRuntimeArn"], ("ResourceNotFoundException", 404)
+    assert refused(elsewhere.invoke_agent_runtime, agentRuntimeArn=arn, payload=b"{}") == not_found
+    assert refused(elsewhere.stop_runtime_session, agentRuntimeArn=arn, runtimeSessionId="s" * 33) == not_found
     control = client("bedrock-agentcore-control")
-    assert refused(control.get_agent_runtime, agentRuntimeId=echo["agentRuntimeId"]) == found
-    assert refused(control.list_agent_runtime_endpoints, agentRuntimeId=echo["agentRuntimeId"]) == found
+    assert refused(control.get_agent_runtime, agentRuntimeId=echo["agentRuntimeId"]) == not_found
+    assert refused(control.list_agent_runtime_endpoints, agentRuntimeId=echo["agentRuntimeId"]) == not_found
     assert aws.invoke(arn)[0]["statusCode"] == 200
 
 
 def test_identities_and_providers_are_of_one_region(aws: Any, client: Make) -> None:
     control, data = client("bedrock-agentcore-control"), client("bedrock-agentcore")
-    name, found = name_of("identity"), ("ResourceNotFoundException", 404)
+    name, not_found = name_of("identity"), ("ResourceNotFoundException", 404)
     workload = control.create_workload_identity(name=name)
     assert f":{OTHER_REGION}:" in workload["workloadIdentityArn"]
-    assert refused(aws.control.get_workload_identity, name=name) == found
-    assert refused(aws.control.delete_workload_identity, name=name) == found
-    assert refused(aws.data.get_workload_access_token, workloadName=name)[0] == found[0]
+    assert refused(aws.control.get_workload_identity, name=name) == not_found
+    assert refused(aws.control.delete_workload_identity, name=name) == not_found
+    assert refused(aws.data.get_workload_access_token, workloadName=name)[0] == not_found[0]
     assert name not in {item["name"] for item in aws.control.list_workload_identities()["workloadIdentities"]}
     for side, value in ((control, "abroad"), (aws.control, "at home")):
         side.create_api_key_credential_provider(name=name, apiKey=value)
     aws.control.create_workload_identity(name=name)
     for side, value in ((data, "abroad"), (aws.data, "at home")):
         token = side.get_workload_access_token(workloadName=name)["workloadAccessToken"]
-        asked = {"workloadIdentityToken": token, "resourceCredentialProviderName": name}
-        assert side.get_resource_api_key(**asked)["apiKey"] == value
+        arguments = {"workloadIdentityToken": token, "resourceCredentialProviderName": name}
+        assert side.get_resource_api_key(**arguments)["apiKey"] == value
         other = aws.data if side is data else data
-        assert refused(other.get_resource_api_key, **asked)[1] in (400, 401, 403, 404)
+        assert refused(other.get_resource_api_key, **arguments)[1] in (400, 401, 403, 404)
     secret = {"customOauth2ProviderConfig": {"clientId": "c", "clientSecret": "s", "oauthDiscovery": DISCOVERY}}
     control.create_oauth2_credential_provider(
         name=name, credentialProviderVendor="CustomOauth2", oauth2ProviderConfigInput=secret
     )
-    assert refused(aws.control.get_oauth2_credential_provider, name=name) == found
+    assert refused(aws.control.get_oauth2_credential_provider, name=name) == not_found
     assert aws.control.delete_api_key_credential_provider(name=name)["ResponseMetadata"]["HTTPStatusCode"] == 204
     assert control.get_api_key_credential_provider(name=name)["name"] == name
 
 
 def test_gateways_are_of_one_region_and_builtin_evaluators_of_all(aws: Any, client: Make) -> None:
-    control, found = client("bedrock-agentcore-control"), ("ResourceNotFoundException", 404)
+    control, not_found = client("bedrock-agentcore-control"), ("ResourceNotFoundException", 404)
     name = name_of("tools")
-    given = {"roleArn": "arn:aws:iam::123456789012:role/loom", "authorizerType": "AWS_IAM"}
-    gateway = control.create_gateway(name=name.replace("_", "-"), **given)
-    aws.control.create_gateway(name=name.replace("_", "-"), **given)
+    settings = {"roleArn": "arn:aws:iam::123456789012:role/loom", "authorizerType": "AWS_IAM"}
+    gateway = control.create_gateway(name=name.replace("_", "-"), **settings)
+    aws.control.create_gateway(name=name.replace("_", "-"), **settings)
     tool = {"mcp": {"lambda": {"lambdaArn": LAMBDA, "toolSchema": {"inlinePayload": []}}}}
     target = {"gatewayIdentifier": gateway["gatewayId"], "name": "first", "targetConfiguration": tool}
-    assert refused(aws.control.create_gateway_target, **target) == found
+    assert refused(aws.control.create_gateway_target, **target) == not_found
     control.create_gateway_target(**target)
     assert f":{OTHER_REGION}:" in gateway["gatewayArn"]
-    assert refused(aws.control.get_gateway, gatewayIdentifier=gateway["gatewayId"]) == found
+    assert refused(aws.control.get_gateway, gatewayIdentifier=gateway["gatewayId"]) == not_found
     for family in ("targets", "rules", "rate_limits"):
         listed = getattr(aws.control, f"list_gateway_{family}")
-        assert refused(listed, gatewayIdentifier=gateway["gatewayId"]) == found
+        assert refused(listed, gatewayIdentifier=gateway["gatewayId"]) == not_found
     version = "11111111-1111-1111-1111-111111111111"
     bundle = {"bundleArn": BUNDLE, "bundleVersion": version}
     rule = {"priority": 1, "actions": [{"configurationBundle": {"staticOverride": bundle}}]}
-    assert refused(aws.control.create_gateway_rule, gatewayIdentifier=gateway["gatewayId"], **rule) == found
-    made = control.create_gateway_rule(gatewayIdentifier=gateway["gatewayId"], **rule)
-    place = {"gatewayIdentifier": gateway["gatewayId"], "ruleId": made["ruleId"]}
-    assert refused(aws.control.get_gateway_rule, **place) == found
-    assert control.get_gateway_rule(**place)["ruleId"] == made["ruleId"]
+    assert refused(aws.control.create_gateway_rule, gatewayIdentifier=gateway["gatewayId"], **rule) == not_found
+    created_rule = control.create_gateway_rule(gatewayIdentifier=gateway["gatewayId"], **rule)
+    place = {"gatewayIdentifier": gateway["gatewayId"], "ruleId": created_rule["ruleId"]}
+    assert refused(aws.control.get_gateway_rule, **place) == not_found
+    assert control.get_gateway_rule(**place)["ruleId"] == created_rule["ruleId"]
     assert gateway["gatewayId"] not in {item["gatewayId"] for item in aws.control.list_gateways()["items"]}
     for side, region in ((control, OTHER_REGION), (aws.control, aws.state.region)):
         assert side.get_evaluator(evaluatorId="Builtin.Helpfulness")["evaluatorName"] == "Builtin.Helpfulness"
@@ -202,23 +202,26 @@ def identified(answer: dict[str, Any], member: str, name: str) -> tuple[str, str
     """The identifier and the ARN in the answer to a creation, which may be wrapped."""
     inner = next((value for value in answer.values() if isinstance(value, dict) and "arn" in value), answer)
     arn = next(value for key, value in inner.items() if key.lower().endswith("arn") and ":bedrock-agentcore:" in value)
-    wanted = (member, member.replace("Identifier", "Id"), "id")
-    return next((inner[key] for key in wanted if key in inner), name), arn
+    candidates = (member, member.replace("Identifier", "Id"), "id")
+    return next((inner[key] for key in candidates if key in inner), name), arn
 
 
 @pytest.mark.parametrize("noun", sorted(FAMILIES))
 def test_every_family_of_resources_is_of_one_region(aws: Any, client: Make, noun: str) -> None:
-    given, member = FAMILIES[noun]
+    settings, member = FAMILIES[noun]
     name = name_of("family").replace("_", "-" if noun == "Gateway" else "_")
     abroad, verb = client("bedrock-agentcore-control"), xform_name(noun)
-    wanted = {"name": name, **given}
-    made = {
-        region: identified(getattr(side, f"create_{verb}")(**wanted), member, name)
+    arguments = {"name": name, **settings}
+    identities = {
+        region: identified(getattr(side, f"create_{verb}")(**arguments), member, name)
         for side, region in ((abroad, OTHER_REGION), (aws.control, aws.state.region))
     }
     listing = next(item for item in (f"list_{verb}s", f"list_{verb[:-1]}ies") if hasattr(abroad, item))
     for side, region in ((abroad, OTHER_REGION), (aws.control, aws.state.region)):
-        (key, arn), (other_key, other_arn) = made[region], made[next(item for item in made if item != region)]
+        (key, arn), (other_key, other_arn) = (
+            identities[region],
+            identities[next(item for item in identities if item != region)],
+        )
         assert f":bedrock-agentcore:{region}:123456789012:" in arn
         listed = str([page for page in side.get_paginator(listing).paginate()])
         assert arn in listed or key in listed
@@ -228,8 +231,8 @@ def test_every_family_of_resources_is_of_one_region(aws: Any, client: Make, noun
             for operation in (f"get_{verb}", f"delete_{verb}"):
                 assert refused(getattr(side, operation), **{member: other_key}) == ("ResourceNotFoundException", 404)
         assert refused(side.list_tags_for_resource, resourceArn=other_arn) == ("ResourceNotFoundException", 404)
-    getattr(aws.control, f"delete_{verb}")(**{member: made[aws.state.region][0]})
-    assert getattr(abroad, f"get_{verb}")(**{member: made[OTHER_REGION][0]})
+    getattr(aws.control, f"delete_{verb}")(**{member: identities[aws.state.region][0]})
+    assert getattr(abroad, f"get_{verb}")(**{member: identities[OTHER_REGION][0]})
 
 
 def test_no_family_is_without_a_test_of_its_regions(aws: Any) -> None:
@@ -237,14 +240,17 @@ def test_no_family_is_without_a_test_of_its_regions(aws: Any) -> None:
     nouns = {name.removeprefix("Create") for name in model.operation_names if name.startswith("Create")}
     missing: list[str] = []
     for noun in sorted(nouns - {*FAMILIES, *PARENTS_SAY}):
-        asked = minimal_parameters(model.operation_model(f"Create{noun}"))
-        if refused(getattr(aws.control, f"create_{xform_name(noun)}"), **asked) != ("NotImplementedException", 501):
+        parameters = minimal_parameters(model.operation_model(f"Create{noun}"))
+        if refused(getattr(aws.control, f"create_{xform_name(noun)}"), **parameters) != (
+            "NotImplementedException",
+            501,
+        ):
             missing.append(noun)
     assert not missing
 
 
 def test_image_builds_and_repositories_are_of_one_region(aws: Any, client: Make) -> None:
-    abroad, here, name = client("codebuild"), aws.client("codebuild"), name_of("build")
+    abroad, home, name = client("codebuild"), aws.client("codebuild"), name_of("build")
     abroad.create_project(
         name=name,
         source={"type": "S3", "location": f"nowhere/{name}.zip"},
@@ -258,8 +264,8 @@ def test_image_builds_and_repositories_are_of_one_region(aws: Any, client: Make)
     )
     build = abroad.start_build(projectName=name)["build"]
     assert f":{OTHER_REGION}:" in build["arn"]
-    assert refused(here.start_build, projectName=name) == ("ResourceNotFoundException", 400)
-    assert here.batch_get_builds(ids=[build["id"]])["buildsNotFound"] == [build["id"]]
+    assert refused(home.start_build, projectName=name) == ("ResourceNotFoundException", 400)
+    assert home.batch_get_builds(ids=[build["id"]])["buildsNotFound"] == [build["id"]]
     assert abroad.batch_get_builds(ids=[build["id"]])["builds"][0]["id"] == build["id"]
     client("ecr").create_repository(repositoryName=name.replace("_", "-"))
     assert name.replace("_", "-") not in {
@@ -321,15 +327,15 @@ def test_lines_and_spans_are_of_the_runtime_s_region(aws: Any, client: Make) -> 
     control, data, logs = (client(name) for name in ("bedrock-agentcore-control", "bedrock-agentcore", "logs"))
     session = f"session-{uuid.uuid4().hex}-{uuid.uuid4().hex[:8]}"
     artifact = aws.upload({"agent.py": TRACES.replace("SESSION", session) + SDK_ECHO_AGENT})
-    made = control.create_agent_runtime(
+    runtime = control.create_agent_runtime(
         agentRuntimeName=name_of("abroad"),
         agentRuntimeArtifact=artifact,
         roleArn="arn:aws:iam::123456789012:role/loom",
         networkConfiguration={"networkMode": "PUBLIC"},
     )
-    identity = made["agentRuntimeId"]
+    identity = runtime["agentRuntimeId"]
     wait_until(lambda: control.get_agent_runtime(agentRuntimeId=identity)["status"] == "READY", what="the runtime")
-    data.invoke_agent_runtime(agentRuntimeArn=made["agentRuntimeArn"], runtimeSessionId=session, payload=b"{}")[
+    data.invoke_agent_runtime(agentRuntimeArn=runtime["agentRuntimeArn"], runtimeSessionId=session, payload=b"{}")[
         "response"
     ].read()
     group = f"/aws/bedrock-agentcore/runtimes/{identity}-DEFAULT"
@@ -342,19 +348,19 @@ def test_lines_and_spans_are_of_the_runtime_s_region(aws: Any, client: Make) -> 
 
     wait_until(lambda: events(logs, group, f'"{session}"'), what="the agent's lines")
     assert any(group in item["arn"] and OTHER_REGION in item["arn"] for item in logs.describe_log_groups()["logGroups"])
-    here = aws.client("logs")
-    assert here.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
-    assert refused(here.describe_log_streams, logGroupName=group) == ("ResourceNotFoundException", 400)
-    assert refused(here.filter_log_events, logGroupName=group) == ("ResourceNotFoundException", 400)
+    home_logs = aws.client("logs")
+    assert home_logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+    assert refused(home_logs.describe_log_streams, logGroupName=group) == ("ResourceNotFoundException", 400)
+    assert refused(home_logs.filter_log_events, logGroupName=group) == ("ResourceNotFoundException", 400)
     wait_until(lambda: events(logs, "aws/spans", f'"{session}"'), what="the agent's spans")
-    assert events(here, "aws/spans", f'"{session}"') == []
+    assert events(home_logs, "aws/spans", f'"{session}"') == []
     ask = {"queryString": f'filter @message like "{session}" | stats count(*) as n', "startTime": 0, "endTime": 9**10}
     query = logs.start_query(logGroupNames=[group, "aws/spans"], **ask)["queryId"]
     answer = wait_until(
-        lambda: (found := logs.get_query_results(queryId=query))["status"] == "Complete" and found, what="the query"
+        lambda: (results := logs.get_query_results(queryId=query))["status"] == "Complete" and results, what="the query"
     )
     assert int(answer["results"][0][0]["value"]) >= 2
-    assert refused(here.get_query_results, queryId=query) == ("ResourceNotFoundException", 400)
+    assert refused(home_logs.get_query_results, queryId=query) == ("ResourceNotFoundException", 400)
     logs.delete_log_group(logGroupName=group)
     assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
 
@@ -374,13 +380,15 @@ def test_lines_of_all_regions_outlive_a_restart(start_service: Callable[..., Any
         aws_access_key_id=aws.state.access_key,
         aws_secret_access_key=aws.state.secret_key,
     )
-    made = control.create_agent_runtime(
+    runtime = control.create_agent_runtime(
         agentRuntimeName="abroad",
         agentRuntimeArtifact=aws.upload({"agent.py": f"print('kept', {moment})\n{ECHO_AGENT}"}),
         roleArn="arn:aws:iam::123456789012:role/loom",
         networkConfiguration={"networkMode": "PUBLIC"},
     )
-    wait_until(lambda: control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"])["status"] == "READY", what="it")
+    wait_until(
+        lambda: control.get_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"])["status"] == "READY", what="it"
+    )
     data = boto3.client(
         "bedrock-agentcore",
         endpoint_url=aws.state.url,
@@ -388,8 +396,8 @@ def test_lines_of_all_regions_outlive_a_restart(start_service: Callable[..., Any
         aws_access_key_id=aws.state.access_key,
         aws_secret_access_key=aws.state.secret_key,
     )
-    data.invoke_agent_runtime(agentRuntimeArn=made["agentRuntimeArn"], payload=b"{}")["response"].read()
-    group = f"/aws/bedrock-agentcore/runtimes/{made['agentRuntimeId']}-DEFAULT"
+    data.invoke_agent_runtime(agentRuntimeArn=runtime["agentRuntimeArn"], payload=b"{}")["response"].read()
+    group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
 
     def lines(of: Any) -> list[Any]:
         client = logs(of, OTHER_REGION)

@@ -54,10 +54,10 @@ def policies(aws: Any, echo: dict[str, Any]) -> Iterator[Callable[..., None]]:
     attached: list[str] = []
 
     def attach(*statements: dict[str, Any], arn: str = echo["agentRuntimeArn"]) -> None:
-        document = {"Version": "2012-10-17", "Statement": [{"Resource": arn, **one} for one in statements]}
-        put = aws.control.put_resource_policy(resourceArn=arn, policy=json.dumps(document))
-        assert json.loads(put["policy"]) == document
-        assert aws.control.get_resource_policy(resourceArn=arn)["policy"] == put["policy"]
+        document = {"Version": "2012-10-17", "Statement": [{"Resource": arn, **statement} for statement in statements]}
+        response = aws.control.put_resource_policy(resourceArn=arn, policy=json.dumps(document))
+        assert json.loads(response["policy"]) == document
+        assert aws.control.get_resource_policy(resourceArn=arn)["policy"] == response["policy"]
         attached.append(arn)
 
     yield attach
@@ -94,11 +94,11 @@ def test_only_a_named_role_may_call_and_the_owner_may_not(
 ) -> None:
     name = f"gateway-{uuid.uuid4().hex[:8]}"
     may_call = json.dumps([{"Effect": "Allow", "Action": INVOKE, "Resource": f"{echo['agentRuntimeArn']}*"}])
-    named, other = as_role(name, may_call), as_role(f"{name}-other", may_call)
+    role_client, other = as_role(name, may_call), as_role(f"{name}-other", may_call)
     role = f"arn:aws:iam::{ACCOUNT}:role/{name}"
     assert (invoke(aws.data, echo), invoke(other, echo)) == ("answered", "answered")
     policies(allow({"AWS": role}), deny("*", Condition={"ArnNotEquals": {"aws:PrincipalArn": role}}))
-    assert invoke(named, echo) == "answered"
+    assert invoke(role_client, echo) == "answered"
     for client in (aws.data, other):
         assert "because of an explicit deny in a resource-based policy" in invoke(client, echo)
 
@@ -125,12 +125,12 @@ def test_a_token_needs_an_allow_for_everybody_once_a_policy_is_attached(
     aws: Any, policies: Callable[..., None]
 ) -> None:
     discovery = local.issuer_address(aws.state)
-    made = aws.deploy(
+    runtime = aws.deploy(
         "by_token",
         ECHO_AGENT,
         authorizerConfiguration={"customJWTAuthorizer": {"discoveryUrl": discovery, "allowedClients": ["loom"]}},
     )
-    arn, token = made["agentRuntimeArn"], local.issue_token(aws.state, "alice")
+    arn, token = runtime["agentRuntimeArn"], local.issue_token(aws.state, "alice")
     url = f"{aws.state.url}/runtimes/{arn.replace(':', '%3A').replace('/', '%2F')}/invocations"
 
     def call() -> int:
@@ -143,7 +143,7 @@ def test_a_token_needs_an_allow_for_everybody_once_a_policy_is_attached(
     assert call() == 403
     policies(allow("*"), arn=arn)
     assert call() == 200
-    aws.control.delete_agent_runtime(agentRuntimeId=made["agentRuntimeId"])
+    aws.control.delete_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"])
     with pytest.raises(aws.control.exceptions.ResourceNotFoundException):
         aws.control.get_resource_policy(resourceArn=arn)
 

@@ -100,9 +100,9 @@ async def test_a_resource_needs_only_a_declaration(engine: ResourceEngine) -> No
     assert [item["name"] for item in listed] == ["robot"]
     tags = await control("ListTagsForResource", resourceArn=created["workloadIdentityArn"])
     assert tags == {"tags": {"team": "loom"}}
-    with pytest.raises(RefusedError, match="Workload identity with name robot already exists") as taken:
+    with pytest.raises(RefusedError, match="Workload identity with name robot already exists") as conflict:
         await control("CreateWorkloadIdentity", name="robot")
-    assert (taken.value.code, taken.value.status) == ("ConflictException", 409)
+    assert (conflict.value.code, conflict.value.status) == ("ConflictException", 409)
     await control("DeleteWorkloadIdentity", name="robot")
     with pytest.raises(RefusedError, match="Workload identity not found: robot"):
         await control("GetWorkloadIdentity", name="robot")
@@ -115,20 +115,20 @@ async def test_statuses_move_in_the_background_to_ready_or_to_a_failure(engine: 
     broken = await control("CreateGateway", name="broken", **gateway)
     assert (good["status"], broken["status"]) == ("CREATING", "CREATING")
     for _ in range(200):
-        found = [await control("GetGateway", gatewayIdentifier=item["gatewayId"]) for item in (good, broken)]
-        if "CREATING" not in {item["status"] for item in found}:
+        gateways = [await control("GetGateway", gatewayIdentifier=item["gatewayId"]) for item in (good, broken)]
+        if "CREATING" not in {item["status"] for item in gateways}:
             break
         await asyncio.sleep(0.005)
-    assert [item["status"] for item in found] == ["READY", "FAILED"]
-    assert found[1]["statusReasons"] == ["no address is left"]
+    assert [item["status"] for item in gateways] == ["READY", "FAILED"]
+    assert gateways[1]["statusReasons"] == ["no address is left"]
     target = {"mcp": {"lambda": {"lambdaArn": "arn:aws:lambda:eu-central-1:123456789012:function:f", "toolSchema": {}}}}
-    made = await engine.call(
+    created_target = await engine.call(
         "CreateGatewayTarget",
         {"gatewayIdentifier": good["gatewayId"], "name": "tools", "targetConfiguration": target},
         region=REGION,
     )
     listed = await engine.call("ListGatewayTargets", {"gatewayIdentifier": good["gatewayId"]}, region=REGION)
-    assert [item["targetId"] for item in listed["items"]] == [made["targetId"]]
+    assert [item["targetId"] for item in listed["items"]] == [created_target["targetId"]]
     assert (await control("DeleteGateway", gatewayIdentifier=good["gatewayId"]))["status"] == "DELETING"
     assert engine.store.records("GatewayTarget") == [], "what is below a resource is deleted with it"
     await engine.close()
@@ -147,9 +147,9 @@ async def test_a_repeated_request_has_one_effect_and_a_token_is_of_one_request(e
 
 async def test_pages_neither_skip_nor_repeat_while_resources_come_and_go(engine: ResourceEngine) -> None:
     control = call(engine)
-    made = [await control("CreatePolicyEngine", name=f"engine_{number}") for number in range(5)]
+    engines = [await control("CreatePolicyEngine", name=f"engine_{number}") for number in range(5)]
     first = await control("ListPolicyEngines", maxResults=2)
-    await control("DeletePolicyEngine", policyEngineId=made[0]["policyEngineId"])
+    await control("DeletePolicyEngine", policyEngineId=engines[0]["policyEngineId"])
     await control("CreatePolicyEngine", name="engine_5")
     second = await control("ListPolicyEngines", maxResults=9, nextToken=first["nextToken"])
     names = [item["name"] for page in (first, second) for item in page["policyEngines"]]
@@ -160,12 +160,12 @@ async def test_pages_neither_skip_nor_repeat_while_resources_come_and_go(engine:
 
 
 async def test_each_region_has_resources_of_its_own(engine: ResourceEngine) -> None:
-    here, there = call(engine), call(engine, "cn-north-1")
-    await here("CreateWorkloadIdentity", name="robot")
-    created = await there("CreateWorkloadIdentity", name="robot")
+    control, cn_control = call(engine), call(engine, "cn-north-1")
+    await control("CreateWorkloadIdentity", name="robot")
+    created = await cn_control("CreateWorkloadIdentity", name="robot")
     assert created["workloadIdentityArn"].startswith("arn:aws-cn:bedrock-agentcore:cn-north-1:")
-    await there("DeleteWorkloadIdentity", name="robot")
-    assert (await here("GetWorkloadIdentity", name="robot"))["name"] == "robot"
+    await cn_control("DeleteWorkloadIdentity", name="robot")
+    assert (await control("GetWorkloadIdentity", name="robot"))["name"] == "robot"
 
 
 async def test_resources_are_read_again_as_they_were_stored(engine: ResourceEngine, store: ResourceStore) -> None:
@@ -252,7 +252,7 @@ def test_a_token_of_an_older_release_still_names_its_memory(tmp_path: Path, star
     with contextlib.closing(sqlite3.connect(home / "memory.db")) as database:
         database.executescript((OLDER_HOME / "memory.sql").read_text())
     control = start_service(home).control
-    given = {
+    arguments = {
         "name": "older_memory",
         "eventExpiryDuration": 365,
         "description": "d",
@@ -262,6 +262,6 @@ def test_a_token_of_an_older_release_still_names_its_memory(tmp_path: Path, star
             {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
         ],
     }
-    assert control.create_memory(**given)["memory"]["id"] == OLDER_MEMORY
+    assert control.create_memory(**arguments)["memory"]["id"] == OLDER_MEMORY
     with pytest.raises(ClientError, match="with other parameters"):
-        control.create_memory(**{**given, "eventExpiryDuration": 30})
+        control.create_memory(**{**arguments, "eventExpiryDuration": 30})

@@ -29,8 +29,8 @@ def test_packages_of_functions_may_be_as_large_as_on_aws(aws: Any) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("python/large.bin", bytes(25_000_000))
-    made = functions.publish_layer_version(Content={"ZipFile": packed.getvalue()}, **layer)
-    assert made["Content"]["CodeSize"] == len(packed.getvalue())
+    version = functions.publish_layer_version(Content={"ZipFile": packed.getvalue()}, **layer)
+    assert version["Content"]["CodeSize"] == len(packed.getvalue())
     with pytest.raises(ClientError, match="must be smaller than 70167211 bytes") as refused:
         functions.publish_layer_version(Content={"ZipFile": bytes(53_000_000)}, **layer)
     assert refused.value.response["Error"]["Code"] == "RequestEntityTooLargeException"
@@ -89,16 +89,16 @@ def test_roles_can_have_the_policies_of_aws(aws: Any) -> None:
     role = iam.create_role(RoleName="agents", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
     iam.attach_role_policy(RoleName="agents", PolicyArn="arn:aws:iam::aws:policy/BedrockAgentCoreFullAccess")
     keys = aws.client("sts").assume_role(RoleArn=role, RoleSessionName="tests")["Credentials"]
-    given = {
+    client_options = {
         "endpoint_url": aws.state.url,
         "region_name": aws.state.region,
         "aws_access_key_id": keys["AccessKeyId"],
         "aws_secret_access_key": keys["SecretAccessKey"],
         "aws_session_token": keys["SessionToken"],
     }
-    boto3.client("bedrock-agentcore-control", **given).list_memories()
+    boto3.client("bedrock-agentcore-control", **client_options).list_memories()
     with pytest.raises(ClientError) as refused:
-        boto3.client("sqs", **given).list_queues()
+        boto3.client("sqs", **client_options).list_queues()
     assert "AccessDenied" in refused.value.response["Error"]["Code"]
 
 

@@ -45,8 +45,8 @@ def both_starts(request: pytest.FixtureRequest) -> None:
 @pytest.mark.usefixtures("both_starts")
 def test_a_started_service_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
     assert local.find(tmp_path) is None
-    state, started = local.start(tmp_path, persistent=True)
-    assert started
+    state, was_started = local.start(tmp_path, persistent=True)
+    assert was_started
     assert local.find(tmp_path) == state
     assert local.start(tmp_path, persistent=True) == (state, False)
     assert local.stop(tmp_path)
@@ -88,7 +88,7 @@ def test_two_starters_at_once_get_one_service(tmp_path: Path) -> None:
         starter.join()
     try:
         assert len({state.pid for state, _ in results}) == 1
-        assert [started for _, started in results].count(True) == 1
+        assert [was_started for _, was_started in results].count(True) == 1
     finally:
         local.stop(tmp_path)
 
@@ -133,13 +133,13 @@ def test_it_ends_when_the_process_that_holds_the_lease_is_killed(tmp_path: Path)
 def test_starting_a_running_one_persistently_makes_it_persistent(tmp_path: Path) -> None:
     state, _ = local.start(tmp_path, BRIEF, persistent=False)
     lease = local.hold(state)
-    kept, started = local.start(tmp_path, persistent=True)
+    persistent_state, was_started = local.start(tmp_path, persistent=True)
     try:
-        assert not started
-        assert kept.persistent
+        assert not was_started
+        assert persistent_state.persistent
         lease.close()
         time.sleep(2 * BRIEF.linger_s)
-        assert local.find(tmp_path) == kept
+        assert local.find(tmp_path) == persistent_state
     finally:
         local.stop(tmp_path)
 

@@ -98,9 +98,9 @@ def ask(
 def test_a_request_reaches_an_allowed_port_of_the_session(aws: Any, url: str) -> None:
     response, body = ask(aws, f"{url}/8501/a/b?c=d%20e&f=", "PUT", b"content", headers={"X-Own": "1"})
     assert (response.status, response.getheader("x-own")) == (201, "yes")
-    seen = json.loads(body)
-    assert (seen["method"], seen["path"], seen["body"]) == ("PUT", "/a/b?c=d%20e&f=", "content")
-    names = {name.lower() for name in seen["headers"]}
+    echo = json.loads(body)
+    assert (echo["method"], echo["path"], echo["body"]) == ("PUT", "/a/b?c=d%20e&f=", "content")
+    names = {name.lower() for name in echo["headers"]}
     assert "x-own" in names
     assert not any(name.startswith("x-amz-") or name == "authorization" for name in names)
     response, body = ask(aws, f"{url}/8501", "HEAD")
@@ -232,6 +232,6 @@ def test_a_token_opens_a_session_endpoint_and_does_not_reach_its_server(aws: Any
     encoded = urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
     offered: list[Any] = [f"{name}.{encoded}", name]
     with connect(f"ws://127.0.0.1:{aws.state.port}{path}", subprotocols=offered) as socket:
-        seen = socket.recv()
+        message = socket.recv()
         assert socket.subprotocol == name
-    assert encoded not in str(seen)
+    assert encoded not in str(message)

@@ -77,11 +77,11 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def caller(aws: Any) -> Caller:
-    given, other = (
+    memory_id, other_memory_id = (
         aws.control.create_memory(name=name, eventExpiryDuration=30)["memory"]["id"] for name in ("given", "other")
     )
-    runtime = aws.deploy("caller", AGENT, environmentVariables={"LOOM_MEMORY_ID": given})
-    return Caller(aws, runtime, given, other)
+    runtime = aws.deploy("caller", AGENT, environmentVariables={"LOOM_MEMORY_ID": memory_id})
+    return Caller(aws, runtime, memory_id, other_memory_id)
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +138,11 @@ def test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed(call
 
 def test_a_session_is_its_runtimes_role_by_header_and_by_presigned_address(caller: Caller) -> None:
     pattern = r"arn:aws:sts::123456789012:assumed-role/loom/BedrockAgentCore-[\w-]+"
-    seen = caller.ask("sts", "get_caller_identity")
-    assert re.fullmatch(pattern, seen["answer"]["Arn"])
-    assert re.fullmatch(r"AROA\w{17}:BedrockAgentCore-[\w-]+", seen["answer"]["UserId"])
-    assert seen["answer"]["Account"] == "123456789012"
-    assert seen["answer"]["Arn"] in caller.ask("presigned", "")["text"]
+    identity = caller.ask("sts", "get_caller_identity")
+    assert re.fullmatch(pattern, identity["answer"]["Arn"])
+    assert re.fullmatch(r"AROA\w{17}:BedrockAgentCore-[\w-]+", identity["answer"]["UserId"])
+    assert identity["answer"]["Account"] == "123456789012"
+    assert identity["answer"]["Arn"] in caller.ask("presigned", "")["text"]
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,9 @@ def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(c
 )
 def test_a_denied_service_has_no_other_name(denied: Caller, signed_for: str) -> None:
     name, _, region = signed_for.partition("/")
-    asked = {"service": "s3", "operation": "get_object", "parameters": {"Bucket": "kept", "Key": "a"}}
-    assert denied.send(asked)["code"] == "AccessDenied"
-    refused = denied.send({**asked, "scope": {"signing_name": name, "region": region or "us-east-1"}})
+    request = {"service": "s3", "operation": "get_object", "parameters": {"Bucket": "kept", "Key": "a"}}
+    assert denied.send(request)["code"] == "AccessDenied"
+    refused = denied.send({**request, "scope": {"signing_name": name, "region": region or "us-east-1"}})
     # S3's client cannot read every form of an error, so the code may be the bare status.
     assert refused["code"] in ("501", "NotImplementedException"), refused
 

@@ -40,8 +40,8 @@ app.run()
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[TokenIssuer]:
-    with contextlib.closing(TokenIssuer()) as made:
-        yield made
+    with contextlib.closing(TokenIssuer()) as issuer:
+        yield issuer
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def test_a_session_is_entered_by_its_own_tenant_only(
     assert call(aws, remembering, mine, session, "my secret") == (200, {"seen": ["my secret"]})
     refusal = (403, {"__type": "AccessDeniedException", "message": "The session belongs to another tenant"})
     assert call(aws, remembering, others, session, "what did ann say?") == refusal
-    named = {"X-Amzn-Bedrock-AgentCore-Runtime-User-Id": "ann", "X-Tenant": "a"}
-    assert call(aws, remembering, others, session, "as ann", **named) == refusal
+    identity_headers = {"X-Amzn-Bedrock-AgentCore-Runtime-User-Id": "ann", "X-Tenant": "a"}
+    assert call(aws, remembering, others, session, "as ann", **identity_headers) == refusal
     assert call(aws, remembering, issuer.token(), session, "without a tenant") == refusal
     assert call(aws, remembering, others, session, "", "/stopruntimesession") == refusal
     colleague = issuer.token(tenant_id="a", sub="carl")

@@ -110,13 +110,13 @@ def run(work: Callable[[], Awaitable[Any]]) -> Any:
     return asyncio.run(within_time())
 
 
-async def printed(shell: Any, *wanted: str) -> str:
+async def printed(shell: Any, *expected: str) -> str:
     """What a shell prints until it has printed something."""
     text = ""
     async for frame in shell:
         if frame.channel == ShellChannel.STDOUT:
             text += frame.text
-        if any(item in text for item in wanted):
+        if any(item in text for item in expected):
             return text
     return text
 
@@ -137,10 +137,10 @@ def received(socket: ClientConnection, until: Callable[[bytes], bool]) -> list[b
     return frames
 
 
-def echoed(socket: ClientConnection, wanted: bytes) -> None:
+def echoed(socket: ClientConnection, expected: bytes) -> None:
     """Wait until the shell has printed something, in however many frames it comes."""
     text = b""
-    while wanted not in text:
+    while expected not in text:
         frame = cast(bytes, socket.recv(timeout=30))
         text += frame[1:] if frame[:1] == STDOUT else b""
 
@@ -290,9 +290,9 @@ def test_a_client_that_reads_nothing_slows_only_its_own_shell(aws: Any, plain: d
     arn, session = plain["agentRuntimeArn"], str(uuid.uuid4())
     with opened(aws, arn, session, "loud", max_queue=1) as socket:
         socket.send(STDIN + b"yes\n")
-        begun = time.monotonic()
+        start_s = time.monotonic()
         assert aws.invoke(arn, runtimeSessionId=session)[0]["statusCode"] == 200
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - start_s < 10
         socket.send(STDIN + b"\x03")
 
 

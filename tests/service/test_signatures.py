@@ -44,9 +44,9 @@ def send(state: Any, method: str, path: str, body: bytes, headers: Mapping[str, 
 
 def client(aws: Any, service: str, **keys: Any) -> Any:
     state = aws.state
-    given = {"aws_access_key_id": state.access_key, "aws_secret_access_key": state.secret_key} | keys
+    credentials = {"aws_access_key_id": state.access_key, "aws_secret_access_key": state.secret_key} | keys
     config = Config(retries={"total_max_attempts": 1}, signature_version="s3v4" if service == "s3" else None)
-    return boto3.client(service, endpoint_url=state.url, region_name=state.region, config=config, **given)
+    return boto3.client(service, endpoint_url=state.url, region_name=state.region, config=config, **credentials)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_whatever_was_signed_and_changed_is_refused(aws: Any) -> None:
         ("POST", path, EVENT, headers | {"Content-Type": "text/plain"}),
         ("POST", path, EVENT, headers | {"Host": f"localhost:{aws.state.port}"}),
     ]
-    for method, where, body, sent in changed:
-        status, code, _ = send(aws.state, method, where, body, sent)
-        assert (status, code) == (403, "InvalidSignatureException"), (method, where, body)
+    for method, target, body, request_headers in changed:
+        status, code, _ = send(aws.state, method, target, body, request_headers)
+        assert (status, code) == (403, "InvalidSignatureException"), (method, target, body)
     del headers["Content-Type"]
     assert send(aws.state, "POST", path, EVENT, headers)[1] == "InvalidSignatureException"
 
@@ -261,18 +261,22 @@ def test_a_key_id_is_no_bearer_token(aws: Any) -> None:
 def test_verifying_takes_a_fraction_of_a_millisecond(aws: Any) -> None:
     arn = quote("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/echo-0123456789", safe="")
     path, body = f"/runtimes/{arn}/invocations?qualifier=DEFAULT", b'{"prompt": "hello"}'
-    sent = signed_headers(aws.state, "POST", path, body, headers={"Content-Type": "application/json", "Accept": "*/*"})
-    fields = {name.lower(): [value] for name, value in sent.items()} | {"host": [aws.state.url.removeprefix("http://")]}
+    headers = signed_headers(
+        aws.state, "POST", path, body, headers={"Content-Type": "application/json", "Accept": "*/*"}
+    )
+    fields = {name.lower(): [value] for name, value in headers.items()} | {
+        "host": [aws.state.url.removeprefix("http://")]
+    }
     key, digest = (
         Key(access_key=aws.state.access_key, secret_key=aws.state.secret_key),
         hashlib.sha256(body).hexdigest(),
     )
     took_ms: list[float] = []
     for _ in range(300):
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         signature = read_signature(fields, "qualifier=DEFAULT")
         assert signature is not None
         verify(signature, key, method="POST", target=path, headers=fields, payload=digest)
-        took_ms.append((time.perf_counter() - begun) * 1e3)
+        took_ms.append((time.perf_counter() - start_s) * 1e3)
     # The best of many: on a machine that other tests use, the middle one says how busy they are.
     assert min(took_ms) < 0.3, statistics.median(took_ms)

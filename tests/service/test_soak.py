@@ -29,10 +29,10 @@ def descriptors(pid: int) -> int:
 
 
 def children(pid: int) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+        pids += [int(child) for child in (task / "children").read_text().split()]
+    return pids
 
 
 def threads(pid: int) -> int:
@@ -40,8 +40,8 @@ def threads(pid: int) -> int:
 
 
 def rows(database: Path, query: str) -> tuple[int, ...]:
-    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
-        return opened.execute(query).fetchone()
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        return connection.execute(query).fetchone()
 
 
 def stored_bytes(file: Path) -> int:

@@ -67,9 +67,9 @@ def test_a_stack_makes_changes_and_deletes_a_runtime_an_endpoint_and_a_memory(aw
     (stack,) = stacks.describe_stacks(StackName="agents")["Stacks"]
     outputs = {item["OutputKey"]: item["OutputValue"] for item in stack["Outputs"]}
     runtime_id = outputs["Arn"].rpartition("/")[2]
-    described = aws.control.get_agent_runtime(agentRuntimeId=runtime_id)
+    description = aws.control.get_agent_runtime(agentRuntimeId=runtime_id)
     memory_id = outputs["Memory"].rpartition("/")[2]
-    assert described["environmentVariables"] == {"Colour": "blue", "MEMORY": memory_id}
+    assert description["environmentVariables"] == {"Colour": "blue", "MEMORY": memory_id}
     assert aws.invoke(outputs["Arn"])[0]["statusCode"] == 200
     assert aws.invoke(outputs["Arn"], qualifier="live")[0]["statusCode"] == 200
     memory = aws.control.get_memory(memoryId=memory_id)["memory"]
@@ -441,8 +441,8 @@ def test_lists_by_default_and_tags_of_parameters_and_keys_are_read_as_aws_does(a
     stacks.create_stack(StackName="lists", TemplateBody=json.dumps(body))
     (stack,) = stacks.describe_stacks(StackName="lists")["Stacks"]
     assert stack["StackStatus"] == "CREATE_COMPLETE", stack.get("StackStatusReason")
-    made = {item["OutputKey"]: item["OutputValue"] for item in stack["Outputs"]}
-    client = aws.client("cognito-idp").describe_user_pool_client(UserPoolId=made["Pool"], ClientId=made["Client"])
+    outputs = {item["OutputKey"]: item["OutputValue"] for item in stack["Outputs"]}
+    client = aws.client("cognito-idp").describe_user_pool_client(UserPoolId=outputs["Pool"], ClientId=outputs["Client"])
     assert client["UserPoolClient"]["AllowedOAuthScopes"] == ["shop/read", "openid"]
-    assert aws.client("ssm").get_parameter(Name="/tagged")["Parameter"]["Value"] == made["Client"]
+    assert aws.client("ssm").get_parameter(Name="/tagged")["Parameter"]["Value"] == outputs["Client"]
     stacks.delete_stack(StackName="lists")

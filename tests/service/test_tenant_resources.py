@@ -58,16 +58,16 @@ def shared(aws: Any) -> str:
 
 
 def new_memory(caller: Any) -> str:
-    made = caller.control.create_memory(name=f"memory{next(_numbers)}", eventExpiryDuration=30)
-    return made["memory"]["id"]
+    response = caller.control.create_memory(name=f"memory{next(_numbers)}", eventExpiryDuration=30)
+    return response["memory"]["id"]
 
 
 def write(caller: Any, memory: str, actor: str, session: str, text: str) -> str:
     part = {"conversational": {"role": "USER", "content": {"text": text}}}
-    made = caller.data.create_event(
+    response = caller.data.create_event(
         memoryId=memory, actorId=actor, sessionId=session, eventTimestamp=time.time(), payload=[part]
     )
-    return made["event"]["eventId"]
+    return response["event"]["eventId"]
 
 
 def texts(caller: Any, memory: str, actor: str, session: str) -> list[str]:
@@ -82,8 +82,8 @@ def add_record(caller: Any, memory: str, text: str, namespace: str = "/facts/") 
         "content": {"text": text},
         "timestamp": time.time(),
     }
-    made = caller.data.batch_create_memory_records(memoryId=memory, records=[record])
-    return made["successfulRecords"][0]["memoryRecordId"]
+    response = caller.data.batch_create_memory_records(memoryId=memory, records=[record])
+    return response["successfulRecords"][0]["memoryRecordId"]
 
 
 def records(caller: Any, memory: str, namespace: str = "/facts/") -> list[str]:
@@ -92,8 +92,8 @@ def records(caller: Any, memory: str, namespace: str = "/facts/") -> list[str]:
 
 
 def found(caller: Any, memory: str, query: str, namespace: str = "/facts/") -> list[str]:
-    asked = {"searchQuery": query, "topK": 20}
-    answer = caller.data.retrieve_memory_records(memoryId=memory, namespace=namespace, searchCriteria=asked)
+    criteria = {"searchQuery": query, "topK": 20}
+    answer = caller.data.retrieve_memory_records(memoryId=memory, namespace=namespace, searchCriteria=criteria)
     return sorted(record["content"]["text"] for record in answer["memoryRecordSummaries"])
 
 
@@ -126,9 +126,9 @@ def test_records_are_found_by_their_own_tenant_only(aws: Any, a: Tenant, b: Tena
     assert mine not in records(b, shared)
     assert mine in found(a, shared, "lisbon")
     assert mine not in found(b, shared, "lisbon")
-    named = {"memoryId": shared, "memoryRecordId": record}
-    assert refusal(b.data.get_memory_record, **named) == "ResourceNotFoundException"
-    assert refusal(b.data.delete_memory_record, **named) == "ResourceNotFoundException"
+    record_ref = {"memoryId": shared, "memoryRecordId": record}
+    assert refusal(b.data.get_memory_record, **record_ref) == "ResourceNotFoundException"
+    assert refusal(b.data.delete_memory_record, **record_ref) == "ResourceNotFoundException"
     change = {"memoryRecordId": record, "timestamp": time.time(), "content": {"text": "changed"}}
     changed = b.data.batch_update_memory_records(memoryId=shared, records=[change])
     assert [failed["errorCode"] for failed in changed["failedRecords"]] == [404]
@@ -159,11 +159,11 @@ def test_credentials_are_given_to_their_own_tenant_only(aws: Any, a: Tenant, b: 
     a.control.create_workload_identity(name=workload)
     a.control.create_api_key_credential_provider(name=provider, apiKey="top secret")
     token = a.data.get_workload_access_token(workloadName=workload)["workloadAccessToken"]
-    asked = {"resourceCredentialProviderName": provider}
-    assert a.data.get_resource_api_key(workloadIdentityToken=token, **asked)["apiKey"] == "top secret"
+    arguments = {"resourceCredentialProviderName": provider}
+    assert a.data.get_resource_api_key(workloadIdentityToken=token, **arguments)["apiKey"] == "top secret"
     assert refusal(b.data.get_workload_access_token, workloadName=workload) == "ResourceNotFoundException"
     with pytest.raises(ClientError) as caught:
-        b.data.get_resource_api_key(workloadIdentityToken=token, **asked)
+        b.data.get_resource_api_key(workloadIdentityToken=token, **arguments)
     error = caught.value.response["Error"]
     assert (error["Code"], error["Message"]) == (
         "AccessDeniedException",
@@ -172,7 +172,7 @@ def test_credentials_are_given_to_their_own_tenant_only(aws: Any, a: Tenant, b: 
     own = f"work{next(_numbers)}"
     b.control.create_workload_identity(name=own)
     mine = b.data.get_workload_access_token(workloadName=own)["workloadAccessToken"]
-    assert refusal(b.data.get_resource_api_key, workloadIdentityToken=mine, **asked) == "ResourceNotFoundException"
+    assert refusal(b.data.get_resource_api_key, workloadIdentityToken=mine, **arguments) == "ResourceNotFoundException"
     assert refusal(b.control.get_api_key_credential_provider, name=provider) == "ResourceNotFoundException"
     listed = b.control.list_api_key_credential_providers()["credentialProviders"]
     assert provider not in [item["name"] for item in listed]
@@ -204,8 +204,8 @@ def test_a_gateway_sends_no_other_tenants_key(aws: Any, a: Tenant, b: Tenant) ->
         "credentialProviderType": "API_KEY",
         "credentialProvider": {"apiKeyCredentialProvider": {"providerArn": arn}},
     }
-    wanted = {"targetConfiguration": target, "credentialProviderConfigurations": [credentials]}
-    refused = refusal(b.control.create_gateway_target, gatewayIdentifier=gateway, name="theirs", **wanted)
+    arguments = {"targetConfiguration": target, "credentialProviderConfigurations": [credentials]}
+    refused = refusal(b.control.create_gateway_target, gatewayIdentifier=gateway, name="theirs", **arguments)
     assert refused == "ResourceNotFoundException"
 
 
@@ -246,8 +246,8 @@ def test_a_hostile_agent_in_a_session_of_one_tenant_reads_nothing_of_another(aws
 
         where = {"memoryId": shared, "actorId": "ann", "sessionId": sessions["a"]}
         part = {"conversational": {"role": "USER", "content": {"text": "ann's secret"}}}
-        written = ask("a", "create_event", **where, eventTimestamp=time.time(), payload=[part])
-        assert "error" not in written
+        event = ask("a", "create_event", **where, eventTimestamp=time.time(), payload=[part])
+        assert "error" not in event
         assert ask("a", "list_events", **where)["texts"] == ["ann's secret"]
         assert ask("b", "list_events", **where)["texts"] == []
         assert ask("b", "create_event", **where, eventTimestamp=time.time(), payload=[part]) == {

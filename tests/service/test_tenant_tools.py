@@ -25,8 +25,8 @@ _numbers = itertools.count(1)
 
 def start(caller: Any, interpreter: str = INTERPRETER, **more: Any) -> dict[str, str]:
     """Start a session of a code interpreter; return the members that name it."""
-    started = caller.data.start_code_interpreter_session(codeInterpreterIdentifier=interpreter, **more)
-    return {"codeInterpreterIdentifier": interpreter, "sessionId": started["sessionId"]}
+    session = caller.data.start_code_interpreter_session(codeInterpreterIdentifier=interpreter, **more)
+    return {"codeInterpreterIdentifier": interpreter, "sessionId": session["sessionId"]}
 
 
 def listed(caller: Any, interpreter: str = INTERPRETER) -> list[str]:
@@ -34,8 +34,8 @@ def listed(caller: Any, interpreter: str = INTERPRETER) -> list[str]:
     return [session["sessionId"] for session in sessions["items"]]
 
 
-def use(caller: Any, named: dict[str, str], tool: str, **arguments: Any) -> dict[str, Any]:
-    answer = caller.data.invoke_code_interpreter(**named, name=tool, arguments=arguments)
+def use(caller: Any, session_ref: dict[str, str], tool: str, **arguments: Any) -> dict[str, Any]:
+    answer = caller.data.invoke_code_interpreter(**session_ref, name=tool, arguments=arguments)
     return next(iter(answer["stream"]))["result"]
 
 
@@ -65,8 +65,8 @@ def test_another_tenants_client_token_starts_a_session_of_ones_own(a: Tenant, b:
 
 
 def test_a_tenants_own_code_interpreter_starts_no_session_of_another(aws: Any, a: Tenant, b: Tenant) -> None:
-    made = a.control.create_code_interpreter(name=f"tool{next(_numbers)}", networkConfiguration=NETWORK)
-    interpreter = made["codeInterpreterId"]
+    response = a.control.create_code_interpreter(name=f"tool{next(_numbers)}", networkConfiguration=NETWORK)
+    interpreter = response["codeInterpreterId"]
     assert refusal(start, b, interpreter) == MISSING
     assert refusal(listed, b, interpreter) == MISSING
     session = start(aws, interpreter)  # the owner acts for the tenant there
@@ -78,10 +78,10 @@ def test_a_tenants_own_code_interpreter_starts_no_session_of_another(aws: Any, a
 def test_browsers_and_profiles_of_a_tenant_are_not_another_tenants(a: Tenant, b: Tenant) -> None:
     browser = a.control.create_browser(name=f"web{next(_numbers)}", networkConfiguration={"networkMode": "PUBLIC"})
     profile = a.control.create_browser_profile(name=f"shop{next(_numbers)}")["profileId"]
-    named = {"browserIdentifier": browser["browserId"]}
-    assert refusal(b.data.start_browser_session, **named) == MISSING
-    assert refusal(b.data.list_browser_sessions, **named) == MISSING
-    assert a.data.list_browser_sessions(**named)["items"] == []
+    browser_ref = {"browserIdentifier": browser["browserId"]}
+    assert refusal(b.data.start_browser_session, **browser_ref) == MISSING
+    assert refusal(b.data.list_browser_sessions, **browser_ref) == MISSING
+    assert a.data.list_browser_sessions(**browser_ref)["items"] == []
     assert refusal(b.control.get_browser_profile, profileId=profile) == MISSING
     a.control.delete_browser_profile(profileId=profile)
     a.control.delete_browser(browserId=browser["browserId"])
@@ -99,22 +99,22 @@ def test_a_session_and_a_memory_of_a_shared_agent_are_their_tenants(aws: Any, a:
     agents.prepare_agent(agentId=agent)
     session = uuid.uuid4().hex
     invoked(a, agent, "My name is Ann.", sessionId=session, memoryId="me")
-    asked = of_kind(invoked(b, agent, "What is my name?", sessionId=session), "modelInvocationInput")[0]["text"]
-    assert "Ann" not in asked
-    asked = of_kind(invoked(a, agent, "What is my name?", sessionId=session), "modelInvocationInput")[0]["text"]
-    assert "Ann" in asked
+    prompt = of_kind(invoked(b, agent, "What is my name?", sessionId=session), "modelInvocationInput")[0]["text"]
+    assert "Ann" not in prompt
+    prompt = of_kind(invoked(a, agent, "What is my name?", sessionId=session), "modelInvocationInput")[0]["text"]
+    assert "Ann" in prompt
     invoked(b, agent, sessionId=session, endSession=True)
     invoked(a, agent, sessionId=session, endSession=True)
 
     def remembered(caller: Any) -> list[str]:
-        named = {"agentId": agent, "agentAliasId": "TSTALIASID", "memoryId": "me", "memoryType": "SESSION_SUMMARY"}
-        contents = caller.client("bedrock-agent-runtime").get_agent_memory(**named)["memoryContents"]
+        arguments = {"agentId": agent, "agentAliasId": "TSTALIASID", "memoryId": "me", "memoryType": "SESSION_SUMMARY"}
+        contents = caller.client("bedrock-agent-runtime").get_agent_memory(**arguments)["memoryContents"]
         return [content["sessionSummary"]["sessionId"] for content in contents]
 
     assert (remembered(a), remembered(b), remembered(aws)) == ([session], [], [session])
     for other in (b, aws):  # the owner reads all, but its own conversations get none of a tenant's
-        asked = of_kind(invoked(other, agent, "What is my name?", memoryId="me"), "modelInvocationInput")[0]["text"]
-        assert "Ann" not in asked
+        prompt = of_kind(invoked(other, agent, "What is my name?", memoryId="me"), "modelInvocationInput")[0]["text"]
+        assert "Ann" not in prompt
     agents.delete_agent(agentId=agent, skipResourceInUseCheck=True)
 
 
@@ -134,21 +134,21 @@ def test_an_agent_and_a_knowledge_base_of_a_tenant_are_not_found_by_another(a: T
         roleArn=ROLE,
         knowledgeBaseConfiguration={"type": "VECTOR", "vectorKnowledgeBaseConfiguration": vectors},
     )["knowledgeBase"]["knowledgeBaseId"]
-    asked = {"knowledgeBaseId": base, "retrievalQuery": {"text": "secret"}}
-    assert refusal(b.client("bedrock-agent-runtime").retrieve, **asked) == MISSING
-    assert a.client("bedrock-agent-runtime").retrieve(**asked)["retrievalResults"] == []
+    query = {"knowledgeBaseId": base, "retrievalQuery": {"text": "secret"}}
+    assert refusal(b.client("bedrock-agent-runtime").retrieve, **query) == MISSING
+    assert a.client("bedrock-agent-runtime").retrieve(**query)["retrievalResults"] == []
     agents.delete_knowledge_base(knowledgeBaseId=base)
     agents.delete_agent(agentId=agent, skipResourceInUseCheck=True)
 
 
 def test_a_guardrail_of_a_tenant_guards_no_other(a: Tenant, b: Tenant) -> None:
-    made = a.client("bedrock").create_guardrail(
+    guardrail = a.client("bedrock").create_guardrail(
         name=f"guard{next(_numbers)}",
         blockedInputMessaging="no",
         blockedOutputsMessaging="no",
         wordPolicyConfig={"wordsConfig": [{"text": "project nightjar"}]},
     )
-    key = made["guardrailId"]
+    key = guardrail["guardrailId"]
     assert refusal(b.client("bedrock").get_guardrail, guardrailIdentifier=key) == MISSING
     assert key not in [item["id"] for item in b.client("bedrock").list_guardrails()["guardrails"]]
     assert key in [item["id"] for item in a.client("bedrock").list_guardrails()["guardrails"]]
@@ -164,15 +164,15 @@ def test_a_guardrail_of_a_tenant_guards_no_other(a: Tenant, b: Tenant) -> None:
 
 
 def test_a_gateway_of_a_tenant_answers_no_signed_caller_of_another(aws: Any, a: Tenant, b: Tenant) -> None:
-    made = a.control.create_gateway(
+    gateway = a.control.create_gateway(
         name=f"gate{next(_numbers)}", protocolType="MCP", authorizerType="AWS_IAM", roleArn=a.arn
     )
 
     def status(key: Credentials) -> int:
         body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
-        request = AWSRequest("POST", made["gatewayUrl"], data=body, headers={"Content-Type": "application/json"})
+        request = AWSRequest("POST", gateway["gatewayUrl"], data=body, headers={"Content-Type": "application/json"})
         SigV4Auth(key, "bedrock-agentcore", aws.state.region).add_auth(request)
-        prepared = urllib.request.Request(made["gatewayUrl"], body, dict(request.headers))
+        prepared = urllib.request.Request(gateway["gatewayUrl"], body, dict(request.headers))
         try:
             with urllib.request.urlopen(prepared, timeout=30) as answer:
                 return answer.status
@@ -182,12 +182,12 @@ def test_a_gateway_of_a_tenant_answers_no_signed_caller_of_another(aws: Any, a: 
 
     owner = Credentials(aws.state.access_key, aws.state.secret_key)
     assert (status(a.credentials), status(owner), status(b.credentials)) == (200, 200, 404)
-    a.control.delete_gateway(gatewayIdentifier=made["gatewayId"])
+    a.control.delete_gateway(gatewayIdentifier=gateway["gatewayId"])
 
 
 def test_a_tenants_gateway_gets_no_delivery_of_logs_from_another(a: Tenant, b: Tenant) -> None:
     arn = a.control.create_memory(name=f"logged{next(_numbers)}", eventExpiryDuration=30)["memory"]["arn"]
-    given = {"name": f"source{next(_numbers)}", "resourceArn": arn, "logType": "APPLICATION_LOGS"}
+    source = {"name": f"source{next(_numbers)}", "resourceArn": arn, "logType": "APPLICATION_LOGS"}
     with pytest.raises(ClientError):
-        b.client("logs").put_delivery_source(**given)
-    assert a.client("logs").put_delivery_source(**given)
+        b.client("logs").put_delivery_source(**source)
+    assert a.client("logs").put_delivery_source(**source)

@@ -48,16 +48,16 @@ def user_pool(aws: Any) -> tuple[str, str]:
     )
     pool = client.create_user_pool(PoolName="people", Policies={"PasswordPolicy": {"MinimumLength": 8}})["UserPool"]
     flows = ["ALLOW_USER_PASSWORD_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]
-    made = client.create_user_pool_client(UserPoolId=pool["Id"], ClientName="app", ExplicitAuthFlows=flows)
+    app_client = client.create_user_pool_client(UserPoolId=pool["Id"], ClientName="app", ExplicitAuthFlows=flows)
     client.admin_create_user(UserPoolId=pool["Id"], Username="alice", MessageAction="SUPPRESS")
     client.admin_set_user_password(UserPoolId=pool["Id"], Username="alice", Password="Secret-123", Permanent=True)
-    return pool["Id"], made["UserPoolClient"]["ClientId"]
+    return pool["Id"], app_client["UserPoolClient"]["ClientId"]
 
 
 def test_a_user_signs_in_to_a_pool_of_any_region_without_keys(aws: Any, user_pool: tuple[str, str]) -> None:
     client = unsigned(aws, "cognito-idp")
-    given = {"USERNAME": "alice", "PASSWORD": "Secret-123"}
-    answer = client.initiate_auth(ClientId=user_pool[1], AuthFlow="USER_PASSWORD_AUTH", AuthParameters=given)
+    parameters = {"USERNAME": "alice", "PASSWORD": "Secret-123"}
+    answer = client.initiate_auth(ClientId=user_pool[1], AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters)
     token = answer["AuthenticationResult"]["AccessToken"]
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     assert claims["iss"] == f"https://cognito-idp.eu-central-1.amazonaws.com/{user_pool[0]}"
@@ -83,16 +83,16 @@ def test_a_web_identity_takes_a_role_in_the_account_that_the_role_names(aws: Any
 
 
 def test_keys_of_an_unproven_web_identity_open_nothing(aws: Any) -> None:
-    given = unsigned(aws, "sts").assume_role_with_web_identity(
+    credentials = unsigned(aws, "sts").assume_role_with_web_identity(
         RoleArn="arn:aws:iam::123456789012:role/web", RoleSessionName="me", WebIdentityToken="token.token.token"
     )["Credentials"]
     client = boto3.client(
         "bedrock-agentcore-control",
         endpoint_url=aws.state.url,
         region_name=aws.state.region,
-        aws_access_key_id=given["AccessKeyId"],
-        aws_secret_access_key=given["SecretAccessKey"],
-        aws_session_token=given["SessionToken"],
+        aws_access_key_id=credentials["AccessKeyId"],
+        aws_secret_access_key=credentials["SecretAccessKey"],
+        aws_session_token=credentials["SessionToken"],
     )
     with pytest.raises(ClientError, match="security token"):
         client.list_agent_runtimes()

@@ -51,9 +51,9 @@ def test_traces_of_a_memory_are_delivered_to_xray(aws: Any) -> None:
     memory = aws.control.create_memory(name=f"m_{uuid.uuid4().hex[:8]}", eventExpiryDuration=7)["memory"]
     logs, name = aws.client("logs"), f"loom-{uuid.uuid4().hex[:8]}"
     logs.put_delivery_source(name=name, logType="TRACES", resourceArn=memory["arn"])
-    made = logs.put_delivery_destination(name=name, deliveryDestinationType="XRAY")["deliveryDestination"]
-    assert made["deliveryDestinationType"] == "XRAY"
-    delivery = logs.create_delivery(deliverySourceName=name, deliveryDestinationArn=made["arn"])["delivery"]
+    destination = logs.put_delivery_destination(name=name, deliveryDestinationType="XRAY")["deliveryDestination"]
+    assert destination["deliveryDestinationType"] == "XRAY"
+    delivery = logs.create_delivery(deliverySourceName=name, deliveryDestinationArn=destination["arn"])["delivery"]
     assert delivery["deliveryDestinationType"] == "XRAY"
 
 
@@ -82,7 +82,8 @@ def test_extractions_of_a_memory_are_delivered_with_their_failures(aws: Any) -> 
         memoryId=memory["id"], actorId="ana", sessionId="monday", eventTimestamp=1_795_000_000, payload=[text]
     )["event"]
     events = wait_until(
-        lambda: len(found := logs.filter_log_events(logGroupName=group)["events"]) == 2 and found, what="the records"
+        lambda: len(log_events := logs.filter_log_events(logGroupName=group)["events"]) == 2 and log_events,
+        what="the records",
     )
     records = {(record := json.loads(item["message"]))["namespace"]: record for item in events}
     assert {item["logStreamName"] for item in events} == {"BedrockAgentCoreMemory_ApplicationLogs"}

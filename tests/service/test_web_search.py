@@ -51,8 +51,8 @@ def online(service_with: Any, folder: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def bench(online: Any) -> Iterator[loom.Workbench]:
-    with loom.connect(home=str(online.state.home)) as opened:
-        yield opened
+    with loom.connect(home=str(online.state.home)) as bench:
+        yield bench
 
 
 def searched(aws: Any, query: str, **more: Any) -> list[dict[str, Any]]:
@@ -141,19 +141,19 @@ def test_a_gateway_offers_web_search_to_the_sdks_client_and_the_workbench(online
 def test_a_connector_that_is_not_served_fails_by_name(online: Any, bench: loom.Workbench) -> None:
     gateway = bench.gateways.create(f"other-{uuid.uuid4().hex[:8]}", role_arn=ROLE)
     connector: dict[str, Any] = {"source": {"connectorId": "bedrock-agentic-retrieve"}}
-    made = online.control.create_gateway_target(
+    target = online.control.create_gateway_target(
         gatewayIdentifier=gateway.value.id,
         name="agentic",
         targetConfiguration={"mcp": {"connector": connector}},
         credentialProviderConfigurations=[{"credentialProviderType": "GATEWAY_IAM_ROLE"}],
     )
-    key = {"gatewayIdentifier": gateway.value.id, "targetId": made["targetId"]}
+    key = {"gatewayIdentifier": gateway.value.id, "targetId": target["targetId"]}
     wait_until(lambda: online.control.get_gateway_target(**key)["status"] == "FAILED", what="the target's failure")
     (reason,) = online.control.get_gateway_target(**key)["statusReasons"]
     assert "bedrock-agentic-retrieve, only web-search" in reason
 
 
 def test_the_workbench_returns_a_frame(bench: loom.Workbench) -> None:
-    found = bench.tools.web_search("warranty of a kettle", k=1, before=datetime.now(UTC), exclude=["python.org"])
-    assert list(found.columns) == ["title", "url", "text", "published_at"]
-    assert list(found["url"]) == ["https://shop.example.com/kettle"]
+    results = bench.tools.web_search("warranty of a kettle", k=1, before=datetime.now(UTC), exclude=["python.org"])
+    assert list(results.columns) == ["title", "url", "text", "published_at"]
+    assert list(results["url"]) == ["https://shop.example.com/kettle"]

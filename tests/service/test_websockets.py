@@ -144,12 +144,12 @@ def test_the_sdks_header_fields_open_a_socket_unchanged(aws: Any, talker: dict[s
     session_id = str(uuid.uuid4())
     url, headers = sdk.generate_ws_connection(talker["agentRuntimeArn"], session_id=session_id)
     with connect_now(here(url, aws.state), additional_headers=headers) as socket:
-        seen = json.loads(asked(socket, "who"))
-        assert seen["session"] == session_id
+        session_info = json.loads(asked(socket, "who"))
+        assert session_info["session"] == session_id
         assert asked(socket, "hello") == "HELLO"
         assert socket.response.headers["X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"] == session_id
     _, body = aws.invoke(talker["agentRuntimeArn"], runtimeSessionId=session_id)
-    assert json.loads(body)["pid"] == seen["pid"]
+    assert json.loads(body)["pid"] == session_info["pid"]
 
 
 def test_the_sdks_presigned_address_opens_a_socket(aws: Any, talker: dict[str, Any], sdk: Any) -> None:
@@ -159,10 +159,10 @@ def test_the_sdks_presigned_address_opens_a_socket(aws: Any, talker: dict[str, A
         talker["agentRuntimeArn"], session_id=session_id, endpoint_name="DEFAULT", custom_headers=custom
     )
     with connect_now(here(url, aws.state)) as socket:
-        seen = json.loads(asked(socket, "who"))
-    assert seen["session"] == session_id
-    assert seen["headers"]["x-amzn-bedrock-agentcore-runtime-custom-team"] == "blue"
-    assert seen["query"] == {"mode": "voice"}  # neither the signature nor what the platform reads
+        session_info = json.loads(asked(socket, "who"))
+    assert session_info["session"] == session_id
+    assert session_info["headers"]["x-amzn-bedrock-agentcore-runtime-custom-team"] == "blue"
+    assert session_info["query"] == {"mode": "voice"}  # neither the signature nor what the platform reads
 
 
 @pytest.mark.parametrize("unquoted", [":/", "/"])
@@ -300,8 +300,8 @@ def test_a_slow_client_makes_the_agent_wait(aws: Any, talker: dict[str, Any]) ->
     arn, session_id = talker["agentRuntimeArn"], str(uuid.uuid4())
     with opened(aws, arn, session_id, max_queue=1) as slow, opened(aws, arn, session_id) as other:
         slow.send("flood 3000")
-        taken = wait_until(lambda: settled_count(other), what="the agent to stop sending")
-        assert taken < 2_900
+        message_count = wait_until(lambda: settled_count(other), what="the agent to stop sending")
+        assert message_count < 2_900
         for number in range(3_000):
             assert str(slow.recv(timeout=60)).startswith(f"{number}:")
 
@@ -316,8 +316,8 @@ def settled_count(socket: Connection) -> int:
 
 def output_of(aws: Any, runtime: dict[str, Any], session_id: str) -> str:
     group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
-    found = aws.client("logs").filter_log_events(logGroupName=group)
-    return "\n".join(event["message"] for event in found["events"])
+    page = aws.client("logs").filter_log_events(logGroupName=group)
+    return "\n".join(event["message"] for event in page["events"])
 
 
 def is_active(aws: Any, session_id: str) -> bool:

@@ -76,8 +76,8 @@ class TokenIssuer:
         }
         algorithm = "ES256" if isinstance(key, jwk.ECKey) else "RS256"
         head = {"alg": algorithm, "kid": kid, **(header or {})}
-        kept = {name: value for name, value in content.items() if value is not None}
-        return jwt.encode({k: v for k, v in head.items() if v is not None}, kept, key, algorithms=[head["alg"]])
+        payload = {name: value for name, value in content.items() if value is not None}
+        return jwt.encode({k: v for k, v in head.items() if v is not None}, payload, key, algorithms=[head["alg"]])
 
     def close(self) -> None:
         self._server.shutdown()

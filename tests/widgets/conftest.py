@@ -30,12 +30,16 @@ class Watched:
 
     def answer(self, number: int) -> Mapping[str, Any]:
         """The answer's value; None-like failure is told as {"failed": True}."""
-        wait_until(lambda: any(each.get("id") == number and each["is"] != "received" for each in self.messages))
-        found = next(each for each in self.messages if each.get("id") == number and each["is"] != "received")
-        return {"failed": True} if found["is"] == "failed" else found["value"]
+        wait_until(
+            lambda: any(message.get("id") == number and message["is"] != "received" for message in self.messages)
+        )
+        reply = next(
+            message for message in self.messages if message.get("id") == number and message["is"] != "received"
+        )
+        return {"failed": True} if reply["is"] == "failed" else reply["value"]
 
     def ask(self, name: str, /, **form: Any) -> Mapping[str, Any]:
         return self.answer(self.begin(name, **form))
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
-        return [each for each in self.messages if each["is"] == kind]
+        return [message for message in self.messages if message["is"] == kind]

@@ -69,12 +69,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 
 def text(outputs: Any, stream: str = "stdout") -> str:
-    return "".join(each["text"] for each in outputs if each["output_type"] == "stream" and each["name"] == stream)
+    return "".join(
+        output["text"] for output in outputs if output["output_type"] == "stream" and output["name"] == stream
+    )
 
 
 def value(outputs: Any) -> str:
-    (found,) = [each["data"]["text/plain"] for each in outputs if each["output_type"] == "execute_result"]
-    return found
+    (result_text,) = [output["data"]["text/plain"] for output in outputs if output["output_type"] == "execute_result"]
+    return result_text
 
 
 def test_a_cell_is_asked_and_its_answer_printed_and_its_invocation_the_value(ran: dict[str, Any]) -> None:
@@ -84,10 +86,10 @@ def test_a_cell_is_asked_and_its_answer_printed_and_its_invocation_the_value(ran
 
 
 def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> None:
-    said, count = eval(value(ran["kept"]))
-    assert text(ran["streamed"]).strip() == said.strip()
+    answer, count = eval(value(ran["kept"]))
+    assert text(ran["streamed"]).strip() == answer.strip()
     assert count > 3
-    assert not [each for each in ran["streamed"] if each["output_type"] == "execute_result"]
+    assert not [output for output in ran["streamed"] if output["output_type"] == "execute_result"]
 
 
 def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_states_where_all_of_it_is(ran: dict[str, Any]) -> None:
@@ -99,8 +101,8 @@ def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_states_where_all_o
 
 @pytest.mark.parametrize("name", ["shown", "table"])
 def test_a_notebook_that_nobody_watches_has_the_static_html_alone(ran: dict[str, Any], name: str) -> None:
-    (found,) = [each["data"] for each in ran[name] if each["output_type"] == "execute_result"]
-    assert set(found) == {"text/plain", "text/html"}
+    (bundle,) = [output["data"] for output in ran[name] if output["output_type"] == "execute_result"]
+    assert set(bundle) == {"text/plain", "text/html"}
 
 
 @pytest.mark.parametrize("name", ["same", "as said"])
@@ -132,11 +134,13 @@ def test_a_failed_call_is_a_value_and_a_line(ran: dict[str, Any]) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(ran: dict[str, Any], name: str, said: str) -> None:
-    shown = text(ran[name], "stderr") + "".join(each["evalue"] for each in ran[name] if each["output_type"] == "error")
-    assert said in shown, ran[name]
-    assert "Traceback" not in shown
+    message = text(ran[name], "stderr") + "".join(
+        output["evalue"] for output in ran[name] if output["output_type"] == "error"
+    )
+    assert said in message, ran[name]
+    assert "Traceback" not in message
 
 
 def test_a_session_id_that_no_agent_takes_is_reported(ran: dict[str, Any]) -> None:
-    shown = text(ran["short session"], "stderr") + str(ran["short session"])
-    assert "33" in shown
+    message = text(ran["short session"], "stderr") + str(ran["short session"])
+    assert "33" in message

@@ -78,23 +78,23 @@ def notebook() -> Iterator[Notebook]:
     loom_widgets.enable(cast("Any", opened))
     yield opened
     loom_widgets.disable()
-    for each in opened.shown:
-        each.close()
+    for display in opened.shown:
+        display.close()
 
 
 def trace_of(count: int, name: str = "step") -> TraceView:
     """A trace of so many spans, without a service."""
-    sent = 1_795_302_200.0
+    sent_s = 1_795_302_200.0
     values: dict[str, Any] = dict.fromkeys(InvocationRow.__dataclass_fields__)
     values |= {
         "id": 7, "agent_id": 1, "agent_name": "looker", "session_id": "s" * 36, "qualifier": "DEFAULT",
         "agent_arn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/looker-AbC123dEf4",
-        "client_invoke_time": sent, "client_done_time": sent + 1.0, "client_duration_ms": 1000.0, "ttft_ms": 400.0,
-        "status": "complete", "created_at": datetime.fromtimestamp(sent, UTC), "chunk_offsets_ms": (),
+        "client_invoke_time": sent_s, "client_done_time": sent_s + 1.0, "client_duration_ms": 1000.0, "ttft_ms": 400.0,
+        "status": "complete", "created_at": datetime.fromtimestamp(sent_s, UTC), "chunk_offsets_ms": (),
         "bytes_received": 2, "trace_id": "t", "labels": ("local AgentCore",),
     }  # fmt: skip
     stored = InvocationRow(**values)
-    start = int(sent * 1e9)
+    start = int(sent_s * 1e9)
     spans = [
         Span(
             trace_id="t", span_id=f"{n:016x}", parent_id=f"{0:016x}" if n else None, name=f"{name} {n}",
@@ -106,8 +106,8 @@ def trace_of(count: int, name: str = "step") -> TraceView:
     ]  # fmt: skip
     collected = TraceResult(request=TraceRequest.of(stored), state="found", trace=Trace.one(spans), attempts=1)
     client = client_side(stored, is_cold=True, same_clock=True)
-    found = TracedInvocation(row=stored, collected=collected, client=client)
-    return TraceView(found, agent_name="looker", labels=stored.labels, remedy="")
+    invocation = TracedInvocation(row=stored, collected=collected, client=client)
+    return TraceView(invocation, agent_name="looker", labels=stored.labels, remedy="")
 
 
 def frame_of(count: int) -> TextFrame:
@@ -208,11 +208,11 @@ def test_a_strangers_text_reaches_the_page_as_text(notebook: Notebook) -> None:
         json.dumps(display.state, allow_nan=False).encode()
         str(display.state).encode()
     watched = notebook.view("b", trace_of(4, HOSTILE))
-    found = watched.ask("span", id=f"{3:016x}")
-    assert found["failed"]
-    assert found["name"].startswith("<img src=x")
-    assert [name for name, _ in found["attributes"]] == ["said", "n"]
-    json.dumps(found, allow_nan=False).encode()
+    span = watched.ask("span", id=f"{3:016x}")
+    assert span["failed"]
+    assert span["name"].startswith("<img src=x")
+    assert [name for name, _ in span["attributes"]] == ["said", "n"]
+    json.dumps(span, allow_nan=False).encode()
     assert watched.ask("span", id=HOSTILE) == {"failed": True}
     assert watched.panel.error["what"] == "There is no such span"
 
@@ -235,22 +235,22 @@ def test_an_unwatched_display_is_released_and_comes_back_while_its_object_exists
     watched.panel.receive({"do": "seen", "with": {"view": "third page"}})
     assert watched.ask("page", table="bars")["total"] == 300
     watched.panel.receive({"do": "unseen", "with": {"view": "third page"}})
-    gone = weakref.ref(trace)
+    trace_ref = weakref.ref(trace)
     del trace
     gc.collect()
-    assert gone() is None
+    assert trace_ref() is None
     watched.panel.receive({"do": "seen", "with": {"view": "fourth page"}})
     assert watched.ask("span", id=f"{3:016x}") == {"failed": True}
     assert "run the cell again" in watched.panel.error["try"]
-    assert not [each for each in threading.enumerate() if each.name.startswith("loom-TraceDisplay")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loom-TraceDisplay")]
 
 
 def test_a_long_trace_is_paged_and_its_spans_sort_where_they_are(notebook: Notebook) -> None:
     watched = notebook.view("a", trace_of(5_000))
-    shown = watched.panel.state["trace"]
-    assert (len(shown["bars"]["rows"]), shown["bars"]["total"], shown["spans"]["total"]) == (100, 5_000, 5_000)
+    state = watched.panel.state["trace"]
+    assert (len(state["bars"]["rows"]), state["bars"]["total"], state["spans"]["total"]) == (100, 5_000, 5_000)
     assert len(json.dumps(watched.panel.state)) < 200_000
-    column = next(each["key"] for each in shown["spans"]["columns"] if each["name"] == "duration_ms")
+    column = next(spec["key"] for spec in state["spans"]["columns"] if spec["name"] == "duration_ms")
     rows = watched.ask("page", table="spans", sort=column, down=False, count=3)["rows"]
     assert [row["c0"] for row in rows] == ["step 4999", "step 4998", "step 4997"]
     assert watched.ask("filter_rows", table="spans", text="STEP 12")["shown"] == 111
@@ -261,8 +261,8 @@ def test_a_table_is_sorted_filtered_and_opened_whatever_its_cells_are(notebook: 
     frame = frame_of(500)
     watched = notebook.view("a", frame)
     state = watched.panel.state["frame"]
-    assert [each["name"] for each in state["columns"]] == ["title", "took_ms", "mixed", "more", "at"]
-    assert [each["kind"] for each in state["columns"]] == ["text", "ms", "text", "text", "time"]
+    assert [column["name"] for column in state["columns"]] == ["title", "took_ms", "mixed", "more", "at"]
+    assert [column["kind"] for column in state["columns"]] == ["text", "ms", "text", "text", "time"]
     assert (state["total"], len(state["rows"])) == (500, 100)
     for down in (False, True):
         rows = watched.ask("page", table="rows", sort="c1", down=down, count=500)["rows"]
@@ -287,7 +287,7 @@ def test_unusual_frames_have_a_view_too(notebook: Notebook) -> None:
     kinds = TextFrame({"kind": pd.Categorical(["b", "a"] * 10), "big": [2**60] * 20, "none": [None] * 20})
     for frame, names in ((doubled, ["n", "n"]), (keyed, ["k", "", "n"]), (kinds, ["kind", "big", "none"])):
         watched = notebook.view("a", frame)
-        assert [each["name"] for each in watched.panel.state["frame"]["columns"]] == names
+        assert [column["name"] for column in watched.panel.state["frame"]["columns"]] == names
         first = watched.ask("page", table="rows", sort="c0", count=1)["rows"][0]
         assert len(first) == len(names) + 1
     assert first["c0"] == "a"
@@ -341,9 +341,9 @@ def test_a_study_shows_intervals_and_every_call(notebook: Notebook) -> None:
     watched = notebook.view("a", study)
     state = watched.panel.state
     assert state["sentences"] == study.sentences()
-    assert sum(len(each["points"]) for each in state["dots"]) == study.answered == 59
-    assert {each["scenario"] for each in state["intervals"]} == {each.value for each in Scenario}
-    assert all(each["low"] <= each["value"] <= each["high"] for each in state["intervals"])
+    assert sum(len(series["points"]) for series in state["dots"]) == study.answered == 59
+    assert {entry["scenario"] for entry in state["intervals"]} == {entry.value for entry in Scenario}
+    assert all(interval["low"] <= interval["value"] <= interval["high"] for interval in state["intervals"])
     assert (state["calls"]["total"], state["calls"]["columns"][0]["name"]) == (60, "position")
     assert watched.ask("filter_rows", table="calls", text="warm")["shown"] == 20
     assert "result.measurements()" in watched.panel.code
@@ -359,10 +359,10 @@ def test_an_evaluation_shows_failed_cases_first_and_opens_them(notebook: Noteboo
     run = loom.evaluate(lambda prompt: f"{prompt} <img>", evalset, ["contains"], store=bench.context.store)
     watched = notebook.view("a", run)
     wait_until(lambda: watched.panel.state["asked"])
-    shown = watched.panel.state["asked"]
-    assert [row["state"] for row in shown["cases"]["rows"]] == ["low score", "passed", "passed"]
+    run_state = watched.panel.state["asked"]
+    assert [row["state"] for row in run_state["cases"]["rows"]] == ["low score", "passed", "passed"]
     assert "3 of 3 answered" in watched.panel.status
-    first = shown["cases"]["rows"][0]
+    first = run_state["cases"]["rows"][0]
     opened = watched.ask("case", place=first["place"], repeat=first["repeat"])
     assert (opened["case"], opened["turns"][0]["expected"]) == ("bad", "5")
     assert opened["verdicts"][0]["evaluator"] == "contains"
@@ -387,9 +387,9 @@ def test_a_memory_shows_actors_sessions_events_and_records(notebook: Notebook, b
     row = watched.ask("page", table="events")["rows"][0]
     assert watched.ask("event", id=row["id"])["event"]["messages"] == [["USER", "I live in Lisbon."]]
     assert watched.ask("records")["count"] == 1
-    (found,) = watched.ask("search", query="Where does anna live?")["rows"]
-    assert watched.ask("provenance", id=found["id"])["rows"]
+    (record,) = watched.ask("search", query="Where does anna live?")["rows"]
+    assert watched.ask("provenance", id=record["id"])["rows"]
     assert watched.panel.code.splitlines() == [
         "memory = bench.memories.get('shown')",
-        f"memory.provenance({found['id']!r})",
+        f"memory.provenance({record['id']!r})",
     ]

@@ -52,15 +52,15 @@ def form(file: Path, *agents: str, **more: object) -> dict[str, object]:
 
 
 def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watched, file: Path) -> None:
-    started = watched.ask("show_set", **form(file))
-    assert "3 cases" in started["sentence"]
-    assert "contains" in started["sentence"]
-    done = watched.ask("run", **form(file, "calculator", gate="contains>=10%", repeats="1", money="1"))
+    summary = watched.ask("show_set", **form(file))
+    assert "3 cases" in summary["sentence"]
+    assert "contains" in summary["sentence"]
+    result = watched.ask("run", **form(file, "calculator", gate="contains>=10%", repeats="1", money="1"))
     head = watched.of("results")[-1]
-    assert head["run"] == done["runs"][0] == watched.panel.state["run"]
+    assert head["run"] == result["runs"][0] == watched.panel.state["run"]
     assert head["answered"] == 3
     assert head["gates"][0]["outcome"] in ("passed", "unclear")
-    assert any(each.get("owed") == 3 for each in watched.of("progress"))
+    assert any(progress.get("owed") == 3 for progress in watched.of("progress"))
     rows = watched.ask("page", table="cases")["rows"]
     assert [row["state"] for row in rows] == ["low score", "passed", "passed"]  # what needs a look comes first
     by_id = {row["case"]: row for row in rows}
@@ -68,10 +68,10 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watch
     assert by_id["wrong"]["state"] == "low score"
     assert by_id["product"]["duration_ms"] > 0
     assert by_id["product"]["tokens"] > 0
-    found = watched.ask("case", run=head["run"], place=1, repeat=0)
-    assert found["turns"][0]["expected"] == "5"
-    assert {row["evaluator"] for row in found["verdicts"]} >= {"contains", "trajectory"}
-    trace = watched.ask("trace", run=head["run"], invocation=found["invocation"])
+    case = watched.ask("case", run=head["run"], place=1, repeat=0)
+    assert case["turns"][0]["expected"] == "5"
+    assert {row["evaluator"] for row in case["verdicts"]} >= {"contains", "trajectory"}
+    trace = watched.ask("trace", run=head["run"], invocation=case["invocation"])
     assert trace["count"] > 0
     assert watched.ask("page", table=trace["table"])["total"] == trace["count"]
     assert watched.ask("filter", state="low score")["shown"] == 1
@@ -83,15 +83,15 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watch
 
 
 def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched: Watched, file: Path) -> None:
-    done = watched.ask("run", **form(file, "calculator", "calculator_guessing", evaluators="trajectory"))
-    compared = watched.of("compared")[-1]
-    assert [compared["baseline"], compared["new"]] == done["runs"]
-    assert compared["headline"] == watched.panel.status
-    assert compared["flips"] >= 1
+    result = watched.ask("run", **form(file, "calculator", "calculator_guessing", evaluators="trajectory"))
+    comparison = watched.of("compared")[-1]
+    assert [comparison["baseline"], comparison["new"]] == result["runs"]
+    assert comparison["headline"] == watched.panel.status
+    assert comparison["flips"] >= 1
     flip = watched.ask("page", table="flips")["rows"][0]
     assert flip["verdict"] == "lost"
     both = watched.ask(
-        "flip", new=compared["new"], baseline=compared["baseline"], place=flip["place"], case=flip["case"]
+        "flip", new=comparison["new"], baseline=comparison["baseline"], place=flip["place"], case=flip["case"]
     )
     assert both["new"]["target"] == "calculator_guessing"
     assert both["new"]["paths"][0]["rows"][0]["kind"] == "missing"
@@ -99,17 +99,17 @@ def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched:
     assert both["new"]["invocation"] != both["baseline"]["invocation"]
     # Both are stored: another panel opens and compares them.
     runs = watched.ask("page", table="runs")["rows"]
-    assert {row["id"] for row in runs} >= set(done["runs"])
-    watched.ask("open_run", run=done["runs"][0])
-    assert watched.panel.state["run"] == done["runs"][0]
-    assert watched.ask("compare", new=done["runs"][0], baseline=done["runs"][1], margin="2") != {"failed": True}
-    assert watched.ask("compare", new=done["runs"][0], baseline=done["runs"][0]) == {"failed": True}
+    assert {row["id"] for row in runs} >= set(result["runs"])
+    watched.ask("open_run", run=result["runs"][0])
+    assert watched.panel.state["run"] == result["runs"][0]
+    assert watched.ask("compare", new=result["runs"][0], baseline=result["runs"][1], margin="2") != {"failed": True}
+    assert watched.ask("compare", new=result["runs"][0], baseline=result["runs"][0]) == {"failed": True}
     compile(watched.panel.code, "copied", "exec")
 
 
 def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: loom.Workbench) -> None:
     number = watched.begin("run", set="shipped:calculator", agents=["calculator"], reuse=False)
-    wait_until(lambda: any(each.get("answered", 0) >= 1 for each in watched.of("progress")))
+    wait_until(lambda: any(progress.get("answered", 0) >= 1 for progress in watched.of("progress")))
     watched.ask("stop", lane="run")
     assert watched.answer(number) == {"stopped": True}
     head = watched.of("results")[-1]
@@ -118,7 +118,7 @@ def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: 
     assert "Stopped" in watched.panel.status
     assert watched.panel.error == {}
     number = watched.begin("resume", run=head["run"])
-    wait_until(lambda: any(each.get("answered", 0) > head["answered"] for each in watched.of("progress")))
+    wait_until(lambda: any(progress.get("answered", 0) > head["answered"] for progress in watched.of("progress")))
     watched.ask("stop", lane="run")
     watched.answer(number)
     assert bench.evals.run(head["run"]).state == "interrupted"
@@ -129,24 +129,24 @@ def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: 
 def test_what_was_asked_becomes_a_case_with_its_secrets_redacted(
     watched: Watched, agents: tuple[loom.Agent, loom.Agent], tmp_path: Path
 ) -> None:
-    said = f"What is 6 * 7? {HOSTILE} Tell ada@example.com, key AKIAIOSFODNN7EXAMPLE"
-    agents[0].invoke(said)
+    prompt = f"What is 6 * 7? {HOSTILE} Tell ada@example.com, key AKIAIOSFODNN7EXAMPLE"
+    agents[0].invoke(prompt)
     assert watched.ask("asked", agent="calculator")["count"] >= 1
     row = watched.ask("page", table="asked")["rows"][0]
     assert "AKIAIOSFODNN7EXAMPLE" not in str(row)
     into = {"agent": "calculator", "path": str(tmp_path / "kept.json"), "invocation": row["id"], "expected": True}
-    look = watched.ask("capture", look=True, **into)
-    assert not look["written"]
+    preview = watched.ask("capture", look=True, **into)
+    assert not preview["written"]
     assert not (tmp_path / "kept.json").exists()
-    found = watched.ask("capture", tags="production, odd", **into)
-    assert found["written"]
-    assert sum(count for _, count in found["redactions"]) == 2
-    kept = EvalSet.read(tmp_path / "kept.json")
-    assert len(kept) == 1
-    assert set(kept.cases[0].tags) == {"captured", "production", "odd"}
+    capture = watched.ask("capture", tags="production, odd", **into)
+    assert capture["written"]
+    assert sum(count for _, count in capture["redactions"]) == 2
+    evalset = EvalSet.read(tmp_path / "kept.json")
+    assert len(evalset) == 1
+    assert set(evalset.cases[0].tags) == {"captured", "production", "odd"}
     text = (tmp_path / "kept.json").read_text()
-    assert "ada@example.com" not in text + str(found)
-    assert "AKIAIOSFODNN7EXAMPLE" not in text + str(found)
+    assert "ada@example.com" not in text + str(capture)
+    assert "AKIAIOSFODNN7EXAMPLE" not in text + str(capture)
     again = watched.ask("capture", **into)
     assert not again["is_new"]
     assert "has the same request" in again["sentence"]

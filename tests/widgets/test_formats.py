@@ -49,9 +49,9 @@ def in_javascript() -> dict[str, list[str]]:
         {"nan": "NaN", "None": "null", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(v), repr(v)) for v in VALUES
     )
     calls = ",".join(f"{name}: [{values}].map((value) => {name}(value))" for name in FORMATS)
-    done = node(["-e", f"{script}\nconsole.log(JSON.stringify({{{calls}}}))"], return_completed_process=True,
+    process = node(["-e", f"{script}\nconsole.log(JSON.stringify({{{calls}}}))"], return_completed_process=True,
                 capture_output=True, text=True, encoding="utf-8", check=True)  # fmt: skip
-    return json.loads(done.stdout)
+    return json.loads(process.stdout)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -63,10 +63,10 @@ def test_panels_join_numbers_with_their_units_as_html_does() -> None:
     texts = [*UNJOINED, "3 points, 1 point and 4 MBs", "1 min 5 s, 10 %x, 7 h 05 min", "a 5"]
     script = files("loom_widgets.kit").joinpath("format.js").read_text("utf-8")
     code = f"{script}\nconsole.log(JSON.stringify({json.dumps(texts)}.map(unbroken)))"
-    done = node(
+    process = node(
         ["-e", code], return_completed_process=True, capture_output=True, text=True, encoding="utf-8", check=True
     )
-    assert json.loads(done.stdout) == [unbroken(text) for text in texts]
+    assert json.loads(process.stdout) == [unbroken(text) for text in texts]
 
 
 def cells(markup: str) -> list[str]:
@@ -101,26 +101,26 @@ UNJOINED = ("It took 318 ms (95 % interval 305–321), 2 min 05 s or 1 h 12 min,
 def test_no_line_of_html_ends_between_a_number_and_its_unit() -> None:
     (sentence,) = UNJOINED
     joined = "It took 318~ms (95~% interval 305–321), 2~min~05~s or 1~h~12~min, 4.9~MB; 3 sets, 5 minutes"
-    shown = [
+    markups = [
         card("a", note=sentence), card("a", facts=[("n", sentence)]), table(["n"], [[sentence]]), view(sentence),
         static_summary(tables=[(["n"], [[sentence]])]), status_line(sentence),
     ]  # fmt: skip
-    for markup in shown:
+    for markup in markups:
         assert joined.replace("~", "\u00a0") in unescape(str(markup))
     assert "wait 30 s" in card("a", text="wait 30 s"), "a text that is shown verbatim stays as it is"
 
 
 def test_a_report_page_writes_every_number_alike() -> None:
     chart = Chart(go.Figure(go.Bar(x=[f"bar {place}" for place in range(len(DRAWN))], y=DRAWN)))
-    shown = [
+    bundles = [
         {"text/html": str(table(["n"], [[value] for value in VALUES]))},
         {"text/html": str(card("a", facts=[("n", value) for value in VALUES]))},
         chart._repr_mimebundle_(),
     ]
-    found = [_page(data) for data in shown]
-    assert cells(found[0]) == [formats.number(value) for value in VALUES]
-    assert re.findall(r"<dd[^>]*>(.*?)</dd>", unescape(found[1])) == [formats.number(value) for value in VALUES]
-    assert cells(found[2])[1::2] == [formats.number(value) for value in DRAWN]
+    pages = [_page(data) for data in bundles]
+    assert cells(pages[0]) == [formats.number(value) for value in VALUES]
+    assert re.findall(r"<dd[^>]*>(.*?)</dd>", unescape(pages[1])) == [formats.number(value) for value in VALUES]
+    assert cells(pages[2])[1::2] == [formats.number(value) for value in DRAWN]
 
 
 def _page(data: Any) -> str:
@@ -168,22 +168,22 @@ def _own_formats(tree: ast.AST) -> Iterator[tuple[int, str]]:
         match item:
             case ast.FormattedValue(format_spec=ast.JoinedStr(values=spec)):
                 text = "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in spec)
-                found = _NUMERIC_SPEC.fullmatch(text) is not None
+                is_formatted = _NUMERIC_SPEC.fullmatch(text) is not None
             case ast.FormattedValue(value=ast.Call(func=ast.Name(id="round"))):
-                found = True
+                is_formatted = True
             case ast.Call(func=ast.Name(id="format"), args=[_, ast.Constant()]):
-                found = True
+                is_formatted = True
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as template), attr="format")):
-                found = re.search(r"\{\w*:[^}]*[,eEfFgG%]\}", template) is not None
+                is_formatted = re.search(r"\{\w*:[^}]*[,eEfFgG%]\}", template) is not None
             case ast.BinOp(left=ast.Constant(value=str() as template), op=ast.Mod()):
-                found = re.search(r"%[.\d]*[efg]", template) is not None
+                is_formatted = re.search(r"%[.\d]*[efg]", template) is not None
             case ast.Constant(value=str() as text):
-                found = re.search(r"%\{[^}]*:[^}]*\}", text) is not None  # plotly's
+                is_formatted = re.search(r"%\{[^}]*:[^}]*\}", text) is not None  # plotly's
             case ast.JoinedStr(values=parts):
-                found = any(_is_bare(value, text) for value, text in pairwise(parts))
+                is_formatted = any(_is_bare(value, text) for value, text in pairwise(parts))
             case _:
                 continue
-        if found:
+        if is_formatted:
             yield item.lineno, ast.unparse(item)
 
 
@@ -196,7 +196,7 @@ def _is_bare(value: ast.expr, text: ast.expr) -> bool:
 
 
 def test_no_text_formats_a_number_by_itself() -> None:
-    found = [
+    findings = [
         f"{path.relative_to(ROOT)}:{line}: {code}"
         for folder in ("loomlib", "widgets/loom_widgets")
         for path in sorted((ROOT / folder).rglob("*.py"))
@@ -204,7 +204,7 @@ def test_no_text_formats_a_number_by_itself() -> None:
         if _MAY_FORMAT.search(source := path.read_text("utf-8"))
         for line, code in _own_formats(ast.parse(source))
     ]
-    assert not found, "use loomlib.presentation.formats:\n" + "\n".join(found)
+    assert not findings, "use loomlib.presentation.formats:\n" + "\n".join(findings)
 
 
 @pytest.mark.parametrize(

@@ -95,12 +95,12 @@ def watched() -> Iterator[Watched]:
 
 
 def threads() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name.startswith("loom-Workshop")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("loom-Workshop")]
 
 
 def test_an_action_answers_from_another_thread_and_is_acknowledged_at_once(watched: Watched) -> None:
     assert watched.ask("double", n=21) == {"twice": 42.0, "thread": "loom-Workshop-main"}
-    assert [each["is"] for each in watched.messages] == ["received", "done"]
+    assert [message["is"] for message in watched.messages] == ["received", "done"]
     assert watched.panel.state == {"last": 21.0}
 
 
@@ -179,7 +179,7 @@ def test_errors_are_three_parts_without_secrets_or_traces_and_the_panel_lives_on
 
 def test_a_stream_gathers_keeps_the_order_and_ends(watched: Watched) -> None:
     watched.ask("count")
-    batches = [each["items"] for each in watched.of("numbers")]
+    batches = [message["items"] for message in watched.of("numbers")]
     assert [number for batch in batches for number in batch] == list(range(500))
     assert batches[0] == [0]
     assert len(batches) < 100
@@ -226,8 +226,8 @@ def test_a_table_tells_where_a_row_is_now(watched: Watched) -> None:
     assert place(4, id="r4", part=0) == 5
     assert place(5, id="r4", part=0) == 5
     assert place(50, id="r4", part=1) is None
-    shown = watched.ask("page", table="kept", **{"from": 8})["rows"][0]
-    assert place(id="r7", text=shown["text"]) == 8
+    row = watched.ask("page", table="kept", **{"from": 8})["rows"][0]
+    assert place(id="r7", text=row["text"]) == 8
     assert watched.ask("page", table="kept", find={"id": "r9"}, sort="n")["at"] == 0
     assert watched.ask("page", table="kept", find={"id": "r9"}, sort="n", down=True)["at"] == 10
     assert "at" not in watched.ask("page", table="kept", find=None)
@@ -236,7 +236,7 @@ def test_a_table_tells_where_a_row_is_now(watched: Watched) -> None:
 def test_of_tables_of_a_kind_only_the_newest_are_kept(watched: Watched) -> None:
     tables = watched.panel.tables
     tables.put("bars", [{"n": 0}])
-    names = [tables.put_newest("bars", str(each), [{"n": each}], most=3) for each in (1, 2, 3, 2, 4)]
+    names = [tables.put_newest("bars", str(number), [{"n": number}], most=3) for number in (1, 2, 3, 2, 4)]
     assert names[0] == "bars 1"
     assert [len(tables.rows(name)) for name in ("bars 1", "bars 2", "bars 3", "bars 4", "bars")] == [0, 1, 1, 1, 1]
 

@@ -65,10 +65,10 @@ def page(watched: Watched, table: str) -> list[dict[str, Any]]:
 
 def test_a_memory_is_made_and_chosen(watched: Watched) -> None:
     name = "m" + uuid.uuid4().hex[:10]
-    made = watched.ask("create", name=name, strategies=["semantic", "preferences", "invented"], days="30")
-    assert watched.panel.state["memory"] == made["id"]
+    memory = watched.ask("create", name=name, strategies=["semantic", "preferences", "invented"], days="30")
+    assert watched.panel.state["memory"] == memory["id"]
     about = watched.panel.state["about"]
-    assert [each[0] for each in about["strategies"]] == ["semantic", "preferences"]
+    assert [strategy[0] for strategy in about["strategies"]] == ["semantic", "preferences"]
     assert (about["expiry"], about["status"]) == (30, "ACTIVE")
     compile(watched.panel.code, "copied", "exec")
     assert watched.ask("create", name="not a name!", strategies=[]) == {"failed": True}
@@ -95,18 +95,18 @@ def test_actors_sessions_events_and_an_event_in_full(populated: Watched) -> None
 
 def test_a_record_is_found_and_leads_to_the_event_it_came_from(populated: Watched) -> None:
     populated.ask("choose", actor="anna", session="")
-    found = populated.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
-    assert "Lisbon" in found[0]["text"]
-    assert populated.panel.status == ("1 record found." if len(found) == 1 else f"{len(found)} records found.")
-    assert found[0]["extractor"] == "offline extractor"
+    records = populated.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
+    assert "Lisbon" in records[0]["text"]
+    assert populated.panel.status == ("1 record found." if len(records) == 1 else f"{len(records)} records found.")
+    assert records[0]["extractor"] == "offline extractor"
     assert 'query("score >= 0.1")' in populated.panel.code
-    source = populated.ask("provenance", id=found[0]["id"])
+    source = populated.ask("provenance", id=records[0]["id"])
     assert source["state"] == "stated"
     assert populated.panel.status == source["sentence"]
     assert "extracted by: offline extractor" in source["sentence"]
     (row,) = source["rows"]
-    there = populated.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
-    assert there["event"]["messages"][0] == ["USER", "I live in Lisbon."]
+    event_detail = populated.ask("jump", id=row["id"], actor=row["actor"], session=row["session"])
+    assert event_detail["event"]["messages"][0] == ["USER", "I live in Lisbon."]
     assert (populated.panel.state["actor"], populated.panel.state["session"]) == ("anna", "s2")
     assert populated.ask("jump", id="gone", actor="anna", session="s2") == {"failed": True}
     populated.ask("records", namespace="/facts/{actorId}/")
@@ -124,9 +124,9 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(populated: Watche
 def test_health_changes_and_isolation_are_reported_and_kept_for_the_next_view(populated: Watched) -> None:
     health = populated.ask("health", allow=[])
     assert populated.panel.status == health["sentence"]
-    emails = [each for each in health["findings"] if each["kind"] == "personal data"]
+    emails = [finding for finding in health["findings"] if finding["kind"] == "personal data"]
     assert emails
-    assert all(each["fix"] and each["evidence"] for each in emails)
+    assert all(finding["fix"] and finding["evidence"] for finding in emails)
     assert "ben@example.com" not in str(health)
     assert populated.ask("diff", before="0", after="") == {"failed": True}
     populated.ask("snapshot")
@@ -169,16 +169,16 @@ def test_copies_are_redacted_unless_asked_and_never_written_over(populated: Watc
 
 def test_an_actor_is_forgotten_only_when_the_id_was_typed(populated: Watched) -> None:
     assert populated.ask("forget_for_good", typed="ben") == {"failed": True}
-    seen = populated.ask("forget", actor="ben")
-    assert seen["events"] == 1
+    preview = populated.ask("forget", actor="ben")
+    assert preview["events"] == 1
     assert populated.panel.status.startswith("1 event and ")
-    assert "ben@example.com" not in str(seen["rows"])
+    assert "ben@example.com" not in str(preview["rows"])
     for typed in ("", "anna", "ben "):
         assert populated.ask("forget_for_good", typed=typed) == {"failed": True}
-    done = populated.ask("forget_for_good", typed="ben")
-    assert done["verified"] is True
+    deletion = populated.ask("forget_for_good", typed="ben")
+    assert deletion["verified"] is True
     assert populated.panel.status.startswith("All data of ben was deleted: 1 event")
-    assert done["elsewhere"]
+    assert deletion["elsewhere"]
     assert populated.ask("verify")["verified"] is True
     populated.ask("choose", actor="anna", session="")
     assert populated.ask("events")["count"] == 2

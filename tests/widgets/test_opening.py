@@ -25,7 +25,7 @@ PANELS = (BuildPanel, TestPanel, OperatePanel, EvaluatePanel, MemoryPanel, Tools
 def test_the_panels_are_a_plugins() -> None:
     plugins = load_plugins()
     assert {"build", "test", "operate", "evaluate", "memory", "tools"} <= set(plugins.names("panels"))
-    assert [each for each in plugins.problems if each.distribution == "loom-widgets"] == []
+    assert [problem for problem in plugins.problems if problem.distribution == "loom-widgets"] == []
 
 
 def test_importing_loom_and_its_plugins_brings_no_widget() -> None:

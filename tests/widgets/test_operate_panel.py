@@ -33,9 +33,9 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
 
 @pytest.fixture
 def watched(busy: loom.Workbench) -> Iterator[Watched]:
-    found = opened(busy)
-    yield found
-    found.panel.close()
+    operate = opened(busy)
+    yield operate
+    operate.panel.close()
 
 
 def opened(bench: loom.Workbench, **options: object) -> Watched:
@@ -51,11 +51,11 @@ def rows(watched: Watched, table: str) -> list[dict[str, object]]:
 
 def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
     state = watched.panel.state
-    assert [each["name"] for each in state["headlines"]][:2] == ["agents", "invocations"]
+    assert [headline["name"] for headline in state["headlines"]][:2] == ["agents", "invocations"]
     assert watched.panel.status.startswith("4 invocations in 1 session, none failed.")
-    found = {row["agent"]: row for row in rows(watched, "agents")}
-    assert found["calculator"]["invocations"] == 4
-    assert found["echo"]["invocations"] == 0
+    rows_by_agent = {row["agent"]: row for row in rows(watched, "agents")}
+    assert rows_by_agent["calculator"]["invocations"] == 4
+    assert rows_by_agent["echo"]["invocations"] == 0
     html = watched.panel._repr_html_()
     assert "calculator" in html
     assert "average cold start" in html
@@ -103,12 +103,12 @@ def test_what_nobody_has_inspected_is_looked_up(watched: Watched) -> None:
     assert "bench.telemetry.catch_up()" in watched.panel.code or "bench.telemetry.overview()" in watched.panel.code
     watched.ask("load", range="all", quiet=True)
     assert watched.panel.state["caught"] == ""
-    found = {row["agent"]: row for row in rows(watched, "agents")}
-    assert {name: row["priced"] for name, row in found.items()} == {"calculator": 4, "echo": 0}
+    rows_by_agent = {row["agent"]: row for row in rows(watched, "agents")}
+    assert {name: row["priced"] for name, row in rows_by_agent.items()} == {"calculator": 4, "echo": 0}
     # One cold start is too few for an estimate; the row has its value all the same.
-    assert found["calculator"]["said"]["cold_start_mean_ms"].startswith("n too small")
-    assert re.fullmatch(r"[\d.]+ m?s", found["calculator"]["observed"]["cold_start_mean_ms"])
-    assert found["echo"]["observed"] == {}
+    assert rows_by_agent["calculator"]["said"]["cold_start_mean_ms"].startswith("n too small")
+    assert re.fullmatch(r"[\d.]+ m?s", rows_by_agent["calculator"]["observed"]["cold_start_mean_ms"])
+    assert rows_by_agent["echo"]["observed"] == {}
 
 
 def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched) -> None:
@@ -116,13 +116,13 @@ def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched)
     detail = watched.ask("hello")
     assert detail["metadata"]["status"] == "READY"
     assert len(detail["calls"]) == 4
-    assert sum(each["n"] for each in detail["bins"]) == 4
+    assert sum(bucket["n"] for bucket in detail["bins"]) == 4
     assert rows(watched, "sessions")[0]["invocations"] == 4
     wait_until(lambda: watched.ask("drill", agent="calculator") == {} and rows(watched, "logs"))
     compile(watched.panel.code, "copied", "exec")
-    seen = len(watched.of("detail"))
+    detail_count = len(watched.of("detail"))
     watched.ask("load", range="all")
-    assert len(watched.of("detail")) == seen + 1
+    assert len(watched.of("detail")) == detail_count + 1
     watched.ask("leave")
     assert watched.ask("hello") == {}
     assert watched.ask("drill", agent=HOSTILE) == {"failed": True}
@@ -140,14 +140,14 @@ def test_an_opened_agent_that_was_removed_elsewhere_is_closed(watched: Watched, 
 
 def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Workbench, tmp_path: Path) -> None:
     home = tmp_path / "gone"
-    with loom.connect(home=home) as before, loom.connect(home=home) as gone:
-        before.deploy("echo")
+    with loom.connect(home=home) as first_bench, loom.connect(home=home) as unreachable_bench:
+        first_bench.deploy("echo")
         local.stop(home)
-        watched = opened(busy, beside=[gone])
+        watched = opened(busy, beside=[unreachable_bench])
         assert watched.ask("compare", range="all") == {}
-        found = rows(watched, "places")
-        assert [row["state"] for row in found] == ["ok", "failed"]
-        assert found[1]["why"]
+        place_rows = rows(watched, "places")
+        assert [row["state"] for row in place_rows] == ["ok", "failed"]
+        assert place_rows[1]["why"]
         assert watched.panel.state["compared"].startswith("1 of 2 regions answered.")
         # Its numbers are what is stored; its log's silence is a sentence of the opened agent.
         assert watched.ask("load", place=1) == {}
@@ -167,17 +167,17 @@ def test_an_alert_is_added_checked_kept_in_the_history_and_removed(watched: Watc
     assert rows(watched, "alerts")[0]["sentence"] == "Not checked yet."
     assert watched.ask("add_alert", number="invocations", side="above", limit=3, name=HOSTILE, notify="team") == {}
     assert watched.ask("check_alerts", notify=False) == {"alarms": 1}
-    found = {row["alert"]: row for row in rows(watched, "alerts")}
-    assert found[HOSTILE]["state"] == "alarm"
-    assert "not decided" in str(found[name]["sentence"])
+    rows_by_alert = {row["alert"]: row for row in rows(watched, "alerts")}
+    assert rows_by_alert[HOSTILE]["state"] == "alarm"
+    assert "not decided" in str(rows_by_alert[name]["sentence"])
     assert watched.panel.state["alerts"]["alarms"] == 1
     assert "<img" not in watched.panel._repr_html_()
     # Of the next panel too, from what is stored.
     again = opened(watched.panel.bench)
     assert "invocations" in str({row["alert"]: row for row in rows(again, "alerts")}[HOSTILE]["sentence"])
     again.panel.close()
-    for each in (HOSTILE, name):
-        assert watched.ask("remove_alert", alert=each) == {}
+    for alert_name in (HOSTILE, name):
+        assert watched.ask("remove_alert", alert=alert_name) == {}
     assert rows(watched, "alerts") == []
     assert rows(watched, "history")
     assert watched.ask("remove_alert", alert=name) == {"failed": True}

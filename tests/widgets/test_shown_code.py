@@ -36,9 +36,9 @@ def copied(panel: Watched, name: str, /, **form: Any) -> dict[str, Any]:
 
 def test_what_build_shows_runs(bench: loom.Workbench) -> None:
     panel = Watched(loom_widgets.build(bench))
-    found = copied(panel, "deploy", what="calculator", name="code_runs")
-    assert found["agent"].arn == bench.agent("code_runs").arn
-    arn = str(found["agent"].arn)
+    variables = copied(panel, "deploy", what="calculator", name="code_runs")
+    assert variables["agent"].arn == bench.agent("code_runs").arn
+    arn = str(variables["agent"].arn)
     assert copied(panel, "register", arn=arn)["agent"].name == "code_runs"
     assert copied(panel, "describe", arn=arn)["agent"].status == "READY"
     copied(panel, "refresh", arn=arn)
@@ -87,8 +87,8 @@ def test_what_evaluate_shows_runs(bench: loom.Workbench, tmp_path: Path) -> None
     EvalSet(name="sums", cases=cases).write(tmp_path / "sums.json")
     panel = Watched(loom_widgets.evaluate(bench))
     form = {"set": "file:", "path": str(tmp_path / "sums.json"), "agents": [agent.name], "evaluators": "contains"}
-    found = copied(panel, "run", **form)
-    assert found["run"].evalset.name == "sums"
+    variables = copied(panel, "run", **form)
+    assert variables["run"].evalset.name == "sums"
     id = panel.panel.state["run"]
     copied(panel, "open_run", run=id)
     copied(panel, "case", run=id, place=0, repeat=0)
@@ -97,14 +97,14 @@ def test_what_evaluate_shows_runs(bench: loom.Workbench, tmp_path: Path) -> None
 
 def test_what_memory_shows_runs(bench: loom.Workbench) -> None:
     panel = Watched(loom_widgets.memory(bench))
-    found = panel.ask("create", name=_MEMORY, strategies=["semantic"])
-    assert not found.get("failed"), panel.panel.error
+    reply = panel.ask("create", name=_MEMORY, strategies=["semantic"])
+    assert not reply.get("failed"), panel.panel.error
     say(bench.memories.get(_MEMORY), "Please remember that I am allergic to mustard.", session="session_1")
     copied(panel, "choose_memory", memory=_MEMORY)
     copied(panel, "choose", actor="anna", session="session_1")
-    for name, given in (
+    for name, form in (
         ("events", {}), ("records", {}), ("search", {"query": "mustard"}), ("timeline", {}), ("health", {}),
         ("snapshot", {}), ("forget", {}),
     ):  # fmt: skip
-        copied(panel, name, **given)
+        copied(panel, name, **form)
     panel.panel.close()

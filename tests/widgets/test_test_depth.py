@@ -86,7 +86,7 @@ def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, w
     assert watched.ask("answer", turn=turn["turn"], question=question["id"], approved=True) == {"failed": True}
     session = watched.panel.state["session"]
     watched.ask("choose", agent="agui_assistant", qualifier="DEFAULT", session=session)
-    assert [each["prompt"] for each in watched.ask("hello")["turns"]][1:] == ["Place the order.", "Approved"]
+    assert [chat_turn["prompt"] for chat_turn in watched.ask("hello")["turns"]][1:] == ["Place the order.", "Approved"]
     assert watched.ask("page", table="sessions")["rows"][0]["agent"] == "agui_assistant"
 
 
@@ -94,35 +94,35 @@ def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watch
     bench.deploy("mcp_app")
     turn = chosen(watched, "mcp_app", "Roll 3 dice.")
     (view,) = [note for note in turn["notes"] if note["kind"] == "view"]
-    given = watched.ask("frame", turn=turn["turn"], view=view["view"], frame="f1", theme="dark")
-    assert given["sandbox"] == "allow-scripts"
-    assert "Content-Security-Policy" in given["document"]
+    frame_reply = watched.ask("frame", turn=turn["turn"], view=view["view"], frame="f1", theme="dark")
+    assert frame_reply["sandbox"] == "allow-scripts"
+    assert "Content-Security-Policy" in frame_reply["document"]
 
     def post(frame: str = "f1", **message: Any) -> dict[str, Any]:
         return dict(watched.ask("frame_message", frame=frame, message=json.dumps({"jsonrpc": "2.0", **message})))
 
     call = {"id": 1, "method": "tools/call", "params": {"name": "roll_dice", "arguments": {"count": 2}}}
     assert len(json.loads(post(**call)["answers"][0])["result"]["content"]) == 1
-    found = post(id=2, method="tools/call", params={"name": "delete_everything"})
-    assert json.loads(found["answers"][0])["error"]["code"] == -32000
-    assert found["refused"] == ["tools/call delete_everything"]
+    refusal = post(id=2, method="tools/call", params={"name": "delete_everything"})
+    assert json.loads(refusal["answers"][0])["error"]["code"] == -32000
+    assert refusal["refused"] == ["tools/call delete_everything"]
     assert post(method="ui/notifications/size-changed", params={"height": 300})["height"] == 300
     assert post("f2", **call) == {"answers": [], "closed": True}
 
     # Another view whose tool takes its time keeps nobody waiting.
-    called, goes_on = threading.Event(), threading.Event()
+    is_called, may_finish = threading.Event(), threading.Event()
 
     def slow(_name: str, _arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        called.set()
-        return {"result": {"content": []}} if goes_on.wait(60) else {}
+        is_called.set()
+        return {"result": {"content": []}} if may_finish.wait(60) else {}
 
     frames = watched.panel.frames  # type: ignore[attr-defined]
     channels = frames.channels
     channels["slow"] = FrameChannel(channels["f1"].view, slow)
     waits = watched.begin("frame_message", frame="slow", message=json.dumps({"jsonrpc": "2.0", **call}))
-    assert called.wait(60)
+    assert is_called.wait(60)
     assert "error" not in json.loads(post(**call)["answers"][0])
-    goes_on.set()
+    may_finish.set()
     assert json.loads(watched.answer(waits)["answers"][0])["result"] == {"content": []}
 
     watched.ask("frame_gone", frame="f1")

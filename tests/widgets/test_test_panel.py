@@ -69,14 +69,14 @@ def ask(watched: Watched, prompt: str, session: str = "") -> dict[str, object]:
 
 def test_an_answer_streams_with_its_tools_and_events_and_is_inspected(watched: Watched) -> None:
     turn = ask(watched, HOSTILE)
-    items = [item for each in watched.of("pieces") for item in each["items"]]
+    items = [item for message in watched.of("pieces") for item in message["items"]]
     assert [item["kind"] for item in items] == ["tool", "event", "text"]
     assert items[0]["name"] == items[2]["text"] == turn["text"] == HOSTILE
     assert HOSTILE.encode("unicode_escape").decode()[:4] in items[1]["data"]
     assert turn["status"] == "complete"
     wait_until(lambda: watched.of("trace"))
     wait_until(lambda: not watched.panel.busy)
-    figures = {each["name"]: each for each in turns(watched)[-1]["figures"]}
+    figures = {figure["name"]: figure for figure in turns(watched)[-1]["figures"]}
     assert figures["cold start"]["value"] > 0
     assert figures["duration"]["value"] > 0
     assert "tokens in" in figures
@@ -97,7 +97,7 @@ def test_a_chat_continues_in_its_session_and_reopens(watched: Watched) -> None:
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session="")
     assert turns(watched) == []
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session=first["session"])
-    assert [(each["prompt"], each["text"]) for each in turns(watched)] == [("one", "one"), ("two", "two")]
+    assert [(turn["prompt"], turn["text"]) for turn in turns(watched)] == [("one", "one"), ("two", "two")]
 
 
 def test_stop_ends_the_stream_and_keeps_what_came(watched: Watched) -> None:
@@ -121,8 +121,8 @@ def test_an_agents_failure_is_a_turn_not_an_error_of_the_panel(watched: Watched)
 def test_an_answer_of_5_mb_is_cut_for_the_page_and_reports_it(watched: Watched) -> None:
     turn = ask(watched, "long")
     assert (len(str(turn["text"])), turn["left_out"]) == (LONGEST_SHOWN, 5_000_000 - LONGEST_SHOWN)
-    sent = sum(len(item["text"]) for each in watched.of("pieces") for item in each["items"])
-    assert sent == LONGEST_SHOWN
+    sent_chars = sum(len(item["text"]) for message in watched.of("pieces") for item in message["items"])
+    assert sent_chars == LONGEST_SHOWN
     assert len(watched.panel._repr_html_()) < 30_000
 
 
@@ -195,16 +195,16 @@ def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_ke
         assert 'at(bearer=os.environ["LOOM_BEARER"])' in panel.code
         compile(panel.code, "copied", "exec")
         wait_until(lambda: not panel.busy)
-        refused, answered = turns(watched)[-2:]
-        shown = watched.ask("authorization", turn=answered["turn"])
-        assert "alice" in shown["sentence"]
-        assert dict(shown["facts"])["decision"] == "allow"
-        ((title, rules),) = shown["tables"]
+        refused_turn, answered_turn = turns(watched)[-2:]
+        authorization = watched.ask("authorization", turn=answered_turn["turn"])
+        assert "alice" in authorization["sentence"]
+        assert dict(authorization["facts"])["decision"] == "allow"
+        ((title, rules),) = authorization["tables"]
         assert (title, rules["rows"][0][0]) == ("Rules of the runtime's authorizer", "client_id")
-        assert f"agent.history.get({answered['invocation']}).authorization()" in panel.code
+        assert f"agent.history.get({answered_turn['invocation']}).authorization()" in panel.code
         compile(panel.code, "copied", "exec")
-        shown = watched.ask("authorization", turn=refused["turn"])
-        assert shown["sentence"].startswith("Refused: Authorization method mismatch")
+        authorization = watched.ask("authorization", turn=refused_turn["turn"])
+        assert authorization["sentence"].startswith("Refused: Authorization method mismatch")
         assert watched.ask("authorization", turn=99) == {"failed": True}
         messages = repr(watched.messages) + repr(panel.get_state()) + panel._repr_html_() + caplog.text
         assert token.split(".")[2] not in messages

@@ -87,8 +87,8 @@ def test_progress_reaches_the_status_line_and_the_turn(watched: Watched) -> None
 def test_a_question_of_the_server_is_answered_in_the_panel(watched: Watched) -> None:
     number = call(watched, "split_bill", bill="90")
     wait_until(lambda: any(message.get("message") for message in watched.of("question")))
-    (asked,) = [message for message in watched.of("question") if message.get("message")]
-    assert [(field["name"], field["kind"]) for field in asked["fields"]] == [("people", "number")]
+    (elicitation,) = [message for message in watched.of("question") if message.get("message")]
+    assert [(field["name"], field["kind"]) for field in elicitation["fields"]] == [("people", "number")]
     watched.ask("answer_server", action="accept", values={"people": "3"})
     assert "turn" in watched.answer(number)
     turn = last_turn(watched)
@@ -156,11 +156,11 @@ def test_a_call_with_many_reports_keeps_a_limited_number_of_them(stocked: Watche
 
 def test_a_sampling_request_is_answered_by_the_model_or_declined(stocked: Watched) -> None:
     number = call(stocked, "summarize", text="long text")
-    asked = question(stocked)
-    assert (asked["asks"], asked["messages"], asked["most"]) == ("model", [["user", "Summarize: long text"]], 50)
-    given = stocked.ask("sample", model="")
-    assert given["text"]
-    assert given["labels"] == ["simulated"]
+    request = question(stocked)
+    assert (request["asks"], request["messages"], request["most"]) == ("model", [["user", "Summarize: long text"]], 50)
+    sample = stocked.ask("sample", model="")
+    assert sample["text"]
+    assert sample["labels"] == ["simulated"]
     assert stocked.ask("answer_server", action="accept", text=" ") == {"failed": True}
     stocked.ask("answer_server", action="accept", text="short")
     assert "turn" in stocked.answer(number)

@@ -65,18 +65,18 @@ def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
     watched = Watched(getattr(loom_widgets, name)(bench))
     wait_until(lambda: not watched.panel.busy)
     poor: list[tuple[str, str, dict[str, str]]] = []
-    asked = 0
+    attempts = 0
     for action in sorted(watched.panel._actions):
         for kind, form in FORMS.items():
             if kind not in LONG.get(action, FORMS):
                 continue
-            asked += 1
+            attempts += 1
             if watched.ask(action, **form) == {"failed": True}:
                 error = dict(watched.panel.error)
                 if not error["what"] or RAW.search(error["what"]) or not error["try"]:
                     poor.append((action, kind, error))
     assert poor == []
-    assert asked >= 50
+    assert attempts >= 50
     wait_until(lambda: not watched.panel.busy)
     assert watched.ask("dismiss") == {}
     assert watched.panel.error == {}

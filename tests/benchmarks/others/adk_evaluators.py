@@ -46,5 +46,7 @@ found: list[dict[str, float]] = []
 for case in json.loads(Path(sys.argv[1]).read_text()):
     actual = [_invocation(turn["actual"]) for turn in case]
     expected = [_invocation(turn["expected"]) for turn in case]
-    found.append({name: each.evaluate_invocations(actual, expected).overall_score for name, each in EVALUATORS.items()})
+    found.append(
+        {name: evaluator.evaluate_invocations(actual, expected).overall_score for name, evaluator in EVALUATORS.items()}
+    )
 print(json.dumps(found))

@@ -46,28 +46,30 @@ async def main(n: int) -> None:
     manager = InMemoryEvalSetsManager()
     manager.create_eval_set("bench", "sums")
     for place in range(n):
-        said = f"{place} and {place}"
-        uses = IntermediateData(tool_uses=[types.FunctionCall(name="add", args={"a": said})])
+        sum_text = f"{place} and {place}"
+        uses = IntermediateData(tool_uses=[types.FunctionCall(name="add", args={"a": sum_text})])
         turn = Invocation(
-            user_content=_content(said, "user"), final_response=_content(said, "model"), intermediate_data=uses
+            user_content=_content(sum_text, "user"), final_response=_content(sum_text, "model"), intermediate_data=uses
         )
         manager.add_eval_case("bench", "sums", EvalCase(eval_id=f"c{place}", conversation=[turn]))
     service = LocalEvalService(root_agent=Adder(name="adder"), eval_sets_manager=manager)
     began = time.perf_counter()
-    asked = InferenceRequest(app_name="bench", eval_set_id="sums", inference_config=InferenceConfig(parallelism=16))
-    answers = [each async for each in service.perform_inference(asked)]
+    inference_request = InferenceRequest(
+        app_name="bench", eval_set_id="sums", inference_config=InferenceConfig(parallelism=16)
+    )
+    answers = [answer async for answer in service.perform_inference(inference_request)]
     inferred = time.perf_counter()
     metrics = [
         EvalMetric(metric_name=name, threshold=0.8) for name in ("tool_trajectory_avg_score", "response_match_score")
     ]
-    wanted = EvaluateRequest(
+    evaluate_request = EvaluateRequest(
         inference_results=answers, evaluate_config=EvaluateConfig(eval_metrics=metrics, parallelism=16)
     )
-    results = [each async for each in service.evaluate(wanted)]
-    done = time.perf_counter()
+    results = [result async for result in service.evaluate(evaluate_request)]
+    end = time.perf_counter()
     assert len(results) == n
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"asked_s": inferred - began, "judged_s": done - inferred, "peak_mb": peak_mb}))
+    print(json.dumps({"asked_s": inferred - began, "judged_s": end - inferred, "peak_mb": peak_mb}))
 
 
 asyncio.run(main(int(sys.argv[1])))

@@ -27,13 +27,13 @@ def main() -> None:
     engine.analyze(text=texts[0]["text"], language="en")
     began = time.perf_counter()
     for labelled in texts:
-        found = engine.analyze(text=labelled["text"], language="en", score_threshold=0.35)
+        matches = engine.analyze(text=labelled["text"], language="en", score_threshold=0.35)
         for kind, start, end in labelled["values"]:
-            hits[kind] = hits.get(kind, 0) + any(match.start <= start and end <= match.end for match in found)
+            hits[kind] = hits.get(kind, 0) + any(match.start <= start and end <= match.end for match in matches)
         mistakes += sum(
             match.entity_type not in _UNLABELLED
             and not any(match.start < end and start < match.end for _, start, end in labelled["values"])
-            for match in found
+            for match in matches
         )
     print(json.dumps({"hits": hits, "mistakes": mistakes, "took_s": time.perf_counter() - began}))
 

@@ -78,8 +78,8 @@ def transport():
 async def called():
     async with Client(transport()) as session:
         print(sorted(tool.name for tool in (await session.list_tools()).tools))
-        found = await session.call_tool("x_amz_bedrock_agentcore_search", {"query": "where is my order?"})
-        print([tool["name"] for tool in found.structured_content["tools"]])
+        search_result = await session.call_tool("x_amz_bedrock_agentcore_search", {"query": "where is my order?"})
+        print([tool["name"] for tool in search_result.structured_content["tools"]])
         result = await session.call_tool("orders___order_status", {"order": "4711"})
         print(json.loads(result.content[0].text))
 

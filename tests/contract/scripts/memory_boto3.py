@@ -30,7 +30,7 @@ created = control.create_memory(
 memory_id = created["id"]
 memory = settled(memory_id)
 likes = {"userPreferenceMemoryStrategy": {"name": "likes", "namespaceTemplates": ["/likes/{actorId}/"]}}
-summaries = next(each["strategyId"] for each in memory["strategies"] if each["name"] == "summaries")
+summaries = next(strategy["strategyId"] for strategy in memory["strategies"] if strategy["name"] == "summaries")
 control.update_memory(
     memoryId=memory_id,
     description="documented",
@@ -40,8 +40,8 @@ control.update_memory(
     },
 )
 memory = settled(memory_id)
-listed = [each["id"] for page in control.get_paginator("list_memories").paginate() for each in page["memories"]]
-print(memory["status"], sorted(each["name"] for each in memory["strategies"]), memory_id in listed)
+listed = [summary["id"] for page in control.get_paginator("list_memories").paginate() for summary in page["memories"]]
+print(memory["status"], sorted(strategy["name"] for strategy in memory["strategies"]), memory_id in listed)
 
 # CreateEvent (idempotent, with a branch, with metadata, with a blob), GetEvent, ListEvents, DeleteEvent
 place = {"memoryId": memory_id, "actorId": "ana", "sessionId": "monday"}
@@ -64,7 +64,7 @@ second = said(1, "I prefer window seats.", "Noted.", metadata={"topic": {"string
 forked = said(2, "What about the train?", "It goes at nine.", branch={"name": "train", "rootEventId": first})
 blob = data.create_event(**place, eventTimestamp=begun + timedelta(milliseconds=3), payload=[{"blob": {"step": 2}}])
 pages = list(data.get_paginator("list_events").paginate(**place, PaginationConfig={"PageSize": 1}))
-events = [each["eventId"] for page in pages for each in page["events"]]
+events = [event["eventId"] for page in pages for event in page["events"]]
 travel = [
     {
         "left": {"metadataKey": "topic"},
@@ -77,8 +77,8 @@ branch = data.list_events(**place, filter={"branch": {"name": "train", "includeP
 print(
     first == again,
     events == [blob["event"]["eventId"], forked, second, first],
-    [each["eventId"] for each in only] == [second],
-    [each["eventId"] for each in branch] == [forked, first],
+    [event["eventId"] for event in only] == [second],
+    [event["eventId"] for event in branch] == [forked, first],
     data.get_event(**place, eventId=second)["event"]["metadata"]["topic"],
 )
 data.delete_event(**place, eventId=blob["event"]["eventId"])
@@ -86,16 +86,16 @@ print(len(data.list_events(**place, includePayloads=False)["events"]))
 
 # ListActors, ListSessions
 print(
-    [each["actorId"] for each in data.list_actors(memoryId=memory_id)["actorSummaries"]],
-    [each["sessionId"] for each in data.list_sessions(memoryId=memory_id, actorId="ana")["sessionSummaries"]],
+    [actor["actorId"] for actor in data.list_actors(memoryId=memory_id)["actorSummaries"]],
+    [session["sessionId"] for session in data.list_sessions(memoryId=memory_id, actorId="ana")["sessionSummaries"]],
 )
 
 # ListMemoryRecords (until extraction has come so far), RetrieveMemoryRecords, GetMemoryRecord
 deadline = time.monotonic() + 60
 while True:
     pages = data.get_paginator("list_memory_records").paginate(memoryId=memory_id, namespacePath="/")
-    records = [each for page in pages for each in page["memoryRecordSummaries"]]
-    if {"/facts/ana/", "/likes/ana/"} <= {each["namespaces"][0] for each in records}:
+    records = [record for page in pages for record in page["memoryRecordSummaries"]]
+    if {"/facts/ana/", "/likes/ana/"} <= {record["namespaces"][0] for record in records}:
         break
     assert time.monotonic() < deadline, records
     time.sleep(0.1)
@@ -116,7 +116,7 @@ made = data.batch_create_memory_records(
         for name, text in (("a", "The shop opens at nine."), ("b", "The shop is in Porto."))
     ],
 )
-ids = [each["memoryRecordId"] for each in made["successfulRecords"]]
+ids = [record["memoryRecordId"] for record in made["successfulRecords"]]
 data.batch_update_memory_records(
     memoryId=memory_id,
     records=[{"memoryRecordId": ids[0], "timestamp": now, "content": {"text": "The shop opens at ten."}}],

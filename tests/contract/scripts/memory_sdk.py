@@ -23,16 +23,16 @@ print(client.wait_for_memories(memory_id, "/facts/ben/", test_query="Where do I 
 memories, answer, event = client.process_turn_with_llm(
     **place,
     user_input="Where do I live?",
-    llm_callback=lambda asked, found: f"{asked} {found[0]['content']['text']}",
+    llm_callback=lambda question, records: f"{question} {records[0]['content']['text']}",
     retrieval_namespace="/facts/ben/",
 )
 print(len(memories), answer, event["sessionId"])
-print([each["content"]["text"] for each in client.get_last_k_turns(**place, k=1)[0]])
+print([message["content"]["text"] for message in client.get_last_k_turns(**place, k=1)[0]])
 client.fork_conversation(
     **place, root_event_id=event["eventId"], branch_name="other", new_messages=[("And my name?", "USER")]
 )
 merged = client.merge_branch_context(**place, branch_name="other", include_parent=True)
-print(sorted(each["name"] for each in client.list_branches(**place)), len(merged))
+print(sorted(branch["name"] for branch in client.list_branches(**place)), len(merged))
 
 # Strategies of every kind, each added when the one before is ACTIVE
 override = {"prompt": "Keep what matters.", "modelId": "model"}
@@ -52,8 +52,8 @@ client.add_custom_episodic_strategy_and_wait(
     reflection_config={**override, "namespaceTemplates": ["/own/{actorId}/"]},
     poll_interval=0.1,
 )
-print(sorted(each["type"] for each in client.get_memory_strategies(memory_id)))
-own = next(each for each in client.get_memory_strategies(memory_id) if each["name"] == "own_episodes")
+print(sorted(strategy["type"] for strategy in client.get_memory_strategies(memory_id)))
+own = next(strategy for strategy in client.get_memory_strategies(memory_id) if strategy["name"] == "own_episodes")
 client.update_memory_strategies_and_wait(memory_id, delete_strategy_ids=[own["strategyId"]], poll_interval=0.1)
 
 # MemoryControlPlaneClient
@@ -64,20 +64,20 @@ added = control.add_strategy(
     wait_for_active=True,
     poll_interval=0.1,
 )
-more = next(each for each in control.get_memory(memory_id)["strategies"] if each["name"] == "more")
+more = next(strategy for strategy in control.get_memory(memory_id)["strategies"] if strategy["name"] == "more")
 control.update_strategy(
     memory_id, more["strategyId"], description="more facts", wait_for_active=True, poll_interval=0.1
 )
 described = control.get_strategy(memory_id, more["strategyId"])["description"]
 control.remove_strategy(memory_id, more["strategyId"], wait_for_active=True, poll_interval=0.1)
-print(described, "more" in [each["name"] for each in control.get_memory(memory_id)["strategies"]])
+print(described, "more" in [strategy["name"] for strategy in control.get_memory(memory_id)["strategies"]])
 
 # MemorySessionManager, MemorySession, Actor
 manager = MemorySessionManager(memory_id=memory_id)
 session = manager.create_memory_session("ben", "wednesday")
 found, answer, event = session.process_turn_with_llm(
     user_input="Where do I live?",
-    llm_callback=lambda asked, found: found[0]["content"]["text"],
+    llm_callback=lambda question, records: records[0]["content"]["text"],
     retrieval_config={"/facts/{actorId}/": RetrievalConfig(top_k=2)},
 )
 session.fork_conversation(
@@ -85,14 +85,14 @@ session.fork_conversation(
     root_event_id=event["eventId"],
     branch_name="elsewhere",
 )
-print(answer, sorted(each["name"] for each in session.list_branches()), len(session.list_events()))
+print(answer, sorted(branch["name"] for branch in session.list_branches()), len(session.list_events()))
 record = session.search_long_term_memories(query="Where do I live?", namespace="/facts/ben/", top_k=1)[0]
 listed = session.list_long_term_memory_records(namespace_path="/facts/")
 print(session.get_memory_record(record["memoryRecordId"])["content"]["text"], len(listed))
 session.delete_memory_record(record["memoryRecordId"])
 print(
-    sorted(each["sessionId"] for each in session.get_actor().list_sessions()),
-    [each["actorId"] for each in session.list_actors()],
+    sorted(summary["sessionId"] for summary in session.get_actor().list_sessions()),
+    [actor["actorId"] for actor in session.list_actors()],
 )
 client.delete_memory_and_wait(memory_id, poll_interval=0.1)
-print(memory_id in [each["id"] for each in client.list_memories()])
+print(memory_id in [summary["id"] for summary in client.list_memories()])

@@ -44,6 +44,6 @@ with AgentCoreMemorySessionManager(config) as manager:
         agent("I live in Lyon.")
         agent("Where is order A-1042?")
         agent("A long story: " + "Once upon a time. " * 8_000)
-messages = [{"role": each["role"], "content": each["content"]} for each in agent.messages]
+messages = [{"role": message["role"], "content": message["content"]} for message in agent.messages]
 digest = hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
 print(memory_id, len(messages), digest, agent.state.get("seen"))

@@ -68,10 +68,10 @@ async def main(arn):
         print(card.name, [skill.id for skill in card.skills])
         for streaming in (False, True):
             client = ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card)
-            said = Message(
+            message = Message(
                 message_id=uuid.uuid4().hex, role=Role.user, parts=[Part(root=TextPart(text="how many are these"))]
             )
-            events = [event async for event in client.send_message(said)]
+            events = [event async for event in client.send_message(message)]
             task = events[-1][0]
             print(len(events), task.status.state.value, task.artifacts[0].parts[0].root.text)
 

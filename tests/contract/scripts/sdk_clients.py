@@ -18,7 +18,7 @@ MANAGER = f"arn:aws:bedrock-agentcore:{REGION}:{ACCOUNT}:payment-manager/shop-01
 
 def classes():
     """The SDK's classes that make boto3 clients, by name."""
-    found = {}
+    classes_by_name = {}
     for module in pkgutil.walk_packages(bedrock_agentcore.__path__, "bedrock_agentcore."):
         try:
             loaded = importlib.import_module(module.name)
@@ -26,8 +26,8 @@ def classes():
             continue
         for name, value in inspect.getmembers(loaded, inspect.isclass):
             if value.__module__ == loaded.__name__ and name.endswith(KINDS):
-                found[name] = value
-    return found
+                classes_by_name[name] = value
+    return classes_by_name
 
 
 def attempt(call):

@@ -24,10 +24,10 @@ WEATHER = {
 
 def invoked(aws: Aws, agent: str, text: str = "", *, alias: str = "TSTALIASID", **more: Any) -> dict[str, Any]:
     """Invoke an agent; return its text, trace, citations, return of control and session."""
-    given = {"sessionId": uuid.uuid4().hex, "enableTrace": True, **more}
+    arguments = {"sessionId": uuid.uuid4().hex, "enableTrace": True, **more}
     if text:
-        given["inputText"] = text
-    answer = aws.client("bedrock-agent-runtime").invoke_agent(agentId=agent, agentAliasId=alias, **given)
+        arguments["inputText"] = text
+    answer = aws.client("bedrock-agent-runtime").invoke_agent(agentId=agent, agentAliasId=alias, **arguments)
     result: dict[str, Any] = {"text": "", "trace": [], "control": None, "session": answer["sessionId"], "cited": []}
     with contextlib.closing(answer["completion"]) as events:
         for event in events:

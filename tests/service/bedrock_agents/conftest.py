@@ -71,12 +71,12 @@ def function(create_function: Callable[..., str]) -> str:
 @pytest.fixture(scope="module")
 def create(aws: Aws) -> Iterator[Callable[..., str]]:
     """Creates agents and returns their ids."""
-    agents, made = aws.client("bedrock-agent"), list[str]()
+    agents, agent_ids = aws.client("bedrock-agent"), list[str]()
 
     def make(*groups: dict[str, Any], prepare: bool = True, name: str = "agent", **more: Any) -> str:
-        given = {"instruction": INSTRUCTION, "foundationModel": MODEL, "agentResourceRoleArn": ROLE, **more}
-        agent = agents.create_agent(agentName=f"{name}-{uuid.uuid4().hex[:8]}", **given)["agent"]
-        made.append(agent["agentId"])
+        arguments = {"instruction": INSTRUCTION, "foundationModel": MODEL, "agentResourceRoleArn": ROLE, **more}
+        agent = agents.create_agent(agentName=f"{name}-{uuid.uuid4().hex[:8]}", **arguments)["agent"]
+        agent_ids.append(agent["agentId"])
         for group in groups:
             agents.create_agent_action_group(agentId=agent["agentId"], agentVersion="DRAFT", **group)
         if prepare:
@@ -84,7 +84,7 @@ def create(aws: Aws) -> Iterator[Callable[..., str]]:
         return agent["agentId"]
 
     yield make
-    for agent in made:
+    for agent in agent_ids:
         agents.delete_agent(agentId=agent, skipResourceInUseCheck=True)
 
 

@@ -22,9 +22,9 @@ def coder(create: Callable[..., str]) -> str:
 
 def test_an_agent_executes_code_and_keeps_its_variables(aws: Aws, coder: str) -> None:
     result = invoked(aws, coder, 'Execute the Python code "total = 6 * 7; print(total)"')
-    asked = of_kind(result, "invocationInput")[0]
-    assert asked["invocationType"] == "ACTION_GROUP_CODE_INTERPRETER"
-    assert asked["codeInterpreterInvocationInput"]["code"] == "total = 6 * 7; print(total)"
+    invocation = of_kind(result, "invocationInput")[0]
+    assert invocation["invocationType"] == "ACTION_GROUP_CODE_INTERPRETER"
+    assert invocation["codeInterpreterInvocationInput"]["code"] == "total = 6 * 7; print(total)"
     output = of_kind(result, "observation")[0]["codeInterpreterInvocationOutput"]
     assert (output["executionOutput"], output["executionTimeout"]) == ("42", False)
     assert "42" in result["text"]
@@ -43,11 +43,11 @@ def test_files_go_to_the_code_and_come_back(aws: Aws, coder: str) -> None:
     bucket = f"files-{uuid.uuid4().hex[:8]}"
     aws.client("s3").create_bucket(Bucket=bucket)
     aws.client("s3").put_object(Bucket=bucket, Key="more.csv", Body=b"5\n")
-    given = {"sourceType": "BYTE_CONTENT", "byteContent": {"mediaType": "text/csv", "data": b"1\n2\n"}}
-    stored = {"sourceType": "S3", "s3Location": {"uri": f"s3://{bucket}/more.csv"}}
+    inline_source = {"sourceType": "BYTE_CONTENT", "byteContent": {"mediaType": "text/csv", "data": b"1\n2\n"}}
+    s3_source = {"sourceType": "S3", "s3Location": {"uri": f"s3://{bucket}/more.csv"}}
     files = [
-        {"name": "numbers.csv", "useCase": "CODE_INTERPRETER", "source": given},
-        {"name": "more.csv", "useCase": "CODE_INTERPRETER", "source": stored},
+        {"name": "numbers.csv", "useCase": "CODE_INTERPRETER", "source": inline_source},
+        {"name": "more.csv", "useCase": "CODE_INTERPRETER", "source": s3_source},
     ]
     code = "open('sum.txt', 'w').write(str(sum(int(x) for f in ('numbers.csv', 'more.csv') for x in open(f))))"
     answer = aws.client("bedrock-agent-runtime").invoke_agent(
@@ -58,22 +58,25 @@ def test_files_go_to_the_code_and_come_back(aws: Aws, coder: str) -> None:
         sessionState={"files": files},
         enableTrace=True,
     )
-    with contextlib.closing(answer["completion"]) as events:
-        seen = list(events)
-    (part,) = [event["files"]["files"] for event in seen if "files" in event]
-    assert [(file["name"], file["type"], file["bytes"]) for file in part] == [("sum.txt", "text/plain", b"8")]
+    with contextlib.closing(answer["completion"]) as stream:
+        events = list(stream)
+    (output_files,) = [event["files"]["files"] for event in events if "files" in event]
+    assert [(file["name"], file["type"], file["bytes"]) for file in output_files] == [("sum.txt", "text/plain", b"8")]
     inputs = [
         event["trace"]["trace"]["orchestrationTrace"].get("invocationInput")
-        for event in seen
+        for event in events
         if "orchestrationTrace" in event.get("trace", {}).get("trace", {})
     ]
-    asked = next(item for item in inputs if item)["codeInterpreterInvocationInput"]
-    assert asked["files"] == ["numbers.csv", "more.csv"]
+    code_input = next(item for item in inputs if item)["codeInterpreterInvocationInput"]
+    assert code_input["files"] == ["numbers.csv", "more.csv"]
 
 
 def test_files_for_the_model_become_documents(aws: Aws, coder: str) -> None:
-    given = {"sourceType": "BYTE_CONTENT", "byteContent": {"mediaType": "text/plain", "data": b"Opening hours: 9 to 5"}}
-    files = [{"name": "hours.txt", "useCase": "CHAT", "source": given}]
+    source = {
+        "sourceType": "BYTE_CONTENT",
+        "byteContent": {"mediaType": "text/plain", "data": b"Opening hours: 9 to 5"},
+    }
+    files = [{"name": "hours.txt", "useCase": "CHAT", "source": source}]
     result = invoked(aws, coder, "Hello", sessionState={"files": files})
     assert '"document": {"format": "txt", "name": "hours"' in of_kind(result, "modelInvocationInput")[0]["text"]
     missing = {"sourceType": "S3", "s3Location": {"uri": "s3://nothing-here/x.txt"}}

@@ -34,11 +34,11 @@ def test_a_session_that_ends_is_summarized_and_remembered(aws: Aws, create: Call
     (summary,) = memories(aws, agent, "ann")
     assert (summary["memoryId"], summary["sessionId"]) == ("ann", first["session"])
     assert "My name is Ann." in summary["summaryText"]
-    kept = summary["sessionExpiryTime"] - summary["sessionStartTime"]
-    assert timedelta(days=10) <= kept < timedelta(days=10, minutes=10)
+    retention = summary["sessionExpiryTime"] - summary["sessionStartTime"]
+    assert timedelta(days=10) <= retention < timedelta(days=10, minutes=10)
     second = invoked(aws, agent, "What is my name?", memoryId="ann")
-    asked = of_kind(second, "modelInvocationInput")[0]["text"]
-    assert "<memory_synopsis>" in asked
+    prompt = of_kind(second, "modelInvocationInput")[0]["text"]
+    assert "<memory_synopsis>" in prompt
     assert "Ann" in second["text"]
     other = invoked(aws, agent, "What is my name?", memoryId="bob")
     assert "Ann" not in of_kind(other, "modelInvocationInput")[0]["text"]
@@ -51,16 +51,16 @@ def test_memory_keeps_the_most_recent_sessions_in_prompts_and_is_deleted(aws: Aw
         invoked(aws, agent, sessionId=f"session-{session}", memoryId="ann", endSession=True)
     assert [item["sessionId"] for item in memories(aws, agent, "ann")] == ["session-two", "session-one"]
     assert len(memories(aws, agent, "ann", maxItems=1)) == 1
-    asked = of_kind(invoked(aws, agent, "Hello", memoryId="ann"), "modelInvocationInput")[0]["text"]
-    assert "green tea" in asked
-    assert "Lisbon" not in asked
+    prompt = of_kind(invoked(aws, agent, "Hello", memoryId="ann"), "modelInvocationInput")[0]["text"]
+    assert "green tea" in prompt
+    assert "Lisbon" not in prompt
     runtime = aws.client("bedrock-agent-runtime")
-    named = {"agentId": agent, "agentAliasId": "TSTALIASID"}
-    runtime.delete_agent_memory(**named, memoryId="ann", sessionId="session-two")
+    alias_ids = {"agentId": agent, "agentAliasId": "TSTALIASID"}
+    runtime.delete_agent_memory(**alias_ids, memoryId="ann", sessionId="session-two")
     assert [item["sessionId"] for item in memories(aws, agent, "ann")] == ["session-one"]
     with pytest.raises(ClientError, match="memoryId is missing"):
-        runtime.delete_agent_memory(**named, sessionId="session-one")
-    runtime.delete_agent_memory(**named, memoryId="ann")
+        runtime.delete_agent_memory(**alias_ids, sessionId="session-one")
+    runtime.delete_agent_memory(**alias_ids, memoryId="ann")
     assert memories(aws, agent, "ann") == []
 
 

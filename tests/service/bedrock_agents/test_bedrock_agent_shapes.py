@@ -29,8 +29,8 @@ from tests.bedrock_agent_shapes import (
 
 @pytest.fixture(scope="module")
 def clients(service: ServiceState) -> Iterator[Clients]:
-    with contextlib.closing(clients_of(service)) as opened:
-        yield opened
+    with contextlib.closing(clients_of(service)) as clients:
+        yield clients
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.runs_here], ids=lambda shape: shape.name)
@@ -90,9 +90,11 @@ def test_every_member_of_the_events_is_in_the_service_model(clients: Clients, na
     )
     frames = EventStreamBuffer()
     frames.add_data(b"".join(answer["completion"]._raw_stream.stream()))
-    sent = [(frame.headers[":event-type"], json.loads(frame.payload)) for frame in frames]
-    assert [kind for kind, _ in sent][-1] == "chunk"
-    assert [unknown for kind, content in sent for unknown in unknown_members(events.members[kind], content, kind)] == []
+    messages = [(frame.headers[":event-type"], json.loads(frame.payload)) for frame in frames]
+    assert [kind for kind, _ in messages][-1] == "chunk"
+    assert [
+        unknown for kind, content in messages for unknown in unknown_members(events.members[kind], content, kind)
+    ] == []
 
 
 def test_creating_a_shape_again_changes_nothing(clients: Clients) -> None:

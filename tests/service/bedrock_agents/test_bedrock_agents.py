@@ -65,8 +65,8 @@ def test_an_agent_moves_through_its_statuses(aws: Aws, create: Callable[..., str
     assert agents.prepare_agent(agentId=agent)["agentStatus"] == "PREPARING"
     assert agents.get_agent(agentId=agent)["agent"]["agentStatus"] == "PREPARED"
     name = f"renamed-{agent}"
-    given = {"agentResourceRoleArn": ROLE, "foundationModel": MODEL, "instruction": INSTRUCTION}
-    updated = agents.update_agent(agentId=agent, agentName=name, **given)["agent"]
+    settings = {"agentResourceRoleArn": ROLE, "foundationModel": MODEL, "instruction": INSTRUCTION}
+    updated = agents.update_agent(agentId=agent, agentName=name, **settings)["agent"]
     assert updated["agentStatus"] == "UPDATING"
     read = agents.get_agent(agentId=agent)["agent"]
     assert (read["agentName"], read["agentStatus"], read.get("description")) == (name, "NOT_PREPARED", None)
@@ -92,13 +92,13 @@ def test_what_an_agent_lacks_or_cannot_do_here_is_refused_by_name(aws: Aws, crea
     parsed = {"promptConfigurations": [orchestration], "overrideLambda": lambda_arn}
     unparsed = {"promptConfigurations": [{"promptType": "PRE_PROCESSING", **parser}]}
     empty = {"promptConfigurations": [{"promptType": "PRE_PROCESSING", "promptCreationMode": "OVERRIDDEN"}]}
-    for more, what in (
+    for more, error_pattern in (
         ({"promptOverrideConfiguration": parsed}, r"NotImplementedException.*Lambda function parses \(ORCHESTRATION"),
         ({"promptOverrideConfiguration": unparsed}, "overrideLambda is missing"),
         ({"promptOverrideConfiguration": empty}, "PRE_PROCESSING has no basePromptTemplate"),
         ({"agentCollaboration": "SUPERVISOR"}, "a SUPERVISOR without collaborators"),
     ):
-        with pytest.raises(ClientError, match=what):
+        with pytest.raises(ClientError, match=error_pattern):
             agents.prepare_agent(agentId=create(prepare=False, **more))
     computer = {
         "actionGroupName": "computer",
@@ -125,8 +125,8 @@ def test_an_agent_asks_its_user(aws: Aws, create: Callable[..., str]) -> None:
     assert result["text"] == "What is your name?"
     assert of_kind(result, "observation")[-1]["type"] == "ASK_USER"
     again = invoked(aws, agent, "Ann", sessionId=result["session"])
-    asked = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
-    assert [message["content"][0]["text"] for message in asked[1:]] == ["What is your name?", "Ann"]
+    messages = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
+    assert [message["content"][0]["text"] for message in messages[1:]] == ["What is your name?", "Ann"]
 
 
 def test_an_overridden_prompt_is_used(aws: Aws, create: Callable[..., str]) -> None:
@@ -139,9 +139,9 @@ def test_an_overridden_prompt_is_used(aws: Aws, create: Callable[..., str]) -> N
     }
     agent = create(promptOverrideConfiguration={"promptConfigurations": [prompt]})
     state = {"promptSessionAttributes": {"today": "Monday"}}
-    asked = of_kind(invoked(aws, agent, "Hello", sessionState=state), "modelInvocationInput")[0]
-    assert json.loads(asked["text"])["system"] == f"{INSTRUCTION} Be brief. today: Monday"
-    assert asked["inferenceConfiguration"] == {"temperature": 0.5, "maximumLength": 1000}
+    model_input = of_kind(invoked(aws, agent, "Hello", sessionState=state), "modelInvocationInput")[0]
+    assert json.loads(model_input["text"])["system"] == f"{INSTRUCTION} Be brief. today: Monday"
+    assert model_input["inferenceConfiguration"] == {"temperature": 0.5, "maximumLength": 1000}
 
 
 def test_parts_belong_to_a_version(aws: Aws, create: Callable[..., str], function: str) -> None:
@@ -153,17 +153,21 @@ def test_parts_belong_to_a_version(aws: Aws, create: Callable[..., str], functio
         agents.create_agent_action_group(**draft, **group)
     alias = agents.create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]
     assert (alias["agentAliasStatus"], alias["routingConfiguration"]) == ("CREATING", [{"agentVersion": "1"}])
-    listed = agents.list_agent_action_groups(**draft)["actionGroupSummaries"]
-    one = {**draft, "actionGroupId": listed[0]["actionGroupId"]}
-    agents.update_agent_action_group(**one, **group, description="changed")
-    assert agents.get_agent_action_group(**one)["agentActionGroup"]["description"] == "changed"
+    summaries = agents.list_agent_action_groups(**draft)["actionGroupSummaries"]
+    group_ids = {**draft, "actionGroupId": summaries[0]["actionGroupId"]}
+    agents.update_agent_action_group(**group_ids, **group, description="changed")
+    assert agents.get_agent_action_group(**group_ids)["agentActionGroup"]["description"] == "changed"
     assert agents.get_agent(agentId=agent)["agent"]["agentStatus"] == "NOT_PREPARED"
-    kept = agents.get_agent_action_group(**{**one, "agentVersion": "1"})["agentActionGroup"]
-    assert (kept["agentVersion"], kept.get("description"), kept["functionSchema"]) == ("1", None, WEATHER)
+    published_group = agents.get_agent_action_group(**{**group_ids, "agentVersion": "1"})["agentActionGroup"]
+    assert (published_group["agentVersion"], published_group.get("description"), published_group["functionSchema"]) == (
+        "1",
+        None,
+        WEATHER,
+    )
     with pytest.raises(ClientError, match="is ENABLED; disable it first"):
-        agents.delete_agent_action_group(**one)
-    agents.update_agent_action_group(**one, **group, actionGroupState="DISABLED")
-    agents.delete_agent_action_group(**one)
+        agents.delete_agent_action_group(**group_ids)
+    agents.update_agent_action_group(**group_ids, **group, actionGroupState="DISABLED")
+    agents.delete_agent_action_group(**group_ids)
     assert agents.list_agent_action_groups(**draft)["actionGroupSummaries"] == []
     assert len(agents.list_agent_action_groups(**{**draft, "agentVersion": "1"})["actionGroupSummaries"]) == 1
 
@@ -173,11 +177,11 @@ def test_aliases_route_to_versions(aws: Aws, create: Callable[..., str]) -> None
     agent = create()
     live = agents.create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]["agentAliasId"]
     agents.create_agent_alias(agentId=agent, agentAliasName="next")
-    named = {"agentId": agent, "agentAliasId": live}
+    alias_ids = {"agentId": agent, "agentAliasId": live}
     with pytest.raises(ClientError, match="The aliases live route to version 1"):
         agents.delete_agent_version(agentId=agent, agentVersion="1")
-    agents.update_agent_alias(**named, agentAliasName="live", routingConfiguration=[{"agentVersion": "2"}])
-    read = agents.get_agent_alias(**named)["agentAlias"]
+    agents.update_agent_alias(**alias_ids, agentAliasName="live", routingConfiguration=[{"agentVersion": "2"}])
+    read = agents.get_agent_alias(**alias_ids)["agentAlias"]
     assert (read["agentAliasStatus"], read["routingConfiguration"]) == ("PREPARED", [{"agentVersion": "2"}])
     history = read["agentAliasHistoryEvents"]
     assert [event["routingConfiguration"][0]["agentVersion"] for event in history] == ["1", "2"]
@@ -190,12 +194,12 @@ def test_aliases_route_to_versions(aws: Aws, create: Callable[..., str]) -> None
         agents.create_agent_alias(agentId=agent, agentAliasName="x", routingConfiguration=[{"agentVersion": "1"}])
     with pytest.raises(ClientError, match="TSTALIASID always routes"):
         agents.delete_agent_alias(agentId=agent, agentAliasId="TSTALIASID")
-    agents.update_agent_alias(**named, agentAliasName="live", aliasInvocationState="REJECT_INVOCATIONS")
+    agents.update_agent_alias(**alias_ids, agentAliasName="live", aliasInvocationState="REJECT_INVOCATIONS")
     with pytest.raises(ClientError, match="rejects invocations"):
         invoked(aws, agent, "hello", alias=live)
     with pytest.raises(ClientError, match="has the aliases live, next"):
         agents.delete_agent(agentId=agent)
-    agents.delete_agent_alias(**named)
+    agents.delete_agent_alias(**alias_ids)
     ids = [item["agentAliasName"] for item in agents.list_agent_aliases(agentId=agent)["agentAliasSummaries"]]
     assert ids == ["AgentTestAlias", "next"]
 
@@ -217,8 +221,8 @@ def test_a_function_is_called_with_the_documented_event(aws: Aws, weather: str) 
     event = result["trace"][0]
     assert (event["agentId"], event["agentVersion"], event["sessionId"]) == (weather, "DRAFT", result["session"])
     again = invoked(aws, weather, "What is the weather in Rome?", sessionId=result["session"])
-    asked = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
-    assert asked[0]["content"][0]["text"] == "What is the weather in Paris?"
+    messages = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
+    assert messages[0]["content"][0]["text"] == "What is the weather in Paris?"
     assert "Rome" in again["text"]
 
 
@@ -235,25 +239,25 @@ def test_the_lambda_event_has_every_member(aws: Aws, create: Callable[..., str],
     call = of_kind(result, "invocationInput")[0]["actionGroupInvocationInput"]
     assert (call["apiPath"], call["verb"]) == ("/orders/{orderId}/notes", "post")
     assert call["parameters"] == [{"name": "orderId", "type": "integer", "value": "1234"}]
-    given = json.loads(of_kind(result, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
-    assert given == {
+    event = json.loads(of_kind(result, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
+    assert event == {
         "messageVersion": "1.0",
-        "agent": {"id": agent, "alias": "TSTALIASID", "version": "DRAFT", "name": given["agent"]["name"]},
+        "agent": {"id": agent, "alias": "TSTALIASID", "version": "DRAFT", "name": event["agent"]["name"]},
         "inputText": text,
         "sessionId": result["session"],
         "actionGroup": "orders",
         "apiPath": "/orders/{orderId}/notes",
         "httpMethod": "POST",
         "parameters": call["parameters"],
-        "requestBody": {"content": {"application/json": {"properties": given_note(given)}}},
+        "requestBody": {"content": {"application/json": {"properties": given_note(event)}}},
         **state,
     }
-    assert {"name": "note", "type": "string", "value": "call back"} in given_note(given)
+    assert {"name": "note", "type": "string", "value": "call back"} in given_note(event)
     aws.client("s3").delete_object(Bucket=bucket, Key="orders.yaml")  # what is prepared keeps the schema
     again = invoked(aws, agent, text, sessionId=result["session"])
-    given = json.loads(of_kind(again, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
-    assert given["sessionAttributes"] == {"customer": "c-7", "seen": "yes"}
-    assert given["promptSessionAttributes"] == {}
+    event = json.loads(of_kind(again, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
+    assert event["sessionAttributes"] == {"customer": "c-7", "seen": "yes"}
+    assert event["promptSessionAttributes"] == {}
 
 
 def given_note(event: dict[str, Any]) -> list[dict[str, str]]:
@@ -278,33 +282,33 @@ def test_a_function_that_fails_ends_the_stream(
 def test_a_function_can_have_the_model_try_again(aws: Aws, weather: str) -> None:
     state = {"sessionAttributes": {"state": "REPROMPT"}}
     result = invoked(aws, weather, "What is the weather in Paris?", sessionState=state)
-    seen = of_kind(result, "observation")[0]
-    assert (seen["type"], seen["repromptResponse"]["source"]) == ("REPROMPT", "ACTION_GROUP")
+    observation = of_kind(result, "observation")[0]
+    assert (observation["type"], observation["repromptResponse"]["source"]) == ("REPROMPT", "ACTION_GROUP")
 
 
 def test_control_returns_to_the_caller_and_back(aws: Aws, create: Callable[..., str]) -> None:
     control = {"customControl": "RETURN_CONTROL"}
     agent = create({"actionGroupName": "weather", "actionGroupExecutor": control, "functionSchema": WEATHER})
-    asked = invoked(aws, agent, "What is the weather in Paris?")
-    given = asked["control"]["invocationInputs"][0]["functionInvocationInput"]
-    assert asked["text"] == ""
-    assert (given["function"], given["actionInvocationType"]) == ("get_weather", "RESULT")
-    assert given["parameters"] == [{"name": "city", "type": "string", "value": "Paris"}]
+    first_turn = invoked(aws, agent, "What is the weather in Paris?")
+    function_input = first_turn["control"]["invocationInputs"][0]["functionInvocationInput"]
+    assert first_turn["text"] == ""
+    assert (function_input["function"], function_input["actionInvocationType"]) == ("get_weather", "RESULT")
+    assert function_input["parameters"] == [{"name": "city", "type": "string", "value": "Paris"}]
     body = {"TEXT": {"body": "In Paris it snows at 3 degrees below zero."}}
     result = {"actionGroup": "weather", "function": "get_weather", "responseBody": body}
     back = {
-        "invocationId": asked["control"]["invocationId"],
+        "invocationId": first_turn["control"]["invocationId"],
         "returnControlInvocationResults": [{"functionResult": result}],
     }
     other = {"returnControlInvocationResults": [{"functionResult": {**result, "function": "other"}}]}
     with pytest.raises(EventStreamError, match="results lack that of get_weather"):
-        invoked(aws, agent, sessionId=asked["session"], sessionState={**back, **other})
+        invoked(aws, agent, sessionId=first_turn["session"], sessionState={**back, **other})
     with pytest.raises(ClientError, match="waits for no results with this invocationId"):
-        invoked(aws, agent, sessionId=asked["session"], sessionState={**back, "invocationId": "other"})
-    answer = invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+        invoked(aws, agent, sessionId=first_turn["session"], sessionState={**back, "invocationId": "other"})
+    answer = invoked(aws, agent, sessionId=first_turn["session"], sessionState=back)
     assert "snows" in answer["text"]
     with pytest.raises(ClientError, match="waits for no results"):
-        invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+        invoked(aws, agent, sessionId=first_turn["session"], sessionState=back)
 
 
 @pytest.mark.parametrize(("state", "part"), [("CONFIRM", "21 degrees"), ("DENY", "denied")])
@@ -313,15 +317,15 @@ def test_the_user_confirms_a_call(aws: Aws, create: Callable[..., str], function
     agent = create(
         {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": schema}
     )
-    asked = invoked(aws, agent, "What is the weather in Paris?")
-    given = asked["control"]["invocationInputs"][0]["functionInvocationInput"]
-    assert given["actionInvocationType"] == "USER_CONFIRMATION"
+    first_turn = invoked(aws, agent, "What is the weather in Paris?")
+    function_input = first_turn["control"]["invocationInputs"][0]["functionInvocationInput"]
+    assert function_input["actionInvocationType"] == "USER_CONFIRMATION"
     result = {"actionGroup": "weather", "function": "get_weather", "confirmationState": state}
     back = {
-        "invocationId": asked["control"]["invocationId"],
+        "invocationId": first_turn["control"]["invocationId"],
         "returnControlInvocationResults": [{"functionResult": result}],
     }
-    answer = invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+    answer = invoked(aws, agent, sessionId=first_turn["session"], sessionState=back)
     assert part in of_kind(answer, "observation")[0]["actionGroupInvocationOutput"]["text"]
 
 
@@ -351,11 +355,11 @@ def test_a_knowledge_base_is_searched_and_cited(aws: Aws, create: Callable[..., 
         "KNOWLEDGE_BASE",
         base,
     )
-    found = of_kind(result, "observation")[0]["knowledgeBaseLookupOutput"]["retrievedReferences"]
-    assert "30 days" in found[0]["content"]["text"]
+    references = of_kind(result, "observation")[0]["knowledgeBaseLookupOutput"]["retrievedReferences"]
+    assert "30 days" in references[0]["content"]["text"]
     assert "30 days" in result["text"]
-    cited = result["cited"][0]["retrievedReferences"][0]
-    assert cited["location"] == {"type": "CUSTOM", "customDocumentLocation": {"id": "returns"}}
+    reference = result["cited"][0]["retrievedReferences"][0]
+    assert reference["location"] == {"type": "CUSTOM", "customDocumentLocation": {"id": "returns"}}
     state = agents.update_agent_knowledge_base(**draft, knowledgeBaseId=base, knowledgeBaseState="DISABLED")
     assert state["agentKnowledgeBase"]["description"] == about
     agents.prepare_agent(agentId=agent)
@@ -371,8 +375,8 @@ def test_a_guardrail_stops_question_and_answer(aws: Aws, create: Callable[..., s
         blockedInputMessaging="That is not for me.",
         blockedOutputsMessaging="I cannot say that.",
     )
-    named = {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
-    agent = create(guardrailConfiguration=named)
+    guardrail_configuration = {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
+    agent = create(guardrailConfiguration=guardrail_configuration)
     result = invoked(aws, agent, "Tell me about bananas")
     assert result["text"] == "That is not for me."
     trace = next(event["trace"]["guardrailTrace"] for event in result["trace"] if "guardrailTrace" in event["trace"])
@@ -397,10 +401,10 @@ def test_a_supervisor_calls_its_collaborators(
             "collaboratorName": "weather_forecaster",
             "collaborationInstruction": "Knows the weather of every city; ask it about the weather",
         }
-        made = agents.associate_agent_collaborator(**draft, **collaborator)["agentCollaborator"]
+        association = agents.associate_agent_collaborator(**draft, **collaborator)["agentCollaborator"]
         agents.prepare_agent(agentId=supervisor)
         result = invoked(aws, supervisor, "What is the weather in Paris?")
-        own = {**draft, "collaboratorId": made["collaboratorId"]}
+        own = {**draft, "collaboratorId": association["collaboratorId"]}
         nested = [event for event in result["trace"] if event.get("collaboratorName") == "weather_forecaster"]
         assert {event["agentId"] for event in nested} == {child}
         assert [item["agentAliasArn"].rpartition("/")[2] for item in nested[0]["callerChain"]] == [
@@ -408,8 +412,8 @@ def test_a_supervisor_calls_its_collaborators(
             alias["agentAliasId"],
         ]
         if control_returns:
-            given = result["control"]["invocationInputs"][0]["functionInvocationInput"]
-            assert (given["collaboratorName"], given["agentId"]) == ("weather_forecaster", child)
+            function_input = result["control"]["invocationInputs"][0]["functionInvocationInput"]
+            assert (function_input["collaboratorName"], function_input["agentId"]) == ("weather_forecaster", child)
             body = {"TEXT": {"body": "In Paris it is 21 degrees."}}
             answer = {"actionGroup": "weather", "function": "get_weather", "agentId": child, "responseBody": body}
             back = {
@@ -438,9 +442,9 @@ def test_agents_that_call_one_another_come_to_an_end(aws: Aws, create: Callable[
 
     def associate(agent: str, alias: str) -> str:
         draft = {"agentId": agent, "agentVersion": "DRAFT"}
-        made = agents.associate_agent_collaborator(**draft, **about, agentDescriptor={"aliasArn": alias})
+        association = agents.associate_agent_collaborator(**draft, **about, agentDescriptor={"aliasArn": alias})
         agents.prepare_agent(agentId=agent)
-        return made["agentCollaborator"]["collaboratorId"]
+        return association["agentCollaborator"]["collaboratorId"]
 
     def alias(agent: str) -> dict[str, Any]:
         return agents.create_agent_alias(agentId=agent, agentAliasName=f"a{uuid.uuid4().hex[:6]}")["agentAlias"]
@@ -477,17 +481,19 @@ def test_the_permission_to_invoke_names_the_alias(aws: Aws, create: Callable[...
     iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}))
     policy = json.dumps({"Version": "2012-10-17", "Statement": allowed})
     iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy)
-    keys = aws.client("sts").assume_role(RoleArn=f"arn:aws:iam::123456789012:role/{name}", RoleSessionName="test")
-    given = keys["Credentials"]
+    assumed_role = aws.client("sts").assume_role(
+        RoleArn=f"arn:aws:iam::123456789012:role/{name}", RoleSessionName="test"
+    )
+    credentials = assumed_role["Credentials"]
 
     def client(service: str) -> Any:
         return boto3.client(
             service,
             endpoint_url=aws.state.url,
             region_name=aws.state.region,
-            aws_access_key_id=given["AccessKeyId"],
-            aws_secret_access_key=given["SecretAccessKey"],
-            aws_session_token=given["SessionToken"],
+            aws_access_key_id=credentials["AccessKeyId"],
+            aws_secret_access_key=credentials["SecretAccessKey"],
+            aws_session_token=credentials["SessionToken"],
         )
 
     with (
@@ -506,9 +512,13 @@ def test_the_permission_to_invoke_names_the_alias(aws: Aws, create: Callable[...
 
 def test_the_model_that_an_agent_names_is_described(aws: Aws) -> None:
     bedrock = aws.client("bedrock")
-    shown = bedrock.get_foundation_model(modelIdentifier=MODEL)["modelDetails"]
-    assert (shown["modelId"], shown["providerName"], shown["outputModalities"]) == (MODEL, "Amazon", ["TEXT"])
-    assert shown["modelArn"] == f"arn:aws:bedrock:us-east-1::foundation-model/{MODEL}"
+    model_details = bedrock.get_foundation_model(modelIdentifier=MODEL)["modelDetails"]
+    assert (model_details["modelId"], model_details["providerName"], model_details["outputModalities"]) == (
+        MODEL,
+        "Amazon",
+        ["TEXT"],
+    )
+    assert model_details["modelArn"] == f"arn:aws:bedrock:us-east-1::foundation-model/{MODEL}"
     with pytest.raises(ClientError, match="modelIdentifier must match"):
         bedrock.get_foundation_model(modelIdentifier="nothing")
 
@@ -532,5 +542,5 @@ def test_a_collaborator_is_given_the_conversation_if_it_is_to(
     first = invoked(aws, supervisor, "My favourite colour is green.")
     second = invoked(aws, supervisor, "What is the weather in Paris?", sessionId=first["session"])
     nested = [event["trace"] for event in second["trace"] if event.get("collaboratorName") == "weather_forecaster"]
-    asked = nested[0]["orchestrationTrace"]["modelInvocationInput"]["text"]
-    assert ("favourite colour" in asked) is is_given
+    prompt = nested[0]["orchestrationTrace"]["modelInvocationInput"]["text"]
+    assert ("favourite colour" in prompt) is is_given

@@ -21,15 +21,15 @@ ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC12
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as opened:
-        yield opened
+    with new_store(tmp_path) as store:
+        yield store
 
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    made = Engine()
-    yield made
-    made.close()
+    engine = Engine()
+    yield engine
+    engine.close()
 
 
 @pytest.fixture
@@ -68,18 +68,18 @@ def clients_of() -> Iterator[Callable[[Mapping[str, str]], Clients]]:
 def invoker_for(
     store: Store, engine: Engine, clients_of: Callable[[Mapping[str, str]], Clients]
 ) -> Iterator[Callable[..., Invoker]]:
-    made: list[Invoker] = []
+    invokers: list[Invoker] = []
 
     def make(server: PacedServer, **options: float) -> Invoker:
-        made.append(Invoker(store, clients_of(server.environment()), engine, **options))
-        return made[-1]
+        invokers.append(Invoker(store, clients_of(server.environment()), engine, **options))
+        return invokers[-1]
 
     yield make
-    for invoker in made:
+    for invoker in invokers:
         invoker.close()
 
 
 @pytest.fixture
 def clients(service: ServiceState) -> Iterator[Clients]:
-    with closing(Clients(Connection(region=service.region, environment=service.environment()))) as made:
-        yield made
+    with closing(Clients(Connection(region=service.region, environment=service.environment()))) as clients:
+        yield clients

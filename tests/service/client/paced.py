@@ -37,11 +37,11 @@ class Reply:
         self.sent_ns: list[int] = []
 
     async def head(self, status: int = 200, content_type: str = "text/event-stream", **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
         lines = [f"HTTP/1.1 {status} Status", f"Content-Type: {content_type}", "X-Amzn-RequestId: req-1"]
-        if "Content-Length" not in named:
+        if "Content-Length" not in header_fields:
             lines.append("Transfer-Encoding: chunked")
-        lines += [f"{name}: {value}" for name, value in named.items()]
+        lines += [f"{name}: {value}" for name, value in header_fields.items()]
         self.writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
         await self.writer.drain()
 

@@ -25,9 +25,9 @@ def account() -> Account:
 @pytest.fixture
 def clients(account: Account) -> Iterator[Clients]:
     with serving(account) as url:
-        opened = Clients(Connection(environment={**KEYS, "AWS_ENDPOINT_URL": url}))
-        yield opened
-        opened.close()
+        clients = Clients(Connection(environment={**KEYS, "AWS_ENDPOINT_URL": url}))
+        yield clients
+        clients.close()
 
 
 def checked(clients: Clients) -> dict[str, AccountCheck]:
@@ -107,8 +107,8 @@ def test_the_command_prints_each_check_and_ends_with_one_for_a_failure(
         assert fine.return_value == 0, fine.output
         assert {check["state"] for check in json.loads(fine.stdout)} == {"passed"}
         account.spans = {"Destination": "XRay", "Status": "ACTIVE"}
-        named = ["doctor", "aws", "--model", "amazon.nova-lite-v1:0"]
-        result = CliRunner().invoke(cli, named, standalone_mode=False)
+        arguments = ["doctor", "aws", "--model", "amazon.nova-lite-v1:0"]
+        result = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert result.return_value == 1, result.output
     assert "FAILED   Transaction Search" in result.output
     assert "model amazon.nova-lite-v1:0" in result.output
@@ -116,9 +116,9 @@ def test_the_command_prints_each_check_and_ends_with_one_for_a_failure(
 
 def test_what_the_local_agentcore_does_not_have_is_unknown_and_no_failure(aws: object) -> None:
     state = aws.state  # type: ignore[attr-defined]
-    opened = Clients(Connection(region=state.region, environment=state.environment()))
-    checks = {check.name: check for check in check_account(opened)}
-    opened.close()
+    clients = Clients(Connection(region=state.region, environment=state.environment()))
+    checks = {check.name: check for check in check_account(clients)}
+    clients.close()
     assert checks["credentials"].state == "passed"
     assert checks["log groups"].state == "passed"
     assert checks["quotas"].state == "unknown"

@@ -48,10 +48,10 @@ app.run()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "echo"
-    made.mkdir()
-    (made / "agent.py").write_text(AGENT, "utf-8")
-    return made
+    agent_folder = tmp_path / "echo"
+    agent_folder.mkdir()
+    (agent_folder / "agent.py").write_text(AGENT, "utf-8")
+    return agent_folder
 
 
 def test_an_agent_is_deployed_asked_read_and_taken_down(store: Store, clients: Clients, folder: Path) -> None:
@@ -79,8 +79,8 @@ def test_an_agent_is_deployed_asked_read_and_taken_down(store: Store, clients: C
     assert not stop_session(clients, str(agent.arn), cold.session_id)
     delete_runtime(clients, agent.runtime_id)
     delete_runtime(clients, agent.runtime_id)
-    gone = catalog.refresh(agent)
-    assert (gone.status, gone.is_deleted, gone.id) == (DELETED, True, agent.id)
+    deleted_agent = catalog.refresh(agent)
+    assert (deleted_agent.status, deleted_agent.is_deleted, deleted_agent.id) == (DELETED, True, agent.id)
     refused = invoker.invoke(agent, "anybody?")
     assert refused.failure == "rejected"
     invoker.close()

@@ -39,9 +39,9 @@ class Scene:
 
     def call(self, sent_s: float, ttft_ms: float, *, failure: str | None = None, session: str = SESSION) -> int:
         """A stored call, sent `sent_s` after the scene began."""
-        made = self.store.invocations.begin(agent_id=self.agent_id, session_id=session)
+        invocation_id = self.store.invocations.begin(agent_id=self.agent_id, session_id=session)
         self.store.invocations.finish(
-            made,
+            invocation_id,
             status="error" if failure else "complete",
             failure=failure,
             response="",
@@ -50,7 +50,7 @@ class Scene:
             client_duration_ms=ttft_ms,
             ttft_ms=ttft_ms,
         )
-        return made
+        return invocation_id
 
     def log(self, *lines: tuple[float, str], session: str = SESSION) -> None:
         """Lines of the agent's process (seconds after the scene began by the true clock, text), and one of the SDK."""
@@ -58,10 +58,10 @@ class Scene:
             self._logs.create_log_group(logGroupName=self.arn.log_group())
         stream = f"2026/11/21/[runtime-logs]{time.time_ns()}"
         self._logs.create_log_stream(logGroupName=self.arn.log_group(), logStreamName=stream)
-        written = [*lines, (lines[-1][0] + 0.001, sdk_line("Invocation completed successfully (0.1s)", session))]
+        entries = [*lines, (lines[-1][0] + 0.001, sdk_line("Invocation completed successfully (0.1s)", session))]
         events = [
             {"timestamp": int((self.zero + at + self.skew_s) * 1000), "message": text or self.start_line(at)}
-            for at, text in written
+            for at, text in entries
         ]
         self._logs.put_log_events(logGroupName=self.arn.log_group(), logStreamName=stream, logEvents=events)
 
@@ -74,17 +74,17 @@ def test_a_start_is_found_stored_and_not_searched_for_again(store: Store, client
     scene = Scene(store, clients)
     call = scene.call(0, 500)
     scene.log((0.4, ""))
-    found = find_agent_start(store, scene.reader, scene.arn, call, attempts=1, interval_s=0.01)
-    assert found.state == "found"
-    assert found.cold_start_latency_ms == pytest.approx(400, abs=0.1)
-    assert found.log_events_found == 2
-    assert (found.low_ms, found.high_ms) == (pytest.approx(0, abs=0.1), pytest.approx(500, abs=0.1))
+    start = find_agent_start(store, scene.reader, scene.arn, call, attempts=1, interval_s=0.01)
+    assert start.state == "found"
+    assert start.cold_start_latency_ms == pytest.approx(400, abs=0.1)
+    assert start.log_events_found == 2
+    assert (start.low_ms, start.high_ms) == (pytest.approx(0, abs=0.1), pytest.approx(500, abs=0.1))
     row = store.invocations.get(call)
     assert row is not None
-    assert (row.start_state, row.cold_start_latency_ms) == ("found", found.cold_start_latency_ms)
+    assert (row.start_state, row.cold_start_latency_ms) == ("found", start.cold_start_latency_ms)
     clients.logs().delete_log_group(logGroupName=scene.arn.log_group())
     again = find_agent_start(store, scene.reader, scene.arn, call, attempts=1, interval_s=0.01)
-    assert (again.state, again.start_time, again.log_events_found) == ("found", found.start_time, 0)
+    assert (again.state, again.start_time, again.log_events_found) == ("found", start.start_time, 0)
 
 
 @pytest.mark.parametrize("skew_s", [5.0, -5.0])
@@ -94,12 +94,12 @@ def test_a_skew_of_five_seconds_between_the_clocks_is_reported_and_the_latency_i
     scene = Scene(store, clients, skew_s)
     cold, warm = scene.call(0, 500), scene.call(1, 10)
     scene.log((0.4, ""), (1.004, ""))
-    found = find_agent_start(store, scene.reader, scene.arn, cold, attempts=1, interval_s=0.01)
-    assert found.cold_start_latency_ms == pytest.approx(400 + skew_s * 1000, abs=0.5)
-    assert found.clocks_disagree
-    assert (found.low_ms, found.high_ms) == (pytest.approx(396, abs=0.5), pytest.approx(406, abs=0.5))
-    assert found.skew is not None
-    assert found.skew.calls == 2
+    start = find_agent_start(store, scene.reader, scene.arn, cold, attempts=1, interval_s=0.01)
+    assert start.cold_start_latency_ms == pytest.approx(400 + skew_s * 1000, abs=0.5)
+    assert start.clocks_disagree
+    assert (start.low_ms, start.high_ms) == (pytest.approx(396, abs=0.5), pytest.approx(406, abs=0.5))
+    assert start.skew is not None
+    assert start.skew.calls == 2
     row = store.invocations.get(warm)
     assert row is not None
     assert row.agent_start_time == pytest.approx(scene.zero + 1.004 + skew_s, abs=0.001)
@@ -110,8 +110,8 @@ def test_each_call_of_a_session_gets_its_own_start(store: Store, clients: Client
     refused = scene.call(-1, 5, failure="throttle")
     calls = [scene.call(number * 0.1, 20) for number in range(5)]
     scene.log(*((number * 0.1 + 0.005, "") for number in range(5)))
-    found = [find_agent_start(store, scene.reader, scene.arn, call, attempts=1, interval_s=0.01) for call in calls]
-    assert [one.cold_start_latency_ms for one in found] == [pytest.approx(5, abs=0.1)] * 5
+    starts = [find_agent_start(store, scene.reader, scene.arn, call, attempts=1, interval_s=0.01) for call in calls]
+    assert [start.cold_start_latency_ms for start in starts] == [pytest.approx(5, abs=0.1)] * 5
     assert find_agent_start(store, scene.reader, scene.arn, refused, interval_s=60).state == "no_start_line"
 
 
@@ -148,9 +148,9 @@ async def test_logs_that_come_late_are_waited_for_without_blocking_the_loop(stor
             progress=looked,
         )
     )
-    found = await waiting
+    start = await waiting
     logging.join()
-    assert found.state == "found"
+    assert start.state == "found"
     assert len(looks) > 1
     assert looks[0][1:] == (601, 0)
     assert looks[-1][2] == 2
@@ -177,7 +177,7 @@ def test_an_agent_without_a_start_line_is_recognized_without_waiting_for_ever(st
     call = scene.call(0, 500)
     scene.log((0.4, "a line of another kind"))
     looks: list[int] = []
-    found = find_agent_start(
+    start = find_agent_start(
         store,
         scene.reader,
         scene.arn,
@@ -186,7 +186,7 @@ def test_an_agent_without_a_start_line_is_recognized_without_waiting_for_ever(st
         interval_s=0.01,
         progress=lambda look, _of, _found: looks.append(look),
     )
-    assert (found.state, found.log_events_found) == ("no_start_line", 2)
+    assert (start.state, start.log_events_found) == ("no_start_line", 2)
     assert looks == [1, 2]
 
 

@@ -380,20 +380,20 @@ async def test_a_cancelled_async_caller_leaves_an_honest_record(
 def test_the_question_is_stored_before_it_is_sent_and_the_answer_while_it_comes(
     serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
 ) -> None:
-    seen: list[tuple[str, str | None]] = []
+    stored_states: list[tuple[str, str | None]] = []
 
     async def look(request: Request, reply: Reply) -> None:
-        seen.append((store.invocations.list()[0].status, store.invocations.list()[0].prompt))
+        stored_states.append((store.invocations.list()[0].status, store.invocations.list()[0].prompt))
         await reply.head()
         until = time.monotonic() + PATIENCE_S
         while store.invocations.list()[0].status == "pending" and time.monotonic() < until:
             await reply.chunk(b'data: "word "\n\n')
             await asyncio.sleep(0.02)
-        seen.append((store.invocations.list()[0].status, (store.invocations.list()[0].response or "")[:5]))
+        stored_states.append((store.invocations.list()[0].status, (store.invocations.list()[0].response or "")[:5]))
         await reply.end()
 
     assert invoker_for(serve(look)).invoke(agent, "kept?").ok
-    assert seen == [("pending", "kept?"), ("streaming", "word ")]
+    assert stored_states == [("pending", "kept?"), ("streaming", "word ")]
 
 
 def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(

@@ -61,13 +61,13 @@ class Leftovers:
 @contextmanager
 def aws_at(state: local.ServiceState, home: Path, **proxy: Any) -> Iterator[list[SentRequest]]:
     """Let `loom.connect("aws")` of this process and its children lead to the local AgentCore; yield the requests."""
-    with recording_proxy(state.url, **proxy) as (address, sent), pytest.MonkeyPatch.context() as patch:
+    with recording_proxy(state.url, **proxy) as (address, requests), pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
             patch.delenv(name, raising=False)
         for name, value in state.environment().items():
             patch.setenv(name, value.replace(state.url, address))
         patch.setenv("LOOM_HOME", str(home))
-        yield sent
+        yield requests
 
 
 def leftovers(aws: loom.Workbench, name: str) -> Leftovers:
@@ -111,12 +111,12 @@ class KilledDeploys:
                 wait_until(lambda: pids, what="the process of the deployment")
                 os.kill(pids[0], signal.SIGKILL)
 
-        with aws_at(self._state, self.home, before_answer=kill) as sent:
+        with aws_at(self._state, self.home, before_answer=kill) as requests:
             environment = {key: os.environ[key] for key in (*self._state.environment(), "LOOM_HOME")}
             self._write({"folder": str(folder), "name": name, "region": region, "environment": environment})
             pids.append(self._read())
             assert self._read() in (0, -signal.SIGKILL)
-            return sent
+            return requests
 
     def close(self) -> None:
         """End the process that forks."""

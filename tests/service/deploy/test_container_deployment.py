@@ -29,8 +29,8 @@ def signed_for(request: SentRequest) -> str:
 def deployment(clients: Clients, home: Path, folder: Path, name: str) -> Deployment:
     spec = AgentSpec(name=name, build="container", python="3.11")
     package = Package(data=b"", digest="0" * 64, entry_point="agent.py", unzipped_bytes=0)
-    given = DeployInput(spec=spec, package=package, code=folder, role=OWN_ROLE)
-    return Deployment(DeployTarget(clients=clients, where="local", home=home), given)
+    deploy_input = DeployInput(spec=spec, package=package, code=folder, role=OWN_ROLE)
+    return Deployment(DeployTarget(clients=clients, where="local", home=home), deploy_input)
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def sent_by(service: Any) -> Iterator[tuple[Clients, list[SentRequest]]]:
     """Clients whose requests are recorded, and the requests."""
-    with recording_proxy(service.url) as (address, sent):
+    with recording_proxy(service.url) as (address, requests):
         environment = {name: value.replace(service.url, address) for name, value in service.environment().items()}
         with contextlib.closing(Clients(Connection(region=service.region, environment=environment))) as clients:
-            yield clients, sent
+            yield clients, requests
 
 
 def test_an_image_is_built_deployed_by_its_digest_and_kept_until_the_code_changes(
     sent_by: tuple[Clients, list[SentRequest]], aws: Any, tmp_path: Path, folder: Path
 ) -> None:
-    clients, sent = sent_by
+    clients, requests = sent_by
     lines: list[str] = []
     first = deployment(clients, tmp_path, folder, "Boxed_agent")
     plan = first.plan()
@@ -62,8 +62,8 @@ def test_an_image_is_built_deployed_by_its_digest_and_kept_until_the_code_change
         *("bucket", "repository", "role of builds", "project", "image", "role", "runtime")
     ]
     result = first.apply(lines.append)
-    described = aws.control.get_agent_runtime(agentRuntimeId=result.runtime.runtime_id)
-    uri = described["agentRuntimeArtifact"]["containerConfiguration"]["containerUri"]
+    runtime = aws.control.get_agent_runtime(agentRuntimeId=result.runtime.runtime_id)
+    uri = runtime["agentRuntimeArtifact"]["containerConfiguration"]["containerUri"]
     assert "/loom-boxed_agent@sha256:" in uri
     assert json.loads(aws.invoke(result.runtime.arn, b'{"prompt": "hi"}')[1])["echo"] == {"prompt": "hi"}
     assert any(line.startswith("building the image: ") for line in lines)
@@ -73,7 +73,7 @@ def test_an_image_is_built_deployed_by_its_digest_and_kept_until_the_code_change
     assert image.resources == (f"arn:aws:ecr:{clients.region}:123456789012:repository/loom-boxed_agent",)
 
     checked = {
-        operation_of(request, SERVICES, region=clients.region) for request in sent if signed_for(request) in SIGNED
+        operation_of(request, SERVICES, region=clients.region) for request in requests if signed_for(request) in SIGNED
     }
     assert checked >= {
         *("ecr.CreateRepository", "ecr.DescribeImages", "codebuild.CreateProject", "codebuild.StartBuild"),
@@ -95,12 +95,12 @@ def test_the_template_has_a_role_of_the_agent_s_own_where_the_local_agentcore_ne
     sent_by: tuple[Clients, list[SentRequest]], tmp_path: Path, folder: Path
 ) -> None:
     clients, _ = sent_by
-    given = DeployInput(
+    deploy_input = DeployInput(
         spec=AgentSpec(name="plain_box", build="container"),
         package=Package(data=b"", digest="0" * 64, entry_point="agent.py", unzipped_bytes=0),
         code=folder,
     )
-    plain = Deployment(DeployTarget(clients=clients, where="local", home=tmp_path), given)
+    plain = Deployment(DeployTarget(clients=clients, where="local", home=tmp_path), deploy_input)
     assert plain.policy is None
     policy = plain.template_policy()
     assert policy is not None

@@ -42,16 +42,20 @@ def killed(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 def aws(service: local.ServiceState, killed: KilledDeploys) -> Iterator[Callable[[str], loom.Workbench]]:
     """Opens workbenches of a region with the home of the killed processes."""
-    with aws_at(service, killed.home), contextlib.ExitStack() as opened:
-        yield lambda region: opened.enter_context(loom.connect("aws", region=region))
+    with aws_at(service, killed.home), contextlib.ExitStack() as stack:
+        yield lambda region: stack.enter_context(loom.connect("aws", region=region))
 
 
-def is_there_once(found: Leftovers) -> bool:
-    return (len(found.runtimes), len(found.roles), len(found.packages)) == (1, 1, 1) and found.has_bucket
+def is_there_once(remaining: Leftovers) -> bool:
+    return (len(remaining.runtimes), len(remaining.roles), len(remaining.packages)) == (
+        1,
+        1,
+        1,
+    ) and remaining.has_bucket
 
 
-def is_gone(found: Leftovers) -> bool:
-    return not (found.runtimes or found.roles or found.packages)
+def is_gone(remaining: Leftovers) -> bool:
+    return not (remaining.runtimes or remaining.roles or remaining.packages)
 
 
 def test_a_deploy_killed_three_times_is_finished_by_the_next_one(
@@ -59,8 +63,8 @@ def test_a_deploy_killed_three_times_is_finished_by_the_next_one(
 ) -> None:
     folder, region = make_agent(), _REGIONS[0]
     for moment in (creates_bucket, creates_role, creates_runtime):
-        sent = killed.run(folder, "resumed", region, at=lambda _number, request, moment=moment: moment(request))
-        assert moment(sent[-1])
+        requests = killed.run(folder, "resumed", region, at=lambda _number, request, moment=moment: moment(request))
+        assert moment(requests[-1])
     bench = aws(region)
     plan = bench.plan(folder, name="resumed", platform_version="V1")
     assert "An earlier deployment of this agent was interrupted" in repr(plan)
@@ -80,9 +84,9 @@ def test_rolling_back_a_killed_deploy_leaves_nothing(
     assert is_there_once(leftovers(bench, "undone"))
     plan = bench.plan(folder, name="undone", platform_version="V1")
     assert len(plan.rollback()) == 4
-    found = leftovers(bench, "undone")
-    assert is_gone(found)
-    assert not found.has_bucket
+    remaining = leftovers(bench, "undone")
+    assert is_gone(remaining)
+    assert not remaining.has_bucket
     assert plan.rollback() == []
 
 

@@ -61,41 +61,41 @@ def deploys(
     build_wheel(wheels, "greeting", "1.0", "WORD = 'good day'\n")
     folder = make_agent("desk", AGENT, requirements__txt="greeting==1.0\n")
     planning: list[SentRequest] = []
-    with aws_at(service, home / "home") as sent, pytest.MonkeyPatch.context() as patch:
+    with aws_at(service, home / "home") as requests, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", str(wheels))
         patch.setenv("PIP_NO_INDEX", "1")
 
         def planned() -> None:
-            planning.extend(sent)
-            sent.clear()
+            planning.extend(requests)
+            requests.clear()
 
         with loom.connect("aws", region=REGION) as bench:
             memory = bench.memories.create("desk")
-            sent.clear()
+            requests.clear()
             outcome = deploy_scenario.run(bench, folder, planned)
             (folder / "requirements.txt").unlink()  # the tests below need no pip
-            yield Deploys(folder, bench, memory.id, outcome, planning, list(sent))
+            yield Deploys(folder, bench, memory.id, outcome, planning, list(requests))
             deploy_scenario.clean_up(bench, memory.id)
-            left = leftovers(bench, "desk")
-            assert (left.runtimes, left.roles, left.packages) == ([], [], [])
+            remaining = leftovers(bench, "desk")
+            assert (remaining.runtimes, remaining.roles, remaining.packages) == ([], [], [])
 
 
-def operations(sent: list[SentRequest]) -> list[str]:
-    return list(dict.fromkeys(operation_of(request, SERVICES, region=REGION) for request in sent))
+def operations(requests: list[SentRequest]) -> list[str]:
+    return list(dict.fromkeys(operation_of(request, SERVICES, region=REGION) for request in requests))
 
 
 def test_a_plan_only_reads(deploys: Deploys) -> None:
     reading = ("Get", "Head", "List", "Describe")
-    asked = [operation.partition(".")[2] for operation in operations(deploys.planning)]
-    assert asked
-    assert all(operation.startswith(reading) for operation in asked), asked
+    names = [operation.partition(".")[2] for operation in operations(deploys.planning)]
+    assert names
+    assert all(operation.startswith(reading) for operation in names), names
     assert deploys.outcome.plan.value.counts() == {"make": 5, "change": 0, "keep": 0}
 
 
 def test_every_request_of_a_deployment_is_one_of_the_service_models(deploys: Deploys) -> None:
-    done = [name.partition(".") for name in operations(deploys.applying)]
+    parts = [name.partition(".") for name in operations(deploys.applying)]
     assert [
-        f"{service}.{name}" for service, _, name in done if not name.startswith(("Get", "Head", "List", "Invoke"))
+        f"{service}.{name}" for service, _, name in parts if not name.startswith(("Get", "Head", "List", "Invoke"))
     ] == [
         "s3.CreateBucket",
         "s3.PutPublicAccessBlock",
@@ -114,22 +114,24 @@ def test_the_documented_policy_allows_every_request(deploys: Deploys) -> None:
     page = (Path(__file__).parents[3] / "docs" / "pages" / "how-to" / "deploy.md").read_text()
     (text,) = re.findall(r"```json\n(\{.*?\n\})\n```", page, re.DOTALL)
     allowed = {action for statement in json.loads(text)["Statement"] for action in statement["Action"]}
-    done = operations([*deploys.planning, *deploys.applying])
+    operation_names = operations([*deploys.planning, *deploys.applying])
     beside = {"sts.GetCallerIdentity", "scheduler.ListSchedules", "events.ListRules"}  # the page names them in words
     memory = {"bedrock-agentcore-control.ListMemories", "bedrock-agentcore-control.GetMemory"}
-    actions = {action_of(name) for name in done if name not in beside | memory and "InvokeAgentRuntime" not in name}
+    actions = {
+        action_of(name) for name in operation_names if name not in beside | memory and "InvokeAgentRuntime" not in name
+    }
     assert actions <= allowed, actions - allowed
 
 
 def action_of(operation: str) -> str:
     """IAM's name of the action that an operation needs."""
     service, _, name = operation.partition(".")
-    named = {
+    iam_names = {
         "s3.HeadBucket": "s3:ListBucket",
         "s3.HeadObject": "s3:GetObject",
         "s3.PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
     }
-    return named.get(operation, f"{service.removesuffix('-control')}:{name}")
+    return iam_names.get(operation, f"{service.removesuffix('-control')}:{name}")
 
 
 def test_the_package_brings_its_requirements(deploys: Deploys) -> None:
@@ -185,8 +187,8 @@ def test_a_plan_shows_a_change_and_no_value_of_a_variable(deploys: Deploys) -> N
         "platform.idle_timeout_s": ("", "600"),
         "environment.WORD": ("(not shown)", "(not shown)"),
     }
-    shown = (repr(plan), plan._repr_html_(), json.dumps(plan.to_dict()))
-    assert not any("s3cret-word" in text or "lamp" in text for text in shown)
+    renderings = (repr(plan), plan._repr_html_(), json.dumps(plan.to_dict()))
+    assert not any("s3cret-word" in text or "lamp" in text for text in renderings)
 
 
 def test_a_role_that_loom_did_not_make_is_not_changed(deploys: Deploys, make_agent: Any) -> None:
@@ -200,9 +202,9 @@ def test_a_failed_deployment_undoes_what_it_made(deploys: Deploys, make_agent: A
     broken = make_agent("broken", "raise RuntimeError('no start')\n")
     with pytest.raises(LoomError, match="no start"):
         deploys.bench.deploy(broken, platform_version="V2")
-    found = leftovers(deploys.bench, "broken")
-    assert (found.runtimes, found.roles, found.packages) == ([], [], [])
-    assert found.has_bucket  # it was there before
+    remaining = leftovers(deploys.bench, "broken")
+    assert (remaining.runtimes, remaining.roles, remaining.packages) == ([], [], [])
+    assert remaining.has_bucket  # it was there before
     assert "interrupted" not in repr(deploys.bench.plan(broken))
 
 

@@ -34,8 +34,8 @@ def test_releases_behave_on_an_account_as_on_the_local_agentcore(
         finally:
             if agent is not None:
                 agent.releases.removal_plan().apply()
-        found = leftovers(bench, NAME)
-        assert (found.runtimes, found.roles, found.packages) == ([], [], [])
+        remaining = leftovers(bench, NAME)
+        assert (remaining.runtimes, remaining.roles, remaining.packages) == ([], [], [])
 
 
 def release(agent: loom.Agent) -> None:

@@ -28,8 +28,8 @@ def sent(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def bench(sent: list[SentRequest]) -> Iterator[loom.Workbench]:
-    with loom.connect("aws", region=REGION) as opened:
-        yield opened
+    with loom.connect("aws", region=REGION) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
@@ -113,5 +113,5 @@ def test_a_removal_is_planned_by_reading_and_deletes_what_the_deployment_made(
         "iam.DeleteRolePolicy",
         "iam.DeleteRole",
     ]
-    found = leftovers(bench, "removed")
-    assert (found.runtimes, found.roles, found.packages, found.has_bucket) == ([], [], [], True)
+    remaining = leftovers(bench, "removed")
+    assert (remaining.runtimes, remaining.roles, remaining.packages, remaining.has_bucket) == ([], [], [], True)

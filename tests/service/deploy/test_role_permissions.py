@@ -96,8 +96,8 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def clients(service: Any) -> Iterator[Clients]:
-    with contextlib.closing(Clients(Connection(region=service.region, environment=service.environment()))) as found:
-        yield found
+    with contextlib.closing(Clients(Connection(region=service.region, environment=service.environment()))) as clients:
+        yield clients
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +126,16 @@ def shop(aws: Any, clients: Clients, tmp_path_factory: pytest.TempPathFactory) -
     arn = create_role(clients, "shop-agent", trust=policy.trust, tags={})
     put_role_policy(clients, "shop-agent", policy.document())
     variables = {"MANUALS": "shop-manuals", "API_KEY": "shop/key", "LOOM_MEMORY_ID": memory}
-    made = aws.control.create_agent_runtime(
+    runtime = aws.control.create_agent_runtime(
         agentRuntimeName="shop_agent",
         agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
         roleArn=arn,
         networkConfiguration={"networkMode": "PUBLIC"},
         environmentVariables=variables,
     )
-    described = aws.settled(made["agentRuntimeId"])
-    assert described["status"] == "READY", described
-    return Shop(aws, described["agentRuntimeArn"], policy)
+    description = aws.settled(runtime["agentRuntimeId"])
+    assert description["status"] == "READY", description
+    return Shop(aws, description["agentRuntimeArn"], policy)
 
 
 @pytest.mark.parametrize(

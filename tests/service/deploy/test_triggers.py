@@ -38,10 +38,10 @@ SERVICES = ("scheduler", "events", "lambda", "bedrock-agentcore-control", "bedro
 @pytest.fixture(scope="module")
 def sent_by(service: Any) -> Iterator[tuple[Clients, list[SentRequest]]]:
     """Clients whose requests are recorded, and the requests."""
-    with recording_proxy(service.url) as (address, sent):
+    with recording_proxy(service.url) as (address, requests):
         environment = {name: value.replace(service.url, address) for name, value in service.environment().items()}
         with contextlib.closing(Clients(Connection(region=service.region, environment=environment))) as clients:
-            yield clients, sent
+            yield clients, requests
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def deployment(clients: Clients, folder: Path, spec: AgentSpec = SPEC) -> Deployment:
-    given = DeployInput(spec=spec, package=make_package(folder), code=folder, is_described=True)
-    return Deployment(DeployTarget(clients=clients, where="local", home=folder.parent), given)
+    deploy_input = DeployInput(spec=spec, package=make_package(folder), code=folder, is_described=True)
+    return Deployment(DeployTarget(clients=clients, where="local", home=folder.parent), deploy_input)
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +78,13 @@ def test_the_requests_are_those_of_aws_s_models(deployed: Clients, sent_by: tupl
     def signed_for(request: SentRequest) -> str:
         return request.headers.get("authorization", "////").split("/")[3]
 
-    wanted = ("scheduler", "events", "lambda", "iam")
-    seen = {
+    services = ("scheduler", "events", "lambda", "iam")
+    operations = {
         operation_of(request, SERVICES, region=request.headers["authorization"].split("/")[2])
         for request in sent_by[1]
-        if signed_for(request) in wanted
+        if signed_for(request) in services
     }
-    assert seen >= {
+    assert operations >= {
         *("scheduler.CreateSchedule", "events.PutRule", "events.PutTargets", "lambda.CreateFunction"),
         *("lambda.AddPermission", "lambda.PutFunctionEventInvokeConfig", "iam.CreateRole", "iam.PutRolePolicy"),
     }
@@ -129,8 +129,8 @@ def test_the_function_may_invoke_this_agent_and_no_other(deployed: Clients, aws:
 
 
 def test_the_bucket_keeps_its_other_notifications(deployed: Clients, aws: Any) -> None:
-    found = aws.client("s3").get_bucket_notification_configuration(Bucket="invoices-in")
-    assert found["EventBridgeConfiguration"] == {}
+    configuration = aws.client("s3").get_bucket_notification_configuration(Bucket="invoices-in")
+    assert configuration["EventBridgeConfiguration"] == {}
 
 
 def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(
@@ -139,9 +139,11 @@ def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(
     clients, spec = sent_by[0], replace(SPEC, name="paused", triggers=SPEC.triggers[:1])
     deployment(clients, folder, spec).apply(lambda line: None)
     scheduler = aws.client("scheduler")
-    found = scheduler.get_schedule(Name="loom-paused-schedule-1")
-    kept = {name: found[name] for name in ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target", "Description")}
-    scheduler.update_schedule(**kept, State="DISABLED")
+    schedule = scheduler.get_schedule(Name="loom-paused-schedule-1")
+    settings = {
+        name: schedule[name] for name in ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target", "Description")
+    }
+    scheduler.update_schedule(**settings, State="DISABLED")
     daily = replace(spec, triggers=(replace(spec.triggers[0], schedule="cron(0 8 * * ? *)"),))
     plan = deployment(clients, folder, daily).plan()
     (step,) = [step for step in plan.steps if step.kind == "trigger schedule-1"]
@@ -215,15 +217,15 @@ def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describe
         assert json.loads(triggers.fire("schedule-1").answer)["echo"] == {"prompt": "good evening"}
         assert "rate(2 days)" in repr(triggers)
         assert "rate(2 days)" in triggers._repr_html_()
-        for arguments, wanted in (
+        for arguments, expected_text in (
             (("list", str(code)), "rate(2 days)"),
             (("fire", str(code), "schedule-1"), "good evening"),
         ):
-            ran = loom_command.run("--where", "aws", "trigger", *arguments, environment=dict(os.environ))
-            assert ran.returncode == 0, ran.stderr
-            assert wanted in ran.stdout
-        ran = loom_command.run("--where", "aws", "trigger", "fire", str(code), "s3-9", environment=dict(os.environ))
-        assert "The agent has no trigger 's3-9'" in ran.stderr
+            result = loom_command.run("--where", "aws", "trigger", *arguments, environment=dict(os.environ))
+            assert result.returncode == 0, result.stderr
+            assert expected_text in result.stdout
+        result = loom_command.run("--where", "aws", "trigger", "fire", str(code), "s3-9", environment=dict(os.environ))
+        assert "The agent has no trigger 's3-9'" in result.stderr
 
 
 @pytest.mark.parametrize("at", ["creating the role of schedule-1", "creating the schedule", "writing the rule"])

@@ -16,9 +16,9 @@ from loomlib.evals.judges import ConverseJudge
 
 @pytest.fixture(scope="session")
 def clients(service: local.ServiceState) -> Iterator[Clients]:
-    found = Clients(Connection(region=service.region, environment=service.environment()))
-    yield found
-    found.close()
+    clients = Clients(Connection(region=service.region, environment=service.environment()))
+    yield clients
+    clients.close()
 
 
 @pytest.fixture(scope="session")

@@ -38,10 +38,10 @@ def loom(tmp_path_factory: pytest.TempPathFactory, loom_command: LoomCommand) ->
 
 def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -> None:
     files = ("--junit", str(tmp_path / "out.xml"), "--json", str(tmp_path / "out.json"))
-    done = loom("evaluate", "echo", "words.json", "--gate", "contains>=50%", *files)
-    assert done.returncode == 0, done.stderr
-    assert "contains: 100 %" in done.stdout
-    assert "Gate passed: contains" in done.stderr
+    result = loom("evaluate", "echo", "words.json", "--gate", "contains>=50%", *files)
+    assert result.returncode == 0, result.stderr
+    assert "contains: 100 %" in result.stdout
+    assert "Gate passed: contains" in result.stderr
     assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == str(COUNT + 1)
     assert len(json.loads((tmp_path / "out.json").read_text())["cases"]) == COUNT
 

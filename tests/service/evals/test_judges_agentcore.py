@@ -59,8 +59,8 @@ def test_a_documented_request_is_answered_by_every_built_in_evaluator(aws, reque
 def test_every_answer_has_the_shape_of_botocores_model(aws, request_sample):
     def check(service, operation, answer):
         model = botocore.session.get_session().get_service_model(service).operation_model(operation)
-        shown = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
-        assert not list(faults(model.output_shape, shown)), operation
+        members = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+        assert not list(faults(model.output_shape, members)), operation
 
     for id in BUILTIN_LEVELS:
         check("bedrock-agentcore", "Evaluate", aws.data.evaluate(**{**request_sample, "evaluatorId": id}))
@@ -71,10 +71,10 @@ def test_every_answer_has_the_shape_of_botocores_model(aws, request_sample):
 def test_evaluators_are_listed_in_pages_and_described(aws, clients):
     first = aws.control.list_evaluators(maxResults=10)
     rest = aws.control.list_evaluators(maxResults=10, nextToken=first["nextToken"])
-    listed = {each["evaluatorId"]: each["level"] for each in (*first["evaluators"], *rest["evaluators"])}
+    listed = {evaluator["evaluatorId"]: evaluator["level"] for evaluator in (*first["evaluators"], *rest["evaluators"])}
     assert listed == dict(BUILTIN_LEVELS) == list_evaluators(clients)
-    described = aws.control.get_evaluator(evaluatorId="Builtin.Correctness")
-    assert described["level"] == "TRACE"
+    description = aws.control.get_evaluator(evaluatorId="Builtin.Correctness")
+    assert description["level"] == "TRACE"
     with pytest.raises(ResourceNotFoundError):
         evaluator_level(clients, "mine-0123456789")
 
@@ -116,10 +116,10 @@ def test_a_trajectory_evaluator_without_a_reference_answers_with_an_error(client
 )
 async def test_trajectories_are_compared_tool_by_tool(clients, expected, had, exact, in_order, any_order):
     kinds = {"ExactOrder": exact, "InOrder": in_order, "AnyOrder": any_order}
-    for kind, wanted in kinds.items():
+    for kind, expected_value in kinds.items():
         judge = AgentCoreJudge(evaluator_id=f"Builtin.Trajectory{kind}Match", clients=clients)
         (score,) = await judge.judge(case(*expected), answered(*had))
-        assert (score.value, score.passed) == (wanted, bool(wanted)), (kind, score)
+        assert (score.value, score.passed) == (expected_value, bool(expected_value)), (kind, score)
         assert score.labels == ()  # compared, not judged
 
 
@@ -160,8 +160,8 @@ async def test_the_spans_of_a_real_agent_are_read_from_the_store(service, tmp_pa
         turn = TurnAnswer(
             text="not shown", session_id=row.session_id, trace_id=row.trace_id or "", invocation_id=row.id
         )
-        said, spans = CaseAnswer(turns=(turn,)), StoredSpans(bench.context.store)
-        asked = EvalCase(
+        case_answer, spans = CaseAnswer(turns=(turn,)), StoredSpans(bench.context.store)
+        eval_case = EvalCase(
             id="sum",
             turns=(
                 Turn(
@@ -173,9 +173,9 @@ async def test_the_spans_of_a_real_agent_are_read_from_the_store(service, tmp_pa
         )
         for id in ("TrajectoryExactOrderMatch", "Correctness", "ToolSelectionAccuracy", "ToolParameterAccuracy"):
             judge = AgentCoreJudge(evaluator_id=f"Builtin.{id}", clients=bench.clients, spans=spans)
-            (score,) = await judge.judge(asked, said)
+            (score,) = await judge.judge(eval_case, case_answer)
             assert (score.value, score.details["spans"]) == (1.0, "exported"), score
-        assert await spans(asked, answered()) is None
+        assert await spans(eval_case, answered()) is None
     finally:
         bench.close()
 
@@ -200,9 +200,11 @@ async def test_errors_keep_awss_code(clients):
 
 def test_more_than_ten_traces_take_several_calls_and_too_many_spans_none(clients):
     turns = tuple(Turn(prompt=f"question {n}") for n in range(23))
-    asked = EvalCase(id="long", turns=turns)
-    said = CaseAnswer(turns=tuple(TurnAnswer(text=f"answer {n}", tools=(), session_id="s" * 40) for n in range(23)))
-    spans = spans_from_answer(asked, said)
+    eval_case = EvalCase(id="long", turns=turns)
+    case_answer = CaseAnswer(
+        turns=tuple(TurnAnswer(text=f"answer {n}", tools=(), session_id="s" * 40) for n in range(23))
+    )
+    spans = spans_from_answer(eval_case, case_answer)
     ids = list(dict.fromkeys(span["traceId"] for span in spans))
     assert len(evaluate(clients, "Builtin.Helpfulness", spans, trace_ids=ids)) == 23
     with pytest.raises(RequestRejectedError):

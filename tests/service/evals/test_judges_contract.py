@@ -28,8 +28,8 @@ HOSTILE = [
 
 
 def question(output: str):
-    given = JudgeInput(output=output, prompt="What is 17 * 23?", golden="391")
-    return given.question("Judge whether the output is correct.", CORRECTNESS)
+    judge_input = JudgeInput(output=output, prompt="What is 17 * 23?", golden="391")
+    return judge_input.question("Judge whether the output is correct.", CORRECTNESS)
 
 
 @pytest.fixture(params=["tool", "json", "recorded", "fake"])
@@ -86,10 +86,10 @@ async def test_an_answer_that_is_cut_off_is_no_verdict(clients):
 async def test_a_dead_service_is_a_transport_failure(service):
     from loomlib.aws import Clients, Connection
 
-    nowhere = dict(service.environment())
-    nowhere |= {name: "http://127.0.0.1:9" for name in nowhere if name.startswith("AWS_ENDPOINT_URL")}
-    gone = Clients(Connection(region=service.region, environment=nowhere))
+    environment = dict(service.environment())
+    environment |= {name: "http://127.0.0.1:9" for name in environment if name.startswith("AWS_ENDPOINT_URL")}
+    unreachable_clients = Clients(Connection(region=service.region, environment=environment))
     with pytest.raises(JudgeFailedError) as failed:
-        await ConverseJudge(clients=gone, retries=0).ask(question("391"))
-    gone.close()
+        await ConverseJudge(clients=unreachable_clients, retries=0).ask(question("391"))
+    unreachable_clients.close()
     assert failed.value.kind == "transport"

@@ -21,8 +21,8 @@ JUDGES = ["judge:correctness", "agentcore:Builtin.Helpfulness", "strands:Helpful
 @pytest.fixture(scope="module")
 def bench(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     database = tmp_path_factory.mktemp("store") / "loom.db"
-    with loom.connect(home=service.home, database_url=f"sqlite:///{database}") as opened:
-        yield opened
+    with loom.connect(home=service.home, database_url=f"sqlite:///{database}") as bench:
+        yield bench
 
 
 def test_judges_by_name_are_connected_to_the_agents_environment(bench: loom.Workbench) -> None:
@@ -49,7 +49,7 @@ def test_a_functions_judges_and_those_of_a_rescoring_are_connected_by_clients(be
     run = loom.evaluate(
         lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.context.store, clients=bench.clients
     )
-    assert [(each.passed, each.state) for each in run.outcomes()] == [(True, "scored")]
+    assert [(outcome.passed, outcome.state) for outcome in run.outcomes()] == [(True, "scored")]
     anew = rescore(run, ["judge:helpfulness"], clients=bench.clients)
     assert anew.scores()["labels"].tolist() == [(SIMULATED_JUDGE,)]
 

@@ -33,8 +33,8 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
-    with loom.connect(home=tmp_path_factory.mktemp("home")) as opened:
-        yield opened
+    with loom.connect(home=tmp_path_factory.mktemp("home")) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +76,12 @@ def test_an_agents_tools_tokens_and_time_are_shown_beside_its_quality(bench: loo
     assert (rows["input_tokens"] > 0).all()
     assert (rows["duration_ms"] >= rows["ttft_ms"]).all()
     assert rows.loc["21", run.evaluators[1]] == 0.0
-    assert {each.trace_id for each in run.outcomes()} == set(rows["trace_id"])
+    assert {outcome.trace_id for outcome in run.outcomes()} == set(rows["trace_id"])
     assert any("simulated" in label for label in run.labels)
-    asked = len(agent.history.table())
+    call_count = len(agent.history.table())
     again = agent.evaluate(EvalSet(name="sums", cases=cases), ["contains"])
     assert again.rows()["reused"].all()
-    assert len(agent.history.table()) == asked
+    assert len(agent.history.table()) == call_count
     assert bench.evals.run(run.id).summary() == run.summary()
     assert set(bench.evals.runs()["id"]) >= {run.id, again.id}
 
@@ -90,11 +90,11 @@ def test_turns_share_a_session_repeats_do_not_and_all_are_ended(bench: loom.Work
     case = EvalCase(id="talk", turns=(Turn(prompt="one"), Turn(prompt="two")), initial_state={"user": "Ada"})
 
     run = counter.evaluate(EvalSet(name="talks", cases=(case,)), lambda _answer, _case: True, repeats=3, measure=False)
-    said = [[json.loads(turn.text) for turn in each.answer.turns] for each in run.judgements()]
-    assert [[(turn["count"], turn["state"]) for turn in turns] for turns in said] == [
+    answers = [[json.loads(turn.text) for turn in judgement.answer.turns] for judgement in run.judgements()]
+    assert [[(turn["count"], turn["state"]) for turn in turns] for turns in answers] == [
         [(1, {"user": "Ada"}), (2, None)]
     ] * 3
-    assert len({turn.session_id for each in run.judgements() for turn in each.answer.turns}) == 3
+    assert len({turn.session_id for judgement in run.judgements() for turn in judgement.answer.turns}) == 3
     assert bench.telemetry.session_count() == 0
 
 
@@ -107,10 +107,10 @@ async def test_it_is_awaited_inside_a_running_loop(counter: loom.Agent) -> None:
 def test_a_new_deployment_is_asked_again(bench: loom.Workbench, tmp_path: Path) -> None:
     code = tmp_path / "agent.py"
     evalset = EvalSet(name="hello", cases=(EvalCase(id="hello", turns=(Turn(prompt="hello"),)),))
-    said = []
+    verdicts = []
     for version in ("first", "second"):
         code.write_text(COUNTER.replace('"count": len(asked)', f'"version": "{version}"'))
         agent = bench.deploy(code, name="redeployed")
         run = agent.evaluate(evalset, lambda answer, _case: version in answer, measure=False)  # noqa: B023 - used here
-        said.append(run.outcomes()[0].passed)
-    assert said == [True, True]
+        verdicts.append(run.outcomes()[0].passed)
+    assert verdicts == [True, True]

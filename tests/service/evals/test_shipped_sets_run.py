@@ -29,8 +29,8 @@ CHOSEN = {
 @pytest.fixture(scope="module")
 def bench(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     database = tmp_path_factory.mktemp("sets") / "loom.db"
-    with loom.connect(home=service.home, database_url=f"sqlite:///{database}") as opened:
-        yield opened
+    with loom.connect(home=service.home, database_url=f"sqlite:///{database}") as bench:
+        yield bench
 
 
 def ask(bench: loom.Workbench, blueprint: str, evalset: EvalSet) -> EvalRun:
@@ -44,11 +44,11 @@ def ask(bench: loom.Workbench, blueprint: str, evalset: EvalSet) -> EvalRun:
 
 def failing(run: EvalRun) -> dict[str, set[str]]:
     """The ids of the cases that do not pass, by evaluator."""
-    found: dict[str, set[str]] = {}
+    case_ids: dict[str, set[str]] = {}
     for outcome in run.outcomes():
         if outcome.part == "" and outcome.passed is False:
-            found.setdefault(outcome.evaluator, set()).add(outcome.case_id)
-    return found
+            case_ids.setdefault(outcome.evaluator, set()).add(outcome.case_id)
+    return case_ids
 
 
 def chosen(name: str, *ids: str) -> EvalSet:
@@ -74,8 +74,8 @@ def test_a_good_agent_fails_nothing_of_its_set_but_the_hard_cases(bench: loom.Wo
 
 
 def test_an_agent_that_guesses_is_seen_by_the_trajectory_alone(bench: loom.Workbench) -> None:
-    found = failing(ask(bench, "calculator_guessing", chosen("calculator", *GUESSING)))
-    assert found == {"trajectory": set(GUESSING)}
+    failures = failing(ask(bench, "calculator_guessing", chosen("calculator", *GUESSING)))
+    assert failures == {"trajectory": set(GUESSING)}
 
 
 def test_a_detour_is_seen_by_trajectory_and_efficiency(bench: loom.Workbench) -> None:
@@ -89,8 +89,8 @@ def test_a_detour_is_seen_by_trajectory_and_efficiency(bench: loom.Workbench) ->
 
 
 def test_a_wrong_argument_with_the_right_answer_is_seen_by_the_trajectory(bench: loom.Workbench) -> None:
-    found = failing(ask(bench, "calculator_wrong_argument", chosen("calculator", *WRONG)))
-    assert found == {"trajectory": set(WRONG), "numeric": {"price"}}
+    failures = failing(ask(bench, "calculator_wrong_argument", chosen("calculator", *WRONG)))
+    assert failures == {"trajectory": set(WRONG), "numeric": {"price"}}
 
 
 @pytest.mark.long

@@ -66,13 +66,13 @@ def test_a_simulated_tool_answers_in_an_agent(model: ConverseJudge) -> None:
 
 
 async def test_a_model_writes_a_red_team_for_an_agent_even_in_a_running_loop(model: ConverseJudge) -> None:
-    found = generated_red_team_set(
+    evalset = generated_red_team_set(
         model, system_prompt="You book flights.", tools=[{"name": "book", "description": "Books", "parameters": {}}],
         categories=["prompt_injection"], per_category=2, forbidden_tools=["book"],
     )  # fmt: skip
-    assert 1 <= len(found) <= 2
-    assert all({"red team", "prompt_injection", "simulated"} <= set(case.tags) for case in found)
-    assert all(case.prompt for case in found)
+    assert 1 <= len(evalset) <= 2
+    assert all({"red team", "prompt_injection", "simulated"} <= set(case.tags) for case in evalset)
+    assert all(case.prompt for case in evalset)
 
 
 # strands_evals' generator asks strands in a way that strands deprecates.
@@ -81,17 +81,17 @@ async def test_a_model_writes_a_red_team_for_an_agent_even_in_a_running_loop(mod
 async def test_a_model_writes_cases_for_a_task_even_in_a_running_loop(
     model: ConverseJudge, how: dict[str, object]
 ) -> None:
-    found = generated_set(model, "Answers questions on parcels", count=2, **how)
-    assert 1 <= len(found) <= 2
-    assert all(case.tags == ("generated", "simulated") and case.prompt for case in found)
+    evalset = generated_set(model, "Answers questions on parcels", count=2, **how)
+    assert 1 <= len(evalset) <= 2
+    assert all(case.tags == ("generated", "simulated") and case.prompt for case in evalset)
     with pytest.raises(ValueError, match="either topics or a context"):
         generated_set(model, "Answers questions on parcels")
 
 
 @pytest.mark.parametrize("name", ["FailureCommunication", "PartialCompletion", "RecoveryStrategy"])
 def test_strands_chaos_evaluators_judge_an_answer_under_chaos(model: ConverseJudge, tmp_path: Path, name: str) -> None:
-    one = EvalSet(name="one", cases=(EvalCase(id="a", turns=(Turn(prompt="Add 1 and 2"),)),))
-    cases = chaos_set(one, ["timeout"], tools=["add"], baseline=False)
+    evalset = EvalSet(name="one", cases=(EvalCase(id="a", turns=(Turn(prompt="Add 1 and 2"),)),))
+    cases = chaos_set(evalset, ["timeout"], tools=["add"], baseline=False)
 
     def agent(prompt: str) -> dict[str, object]:
         return {"text": "I could not add: the tool timed out.", "tools": [{"name": "add", "status": "error"}]}
@@ -135,7 +135,7 @@ def test_chaos_in_the_payload_strikes_a_real_agents_tool(model: ConverseJudge, t
         cases=(EvalCase(id="sum", turns=(Turn(prompt="Add 40 and 2", expected_tools=(ExpectedTool(name="add"),)),)),),
     )
     run = loom.evaluate(answer, chaos_set(base, ["timeout"]), PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
-    found = {each.case_id: each.answer for each in run.judgements()}
-    assert [use.status for use in found["sum"].tools or ()] == ["success"]
-    assert "42" in found["sum"].text
-    assert "error" in [use.status for use in found["sum|timeout|add"].tools or ()]
+    answers = {judgement.case_id: judgement.answer for judgement in run.judgements()}
+    assert [use.status for use in answers["sum"].tools or ()] == ["success"]
+    assert "42" in answers["sum"].text
+    assert "error" in [use.status for use in answers["sum|timeout|add"].tools or ()]

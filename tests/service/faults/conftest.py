@@ -27,14 +27,14 @@ def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[Callable[..., FaultLab]]:
     """Make labs, each with a service that has the given options."""
-    built: list[FaultLab] = []
+    labs: list[FaultLab] = []
 
     def make(**options: Any) -> FaultLab:
-        built.append(FaultLab(tmp_path / str(len(built)), local.ServiceOptions(**options)))
-        return built[-1]
+        labs.append(FaultLab(tmp_path / str(len(labs)), local.ServiceOptions(**options)))
+        return labs[-1]
 
     with contextlib.ExitStack() as closing:
-        closing.callback(lambda: [each.close() for each in built])
+        closing.callback(lambda: [lab.close() for lab in labs])
         yield make
 
 

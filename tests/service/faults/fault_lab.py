@@ -31,15 +31,15 @@ def is_alive(pid: int) -> bool:
 
 def processes_of(home: Path) -> dict[int, str]:
     """Everything that runs for `home`: named in the arguments, the environment or the working folder."""
-    found: dict[int, str] = {}
+    processes: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and int(entry.name) != os.getpid() and is_alive(int(entry.name)):
                 arguments = (entry / "cmdline").read_bytes()
                 traces = (arguments, (entry / "environ").read_bytes(), os.readlink(entry / "cwd").encode())
                 if any(os.fsencode(home) in trace for trace in traces):
-                    found[int(entry.name)] = arguments.replace(b"\0", b" ").decode("utf-8", "replace")
-    return found
+                    processes[int(entry.name)] = arguments.replace(b"\0", b" ").decode("utf-8", "replace")
+    return processes
 
 
 class FaultLab:
@@ -60,8 +60,10 @@ class FaultLab:
 
     def open(self, where: str = "local", **settings: Any) -> loom.Workbench:
         """A workbench on this home; with `where="aws"` one that finds it only by AWS's environment variables."""
-        known = loom.Settings.load(home=str(self.home), **settings)
-        self._benches.append(loom.connect(where, options=self.options if where == "local" else None, settings=known))
+        loaded_settings = loom.Settings.load(home=str(self.home), **settings)
+        self._benches.append(
+            loom.connect(where, options=self.options if where == "local" else None, settings=loaded_settings)
+        )
         return self._benches[-1]
 
     def deploy(
@@ -88,7 +90,7 @@ class FaultLab:
 
     def pid_of(self, session_id: str) -> int:
         """The process of a session; 0 while there is none."""
-        sessions = {each.session_id: each.pid for each in local.status(self.home).sessions}
+        sessions = {session.session_id: session.pid for session in local.status(self.home).sessions}
         return sessions.get(session_id, 0)
 
     def close(self) -> None:
@@ -98,10 +100,10 @@ class FaultLab:
             local.stop(self.home)
         with contextlib.suppress(AssertionError):
             wait_until(lambda: not processes_of(self.home))
-        left = processes_of(self.home)
-        for pid in left:
+        leftovers = processes_of(self.home)
+        for pid in leftovers:
             os.kill(pid, signal.SIGKILL)
-        assert not left, "left behind"
+        assert not leftovers, "left behind"
 
 
-_PLAIN = str.maketrans({each: "_" for each in " -./"})
+_PLAIN = str.maketrans({character: "_" for character in " -./"})

@@ -76,18 +76,18 @@ class FaultyProxy:
         if fault is not None:
             fault(request)
             return
-        kept = {name: value for name, value in request.headers.items() if name.lower() != "connection"}
+        headers = {name: value for name, value in request.headers.items() if name.lower() != "connection"}
         with closing(http.client.HTTPConnection(self._behind, timeout=60)) as connection:
-            connection.request("POST", request.path, body, kept)
+            connection.request("POST", request.path, body, headers)
             answer = connection.getresponse()
-            said = answer.read()
+            response_body = answer.read()
         request.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "content-length", "date", "server"):
                 request.send_header(name, value)
-        request.send_header("Content-Length", str(len(said)))
+        request.send_header("Content-Length", str(len(response_body)))
         request.end_headers()
-        request.wfile.write(said)
+        request.wfile.write(response_body)
 
     def close(self) -> None:
         self._server.shutdown()

@@ -112,21 +112,22 @@ def test_the_service_killed_in_the_middle_of_a_deploy_finishes_it_when_it_is_bac
     os.kill(state.pid, signal.SIGKILL)
     wait_until(lambda: local.find(lab.home) is None and not processes_of(lab.home), "the end of the service")
 
-    again, started = local.start(lab.home, persistent=True)
-    assert started
+    again, was_started = local.start(lab.home, persistent=True)
+    assert was_started
     control = client("bedrock-agentcore-control", again)
-    described = wait_until(
+    final_description = wait_until(
         lambda: (
-            found
-            if (found := control.get_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"]))["status"] != "CREATING"
+            description
+            if (description := control.get_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"]))["status"]
+            != "CREATING"
             else None
         ),
         "the end of the deploy",
     )
     # What was uploaded is in the memory of the service that was killed, unless it had been unpacked already.
-    assert described["status"] in ("READY", "CREATE_FAILED")
-    if described["status"] == "CREATE_FAILED":
-        assert described["failureReason"]
+    assert final_description["status"] in ("READY", "CREATE_FAILED")
+    if final_description["status"] == "CREATE_FAILED":
+        assert final_description["failureReason"]
 
 
 WRITER = """

@@ -25,12 +25,12 @@ POSITIONS = 8
 
 def timed_calls(store: Store, study_id: str) -> dict[int, list[InvocationRow]]:
     """The stored timed calls of a study by position, in the order they were made."""
-    found: dict[int, list[InvocationRow]] = {}
+    rows_by_position: dict[int, list[InvocationRow]] = {}
     for row in reversed(store.invocations.list(limit=None)):
         if {f"study:{study_id}", "timed"} <= set(row.labels):
-            place = next(int(label.split(":")[1]) for label in row.labels if label.startswith("position:"))
-            found.setdefault(place, []).append(row)
-    return found
+            position = next(int(label.split(":")[1]) for label in row.labels if label.startswith("position:"))
+            rows_by_position.setdefault(position, []).append(row)
+    return rows_by_position
 
 
 def check_once_each(lab: FaultLab, store: Store, result: loom.StudyResult, before: dict[int, int | None]) -> None:
@@ -38,16 +38,16 @@ def check_once_each(lab: FaultLab, store: Store, result: loom.StudyResult, befor
     assert result.state == "complete"
     assert Counter(call.state for call in result.calls) == {"done": POSITIONS}, result.measurements().to_string()
     assert {place: call.invocation_id for place, call in enumerate(result.calls) if place in before} == before
-    made = timed_calls(store, result.study_id)
-    assert sorted(made) == list(range(POSITIONS))
+    calls_by_position = timed_calls(store, result.study_id)
+    assert sorted(calls_by_position) == list(range(POSITIONS))
     for call in result.calls:
-        answered = [row.id for row in made[call.position] if row.status == "complete"]
-        assert answered == [call.invocation_id], "one answered call a position, and it is the one measured"
-        assert call.attempt >= len(made[call.position])
+        answered_ids = [row.id for row in calls_by_position[call.position] if row.status == "complete"]
+        assert answered_ids == [call.invocation_id], "one answered call a position, and it is the one measured"
+        assert call.attempt >= len(calls_by_position[call.position])
     assert Counter(call.attempt for call in result.calls)[2] <= 1, "only the call that was out is made again"
     assert sum(row.status in ("pending", "streaming") for row in store.invocations.list(limit=None)) == 0
-    asked = Counter(row.session_id for row in store.invocations.list(limit=None))
-    assert Counter(lab.calls()) == asked, "every call that an agent saw is stored, and no other was made"
+    calls_per_session = Counter(row.session_id for row in store.invocations.list(limit=None))
+    assert Counter(lab.calls()) == calls_per_session, "every call that an agent saw is stored, and no other was made"
 
 
 def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
@@ -66,8 +66,10 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
     running = threading.Thread(target=run)
     running.start()
     wait_until(lambda: bench.context.store.measurements.counts("service")["done"] >= 3, "the third measurement")
-    seen = len(lab.calls())
-    wait_until(lambda: len(lab.calls()) > seen, "the next call")  # and it takes 150 ms: killed in the middle of it
+    call_count = len(lab.calls())
+    wait_until(
+        lambda: len(lab.calls()) > call_count, "the next call"
+    )  # and it takes 150 ms: killed in the middle of it
     lab.kill_service()
     running.join(180)
     wait_until(lambda: not processes_of(lab.home), "the end of every agent process")
@@ -79,13 +81,13 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
     stopped = study.result()
     assert stopped.state == "interrupted"
     assert any("not finished" in sentence for sentence in stopped.sentences())
-    kept = {call.position: call.invocation_id for call in stopped.calls if not call.is_pending}
-    assert len(kept) >= 3
+    invocation_ids = {call.position: call.invocation_id for call in stopped.calls if not call.is_pending}
+    assert len(invocation_ids) >= 3
 
     again = lab.open()
     (name,) = again.agents()["name"]
     result = LatencyStudy.resume(again.agent(name), "service").run(Silent())
-    check_once_each(lab, again.context.store, result, kept)
+    check_once_each(lab, again.context.store, result, invocation_ids)
     assert bench.agent(name).invoke("the workbench from before works on").ok
 
 
@@ -137,8 +139,8 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     check_once_each(lab, bench.context.store, result, {place: row.invocation_id for place, row in measured.items()})
     after = {row.position: row for row in bench.context.store.measurements.list("kernel")}
     assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
-    stored = [path for path in lab.home.rglob("*") if path.is_file()]
-    assert not [path for path in stored if b"hunter2" in path.read_bytes()], "no file has the database's password"
+    paths = [path for path in lab.home.rglob("*") if path.is_file()]
+    assert not [path for path in paths if b"hunter2" in path.read_bytes()], "no file has the database's password"
 
 
 def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., FaultLab]):
@@ -159,4 +161,4 @@ def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(bu
     assert last.failure == "transport"
 
 
-DIGITS = {ord(each): " " for each in '{}[],:"pids'}
+DIGITS = {ord(character): " " for character in '{}[],:"pids'}

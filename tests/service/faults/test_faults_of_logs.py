@@ -25,12 +25,12 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
 
     inv = agent.invoke("?")
     looks: list[str] = []
-    found = inv.latency(progress=looks.append)
-    assert found.state in ("not_found_yet", "no_logs")
-    assert (found.start_time, found.cold_start_latency_ms, found.low_ms, found.high_ms) == (None,) * 4
+    start = inv.latency(progress=looks.append)
+    assert start.state in ("not_found_yet", "no_logs")
+    assert (start.start_time, start.cold_start_latency_ms, start.low_ms, start.high_ms) == (None,) * 4
     assert len(looks) == 3
     assert agent.history.last().record.cold_start_latency_ms is None
-    assert "ms" not in found.sentence()
+    assert "ms" not in start.sentence()
 
     result = LatencyStudy(agent, cold=2, warm=2, sticky=0).run(Silent())
     assert result.state == "complete"
@@ -52,16 +52,16 @@ def test_a_clock_five_seconds_off_is_reported_and_the_true_start_is_in_the_range
     agent = lab.deploy(bench, SKEW_S=skew_s)
     first = agent.invoke("?")
     agent.invoke("?", session_id=first.session_id)
-    found = first.latency()
-    assert found.state == "found"
-    assert found.clocks_disagree
-    assert found.start_time is not None
+    start = first.latency()
+    assert start.state == "found"
+    assert start.clocks_disagree
+    assert start.start_time is not None
     assert first.started_at is not None
-    assert found.low_ms is not None
-    assert found.high_ms is not None
-    true_ms = (found.start_time - first.started_at).total_seconds() * 1000 - float(skew_s) * 1000
-    assert 0 <= found.low_ms <= true_ms <= found.high_ms <= (first.duration_ms or 0)
-    sentence = found.sentence()
+    assert start.low_ms is not None
+    assert start.high_ms is not None
+    true_ms = (start.start_time - first.started_at).total_seconds() * 1000 - float(skew_s) * 1000
+    assert 0 <= start.low_ms <= true_ms <= start.high_ms <= (first.duration_ms or 0)
+    sentence = start.sentence()
     assert "disagree" in sentence
     assert not NEGATIVE.search(sentence)
 
@@ -78,7 +78,7 @@ def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
     assert not clocks.allows_agreement
     assert clocks.low_ms <= float(skew_s) * 1000 <= clocks.high_ms
 
-    (cold,) = [each for each in result.estimates().scenarios if each.scenario is Scenario.COLD]
+    (cold,) = [scenario for scenario in result.estimates().scenarios if scenario.scenario is Scenario.COLD]
     assert cold.longest_ms is not None
     for scenario in result.estimates().scenarios:
         assert scenario.start.value is None or 0 <= scenario.start.value <= (scenario.longest_ms or 0)
@@ -86,7 +86,7 @@ def test_a_study_of_an_agent_with_a_wrong_clock_shows_no_impossible_latency(
     assert cost is not None
     assert cost.estimate.value is not None
     assert 0 < cost.estimate.value < cold.longest_ms, "a constant offset of the clocks cancels in a difference"
-    texts = [*result.sentences(), result.table().to_string(), *(each.title for each in result.findings())]
-    assert not any(NEGATIVE.search(each) for each in texts), texts
+    texts = [*result.sentences(), result.table().to_string(), *(finding.title for finding in result.findings())]
+    assert not any(NEGATIVE.search(text) for text in texts), texts
     assert not re.search(r"[-−]\d", result.table()["start p50 ms"].str.cat(sep=" "))
     assert any("clock" in (finding.title + finding.evidence).lower() for finding in result.findings())

@@ -34,18 +34,20 @@ class Raw:
 
     def post(self, body: bytes | Iterator[bytes], **headers: str) -> tuple[int, str, str]:
         """Status, error type and message of the answer."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
         signed = signed_headers(self._state, "POST", self._path, body if isinstance(body, bytes) else b"")
         connection = http.client.HTTPConnection("127.0.0.1", self._state.port, timeout=60)
         # Refused before the whole body was sent: the answer is there to be read all the same.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request("POST", self._path, body, signed | named, encode_chunked="Transfer-Encoding" in named)
+            connection.request(
+                "POST", self._path, body, signed | header_fields, encode_chunked="Transfer-Encoding" in header_fields
+            )
         try:
             answer = connection.getresponse()
-            said = json.loads(answer.read())
+            content = json.loads(answer.read())
         finally:
             connection.close()
-        return answer.status, answer.getheader("x-amzn-errortype", ""), said.get("message", "")
+        return answer.status, answer.getheader("x-amzn-errortype", ""), content.get("message", "")
 
 
 @pytest.fixture

@@ -92,13 +92,13 @@ def test_a_package_without_its_entry_file_reports_it(bench: loom.Workbench):
         roleArn="arn:aws:iam::123456789012:role/loom",
         networkConfiguration={"networkMode": "PUBLIC"},
     )
-    while (made := control.get_agent_runtime(agentRuntimeId=created["agentRuntimeId"]))["status"] == "CREATING":
+    while (runtime := control.get_agent_runtime(agentRuntimeId=created["agentRuntimeId"]))["status"] == "CREATING":
         time.sleep(0.01)
     boto = client(bench, "bedrock-agentcore")
     with pytest.raises(ClientError) as caught:
         boto.invoke_agent_runtime(agentRuntimeArn=created["agentRuntimeArn"], payload=b"{}")
-    for each in (s3, control, boto):
-        each.close()
-    if made["status"] == "CREATE_FAILED":
-        assert "agent.py" in made["failureReason"]
+    for aws_client in (s3, control, boto):
+        aws_client.close()
+    if runtime["status"] == "CREATE_FAILED":
+        assert "agent.py" in runtime["failureReason"]
     assert "agent.py" in caught.value.response["Error"]["Message"]

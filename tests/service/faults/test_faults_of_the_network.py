@@ -34,9 +34,9 @@ def behind_front(lab: FaultLab, agent: loom.Agent, proxy: FaultyProxy, monkeypat
 async def burst(agent: loom.Agent, count: int, **more: object) -> Counter[str]:
     runs = await asyncio.gather(*(agent.ainvoke("?", **more) for _ in range(count)))  # type: ignore[arg-type]
     for run in runs:
-        stored = agent.context.store.invocations.get(run.record.id)
-        assert stored is not None
-        assert (stored.status, stored.failure) == (run.status, run.failure)
+        row = agent.context.store.invocations.get(run.record.id)
+        assert row is not None
+        assert (row.status, row.failure) == (run.status, run.failure)
     return Counter(run.failure or "ok" for run in runs)
 
 
@@ -51,9 +51,9 @@ def check_study(result: loom.StudyResult, failures: Counter[str]) -> None:
         assert scenario.n == len(durations)
         assert scenario.p50.n == len(durations)
         assert all(call.duration_ms is None for call in calls if call.is_failed)
-        shown = str(result.table().loc[scenario.scenario.value, "failed"])
-        assert all(f"{count} {name}" in shown for name, count in scenario.failures.items())
-    (sentence,) = [each for each in result.sentences() if "failure" in each.lower()]
+        cell = str(result.table().loc[scenario.scenario.value, "failed"])
+        assert all(f"{count} {name}" in cell for name, count in scenario.failures.items())
+    (sentence,) = [text for text in result.sentences() if "failure" in text.lower()]
     assert all(f"{count} {name}" in sentence for name, count in failures.items())
 
 
@@ -104,9 +104,9 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
 
         before = proxy.invocations
         result = await LatencyStudy(unlucky, cold=2, warm=2, sticky=8, find_starts=False, study_id="bad").arun(Silent())
-        sent = [row for row in unlucky.context.store.invocations.list(limit=None) if "study:bad" in row.labels]
-        assert proxy.invocations - before == len(sent)
-        refused = Counter(row.failure for row in sent if row.failure)
+        rows = [row for row in unlucky.context.store.invocations.list(limit=None) if "study:bad" in row.labels]
+        assert proxy.invocations - before == len(rows)
+        refused = Counter(row.failure for row in rows if row.failure)
         assert set(refused) == {"service_error", "throttle"}
         check_study(result, refused)
 
@@ -115,9 +115,9 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(lab: 
     agent = lab.deploy(bench, FAIL="every third")
     calls = len(lab.calls())
     result = LatencyStudy(agent, cold=1, warm=1, sticky=6, find_starts=False, study_id="third").run(Silent())
-    sent = [row for row in bench.context.store.invocations.list(limit=None) if "study:third" in row.labels]
-    assert len(lab.calls()) - calls == len(sent)
-    failures = Counter(row.failure for row in sent if row.failure)
+    rows = [row for row in bench.context.store.invocations.list(limit=None) if "study:third" in row.labels]
+    assert len(lab.calls()) - calls == len(rows)
+    failures = Counter(row.failure for row in rows if row.failure)
     assert set(failures) == {"agent_error"}
     check_study(result, failures)
     assert any("the loom has no yarn" in (call.error_message or "") for call in result.calls)

@@ -42,7 +42,7 @@ def slow(lab: FaultLab, bench: loom.Workbench) -> loom.Agent:
 def start(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> subprocess.Popen[str]:
     arguments = (sys.executable, "-c", BEGIN + textwrap.dedent(script), lab.home, agent.name, *more)
     return subprocess.Popen(
-        [str(each) for each in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(argument) for argument in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -55,7 +55,7 @@ def run(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> list[st
 
 def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(lab: FaultLab, agent: loom.Agent):
     before, rows = len(lab.calls()), len(agent.history.table(limit=10_000))
-    said = run(
+    lines = run(
         """
         fill_the_disk()
         for ask in (lambda: agent.invoke("?"), lambda: list(agent.stream("?"))):
@@ -67,14 +67,14 @@ def test_a_question_that_the_full_disk_cannot_keep_is_not_sent(lab: FaultLab, ag
         lab,
         agent,
     )
-    assert len(said) == 2
-    assert all("Try: " in each for each in said)
+    assert len(lines) == 2
+    assert all("Try: " in line for line in lines)
     assert len(lab.calls()) == before
     assert len(agent.history.table(limit=10_000)) == rows
 
 
 def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(lab: FaultLab, agent: loom.Agent):
-    (said,) = run(
+    (line,) = run(
         """
         for event in (events := agent.stream("?", payload={"words": 5_000}, session_id="d" * 40)):
             if isinstance(event, loom.Chunk) and event.index == 0:
@@ -86,14 +86,14 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(lab: FaultLab, a
         lab,
         agent,
     )
-    assert said == "SessionEnd complete 5000 True True False"
-    left = agent.history.last(session_id="d" * 40)
-    assert left.status != "complete", "the store does not claim what it does not have"
+    assert line == "SessionEnd complete 5000 True True False"
+    record = agent.history.last(session_id="d" * 40)
+    assert record.status != "complete", "the store does not claim what it does not have"
 
 
 def test_a_study_on_a_full_disk_stops_and_continues_when_there_is_room_again(lab: FaultLab, slow: loom.Agent):
     calls = len(lab.calls())
-    (said,) = run(
+    (message,) = run(
         """
         class Filling:
             full = False
@@ -112,13 +112,15 @@ def test_a_study_on_a_full_disk_stops_and_continues_when_there_is_room_again(lab
         lab,
         slow,
     )
-    assert "Try: " in said
+    assert "Try: " in message
     study = LatencyStudy.resume(slow, "full")
-    kept = {call.position: call.invocation_id for call in study.result().calls if not call.is_pending}
-    assert 3 <= len(kept) < 8
+    invocation_ids = {call.position: call.invocation_id for call in study.result().calls if not call.is_pending}
+    assert 3 <= len(invocation_ids) < 8
     result = study.run(Silent())
     assert [call.state for call in result.calls] == ["done"] * 8
-    assert {call.position: call.invocation_id for call in result.calls if call.position in kept} == kept
+    assert {
+        call.position: call.invocation_id for call in result.calls if call.position in invocation_ids
+    } == invocation_ids
     # Eight timed calls, the untimed call of each of two long-lived sessions, and none a second time except the one
     # that was answered when its outcome could not be written.
     assert len(lab.calls()) - calls in (10, 11)
@@ -152,14 +154,14 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
         out, err = writer.communicate(timeout=120)
         assert writer.returncode == 0, out + err
     rows = agent.context.store.invocations.list(agent_id=agent.entry.id, limit=None)
-    asked = Counter(row.session_id[:3] for row in rows if row.session_id.endswith("s" * 33))
-    assert asked == {f"{name}-{number}": 10 for name in "pq" for number in range(2)}
+    calls_per_session = Counter(row.session_id[:3] for row in rows if row.session_id.endswith("s" * 33))
+    assert calls_per_session == {f"{name}-{number}": 10 for name in "pq" for number in range(2)}
     assert {row.status for row in rows if row.session_id.endswith("s" * 33)} == {"complete"}
     for name in ("p", "q"):
         result = LatencyStudy.resume(agent, name).result()
         assert (result.state, result.answered, result.failed) == ("complete", 5, 0)
-        sent = [row for row in rows if f"study:{name}" in row.labels]
-        assert len(sent) == 6, "five timed calls and the one that opened the long-lived session"
+        study_rows = [row for row in rows if f"study:{name}" in row.labels]
+        assert len(study_rows) == 6, "five timed calls and the one that opened the long-lived session"
     assert local.find(lab.home) == state, "all of them shared one service"
 
 
@@ -170,8 +172,8 @@ def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_ano
     with lab.open():  # the connect() cell, run again
         run('agent.invoke("from elsewhere", session_id="e" * 40)', lab, agent)
         inv = agent.invoke("kept?")
-    (seen,) = run("print(agent.context.store.invocations.get(int(sys.argv[3])))", lab, agent, inv.record.id)
-    assert inv.session_id in seen
+    (stored_row,) = run("print(agent.context.store.invocations.get(int(sys.argv[3])))", lab, agent, inv.record.id)
+    assert inv.session_id in stored_row
 
 
 def test_a_study_that_another_process_runs_is_not_run_twice(database: str | None, lab: FaultLab, slow: loom.Agent):

@@ -79,28 +79,28 @@ class Gateway:
 
     def add_server(self, name: str, url: str, *, passthrough: dict[str, Any] | None = None, **more: Any) -> Any:
         """Add an HTTP server as a target and return it once it is READY or has failed."""
-        given = {"endpoint": url, "protocolType": "CUSTOM", **(passthrough or {})}
-        return self._add(name, {"http": {"passthrough": given}}, more)
+        settings = {"endpoint": url, "protocolType": "CUSTOM", **(passthrough or {})}
+        return self._add(name, {"http": {"passthrough": settings}}, more)
 
     def add_runtime(self, name: str, arn: str, **more: Any) -> Any:
         """Add an agent as a target and return it once it is READY or has failed."""
-        given = {"credentialProviderConfigurations": [{"credentialProviderType": "GATEWAY_IAM_ROLE"}], **more}
-        return self._add(name, {"http": {"agentcoreRuntime": {"arn": arn}}}, given)
+        options = {"credentialProviderConfigurations": [{"credentialProviderType": "GATEWAY_IAM_ROLE"}], **more}
+        return self._add(name, {"http": {"agentcoreRuntime": {"arn": arn}}}, options)
 
     def _add(self, name: str, configuration: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-        made = self.aws.control.create_gateway_target(
+        target = self.aws.control.create_gateway_target(
             gatewayIdentifier=self.id, name=name, targetConfiguration=configuration, **more
         )
-        return self.settled(made["targetId"])
+        return self.settled(target["targetId"])
 
     def settled(self, target_id: str) -> dict[str, Any]:
         def settled() -> dict[str, Any] | None:
-            shown = self.aws.control.get_gateway_target(gatewayIdentifier=self.id, targetId=target_id)
-            return None if shown["status"] in ("CREATING", "UPDATING", "SYNCHRONIZING") else shown
+            description = self.aws.control.get_gateway_target(gatewayIdentifier=self.id, targetId=target_id)
+            return None if description["status"] in ("CREATING", "UPDATING", "SYNCHRONIZING") else description
 
-        found = wait_until(settled, what=f"the end of CREATING of {target_id}")
-        assert found is not None
-        return found
+        target = wait_until(settled, what=f"the end of CREATING of {target_id}")
+        assert target is not None
+        return target
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def make_function(aws: Any) -> Callable[[str], str]:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("app.py", code)
-        made = aws.client("lambda").create_function(
+        function = aws.client("lambda").create_function(
             FunctionName=name,
             Runtime="python3.12",
             Role=role,
@@ -134,7 +134,7 @@ def make_function(aws: Any) -> Callable[[str], str]:
             Code={"ZipFile": packed.getvalue()},
             Timeout=60,
         )
-        return made["FunctionArn"]
+        return function["FunctionArn"]
 
     return make
 
@@ -145,13 +145,13 @@ class _Stock(BaseHTTPRequestHandler):
         if parts.path == "/flood":
             self._answer(200, b"x" * 7_000_000)
             return
-        found = {
+        content = {
             "path": parts.path,
             "query": parse_qs(parts.query),
             "key": self.headers.get("X-Api-Key"),
             "trace": self.headers.get("traceparent"),
         }
-        self._answer(404 if parts.path.endswith("none") else 200, json.dumps(found).encode())
+        self._answer(404 if parts.path.endswith("none") else 200, json.dumps(content).encode())
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))

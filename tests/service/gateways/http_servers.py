@@ -32,19 +32,19 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
-        what = parts.path.rpartition("/")[2]
-        act = getattr(self, f"_{what}", None)
-        if act is not None:
-            act()
+        action = parts.path.rpartition("/")[2]
+        handler = getattr(self, f"_{action}", None)
+        if handler is not None:
+            handler()
             return
-        shown = {
+        echo = {
             "method": self.command,
             "path": parts.path,
             "query": parse_qsl(parts.query, keep_blank_values=True),
             "headers": {name.lower(): value for name, value in self.headers.items()},
             "body": body.decode(),
         }
-        self._send(404 if what == "missing" else 200, json.dumps(shown).encode(), {"X-Kind": "echo"})
+        self._send(404 if action == "missing" else 200, json.dumps(echo).encode(), {"X-Kind": "echo"})
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 

@@ -126,13 +126,13 @@ def test_failures_are_results_and_show_their_cause_in_debug_only(
     for gateway in (quiet, debug):
         gateway.add("stock", {"openApiSchema": {"inlinePayload": openapi}})
         gateway.add("sums", {"mcpServer": {"endpoint": mcp_server.url}})
-    hidden, shown = (call(gateway.url, "stock___flood") for gateway in (quiet, debug))
-    assert hidden == {
+    quiet_result, debug_result = (call(gateway.url, "stock___flood") for gateway in (quiet, debug))
+    assert quiet_result == {
         "content": [{"type": "text", "text": "An internal error occurred. Please retry later."}],
         "isError": True,
     }
-    assert shown["isError"] is True
-    assert "answered more than 6,000,000 bytes" in shown["content"][0]["text"]
+    assert debug_result["isError"] is True
+    assert "answered more than 6,000,000 bytes" in debug_result["content"][0]["text"]
     missing = call(quiet.url, "stock___readItem", item_id="none")
     assert missing["isError"] is True
     assert "answered 404" in missing["content"][0]["text"]
@@ -167,9 +167,9 @@ def test_search_finds_the_tool_that_fits_a_sentence(make_gateway: Any, openapi: 
     gateway.add("sums", {"mcpServer": {"endpoint": mcp_server.url}})
     listed = [tool["name"] for tool in ask(gateway.url, "tools/list")["result"]["tools"]]
     assert listed[0] == "x_amz_bedrock_agentcore_search"
-    found = call(gateway.url, "x_amz_bedrock_agentcore_search", query="sum up two numbers")
-    assert found["structuredContent"]["tools"][0]["name"] == "sums___add"
-    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    result = call(gateway.url, "x_amz_bedrock_agentcore_search", query="sum up two numbers")
+    assert result["structuredContent"]["tools"][0]["name"] == "sums___add"
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
 def test_signed_gateways_answer_signed_calls_only(make_gateway: Any, aws: Any) -> None:
@@ -233,13 +233,13 @@ def test_synchronizing_finds_new_tools(make_gateway: Any, aws: Any, mcp_server: 
         """Doubles an integer."""
         return 2 * a
 
-    named = {"gatewayIdentifier": gateway.id, "targetIdList": [target["targetId"]]}
-    (answer,) = aws.control.synchronize_gateway_targets(**named)["targets"]
+    targets = {"gatewayIdentifier": gateway.id, "targetIdList": [target["targetId"]]}
+    (answer,) = aws.control.synchronize_gateway_targets(**targets)["targets"]
     assert answer["status"] == "SYNCHRONIZING"
     assert gateway.settled(target["targetId"])["status"] == "READY"
     assert call(gateway.url, "sums___double", a=4)["content"][0]["text"] == "8"
     mcp_server.stop()
-    aws.control.synchronize_gateway_targets(**named)
+    aws.control.synchronize_gateway_targets(**targets)
     failed = gateway.settled(target["targetId"])
     assert (failed["status"], "lastSynchronizedAt" in failed) == ("SYNCHRONIZE_UNSUCCESSFUL", True)
     assert "cannot be reached" in failed["statusReasons"][0]

@@ -23,51 +23,51 @@ def gateway(aws: Any) -> dict[str, Any]:
 def test_a_gateway_needs_no_protocol_and_is_ready(aws: Any, gateway: dict[str, Any]) -> None:
     assert gateway["status"] == "CREATING"
     assert gateway["gatewayId"] == gateway["gatewayId"].lower()
-    shown = aws.control.get_gateway(gatewayIdentifier=gateway["gatewayId"])
-    assert (shown["status"], shown["name"]) == ("READY", gateway["name"])
-    assert shown["gatewayUrl"] == f"{aws.state.url}/gateways/{gateway['gatewayId']}/mcp"
+    description = aws.control.get_gateway(gatewayIdentifier=gateway["gatewayId"])
+    assert (description["status"], description["name"]) == ("READY", gateway["name"])
+    assert description["gatewayUrl"] == f"{aws.state.url}/gateways/{gateway['gatewayId']}/mcp"
     listed = {item["gatewayId"]: item for item in aws.control.list_gateways()["items"]}
     assert listed[gateway["gatewayId"]]["status"] == "READY"
 
 
 def test_an_update_ends(aws: Any, gateway: dict[str, Any]) -> None:
-    identity, given = gateway["gatewayId"], {"name": gateway["name"], "roleArn": ROLE, "authorizerType": "AWS_IAM"}
-    changed = aws.control.update_gateway(gatewayIdentifier=identity, description="changed", **given)
+    identity, settings = gateway["gatewayId"], {"name": gateway["name"], "roleArn": ROLE, "authorizerType": "AWS_IAM"}
+    changed = aws.control.update_gateway(gatewayIdentifier=identity, description="changed", **settings)
     assert changed["status"] == "UPDATING"
-    shown = aws.control.get_gateway(gatewayIdentifier=identity)
-    assert (shown["status"], shown["description"]) == ("READY", "changed")
-    made = aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
-    target = {"gatewayIdentifier": identity, "targetId": made["targetId"]}
+    description = aws.control.get_gateway(gatewayIdentifier=identity)
+    assert (description["status"], description["description"]) == ("READY", "changed")
+    target = aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
+    target_ids = {"gatewayIdentifier": identity, "targetId": target["targetId"]}
     settled = ("READY", "FAILED", "UPDATE_UNSUCCESSFUL")
-    wait_until(lambda: aws.control.get_gateway_target(**target)["status"] in settled, what="the end of CREATING")
-    updated = aws.control.update_gateway_target(**target, name="second", targetConfiguration=TARGET)
+    wait_until(lambda: aws.control.get_gateway_target(**target_ids)["status"] in settled, what="the end of CREATING")
+    updated = aws.control.update_gateway_target(**target_ids, name="second", targetConfiguration=TARGET)
     assert (updated["status"], updated["name"]) == ("UPDATING", "second")
-    wait_until(lambda: aws.control.get_gateway_target(**target)["status"] in settled, what="the end of UPDATING")
-    assert aws.control.get_gateway_target(**target)["status"] == "READY"
+    wait_until(lambda: aws.control.get_gateway_target(**target_ids)["status"] in settled, what="the end of UPDATING")
+    assert aws.control.get_gateway_target(**target_ids)["status"] == "READY"
     aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
 
 
 def test_a_target_needs_no_name(aws: Any, gateway: dict[str, Any]) -> None:
     identity = gateway["gatewayId"]
-    made = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
-    assert made["gatewayArn"] == gateway["gatewayArn"]
-    shown = aws.control.get_gateway_target(gatewayIdentifier=identity, targetId=made["targetId"])
-    assert (shown["name"], shown["protocolType"], shown["credentialProviderConfigurations"]) == (
-        made["name"],
+    target = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
+    assert target["gatewayArn"] == gateway["gatewayArn"]
+    description = aws.control.get_gateway_target(gatewayIdentifier=identity, targetId=target["targetId"])
+    assert (description["name"], description["protocolType"], description["credentialProviderConfigurations"]) == (
+        target["name"],
         "MCP",
         [],
     )
     assert [item["targetId"] for item in aws.control.list_gateway_targets(gatewayIdentifier=identity)["items"]] == [
-        made["targetId"]
+        target["targetId"]
     ]
 
 
 def test_a_gateway_with_targets_is_not_deleted(aws: Any, gateway: dict[str, Any]) -> None:
     identity = gateway["gatewayId"]
-    made = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
+    target = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
     with pytest.raises(ClientError, match="has targets associated"):
         aws.control.delete_gateway(gatewayIdentifier=identity)
-    aws.control.delete_gateway_target(gatewayIdentifier=identity, targetId=made["targetId"])
+    aws.control.delete_gateway_target(gatewayIdentifier=identity, targetId=target["targetId"])
     assert aws.control.delete_gateway(gatewayIdentifier=identity)["status"] == "DELETING"
 
 

@@ -61,8 +61,8 @@ def add(gateway: Any, priority: int, *actions: dict[str, Any], **more: Any) -> d
 
 
 def ask(gateway: Any, target: str = "stable", **headers: str) -> dict[str, Any]:
-    given = {name.replace("_", "-"): text for name, text in headers.items()}
-    return requests.get(f"{gateway.base}/{target}/x", headers=given, timeout=60).json()
+    header_fields = {name.replace("_", "-"): text for name, text in headers.items()}
+    return requests.get(f"{gateway.base}/{target}/x", headers=header_fields, timeout=60).json()
 
 
 def reached(gateway: Any, target: str = "stable", **headers: str) -> str:
@@ -70,28 +70,32 @@ def reached(gateway: Any, target: str = "stable", **headers: str) -> str:
 
 
 def test_rules_are_created_read_changed_and_deleted(front: Any) -> None:
-    control, here = front.aws.control, {"gatewayIdentifier": front.id}
+    control, gateway_ref = front.aws.control, {"gatewayIdentifier": front.id}
     token = uuid.uuid4().hex * 2
-    made = add(front, 100, to("canary"), conditions=[path("stable")], description="all", clientToken=token)
-    assert (made["status"], made["priority"], len(made["ruleId"])) == ("CREATING", 100, 36)
+    rule = add(front, 100, to("canary"), conditions=[path("stable")], description="all", clientToken=token)
+    assert (rule["status"], rule["priority"], len(rule["ruleId"])) == ("CREATING", 100, 36)
     again = add(front, 100, to("canary"), conditions=[path("stable")], description="all", clientToken=token)
-    assert again["ruleId"] == made["ruleId"]
-    rule = {**here, "ruleId": made["ruleId"]}
-    shown = control.get_gateway_rule(**rule)
-    assert (shown["status"], shown["actions"], shown["conditions"]) == ("ACTIVE", [to("canary")], [path("stable")])
-    changed = control.update_gateway_rule(**rule, priority=200, conditions=[])
+    assert again["ruleId"] == rule["ruleId"]
+    rule_ref = {**gateway_ref, "ruleId": rule["ruleId"]}
+    description = control.get_gateway_rule(**rule_ref)
+    assert (description["status"], description["actions"], description["conditions"]) == (
+        "ACTIVE",
+        [to("canary")],
+        [path("stable")],
+    )
+    changed = control.update_gateway_rule(**rule_ref, priority=200, conditions=[])
     assert (changed["status"], changed["priority"], changed["description"]) == ("UPDATING", 200, "all")
     other = add(front, 100, pinned(VERSIONS[0]))
     with pytest.raises(control.exceptions.ConflictException):
-        control.update_gateway_rule(**rule, priority=100)
-    assert {item["ruleId"] for item in control.list_gateway_rules(**here)["gatewayRules"]} == {
-        made["ruleId"],
+        control.update_gateway_rule(**rule_ref, priority=100)
+    assert {item["ruleId"] for item in control.list_gateway_rules(**gateway_ref)["gatewayRules"]} == {
+        rule["ruleId"],
         other["ruleId"],
     }
-    assert control.delete_gateway_rule(**rule)["status"] == "DELETING"
+    assert control.delete_gateway_rule(**rule_ref)["status"] == "DELETING"
     with pytest.raises(control.exceptions.ResourceNotFoundException):
-        control.get_gateway_rule(**rule)
-    assert [item["ruleId"] for item in control.list_gateway_rules(**here)["gatewayRules"]] == [other["ruleId"]]
+        control.get_gateway_rule(**rule_ref)
+    assert [item["ruleId"] for item in control.list_gateway_rules(**gateway_ref)["gatewayRules"]] == [other["ruleId"]]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +131,10 @@ def test_each_kind_of_action_is_that_of_the_first_rule_that_matches(front: Any) 
     add(front, 200, to("canary"), conditions=[path("canary")])
     add(front, 100, pinned(VERSIONS[0]), conditions=[path("canary")])
     foreign = f"aws.agentcore.configbundle_arn={BUNDLE},team=a"
-    found = ask(front, "canary", baggage=foreign)
-    assert found["path"] == "/canary/x"
+    echo = ask(front, "canary", baggage=foreign)
+    assert echo["path"] == "/canary/x"
     keys = "aws.agentcore.configbundle"
-    assert found["headers"]["baggage"] == f"team=a,{keys}_arn={BUNDLE},{keys}_version={VERSIONS[0]}"
+    assert echo["headers"]["baggage"] == f"team=a,{keys}_arn={BUNDLE},{keys}_version={VERSIONS[0]}"
     assert VERSIONS[1] in ask(front)["headers"]["baggage"]
 
 

@@ -61,16 +61,16 @@ def handle(event, context):
 
 def test_a_request_reaches_its_server_and_its_answer_comes_back(make_gateway: Any, http_api: HttpServer) -> None:
     gateway = make_gateway()
-    made = gateway.add_server("orders", f"{http_api.url}/base")
-    assert (made["status"], made["protocolType"]) == ("READY", "HTTP")
-    sent = {"X-Order": "1", "Authorization": "Bearer eA", "Cookie": "a=b", "X-Amz-Meta": "c"}
-    answer = requests.put(f"{gateway.base}/orders/a%20b/c?x=1&x=2&y=", data="text", headers=sent, timeout=60)
-    found = answer.json()
+    target = gateway.add_server("orders", f"{http_api.url}/base")
+    assert (target["status"], target["protocolType"]) == ("READY", "HTTP")
+    headers = {"X-Order": "1", "Authorization": "Bearer eA", "Cookie": "a=b", "X-Amz-Meta": "c"}
+    answer = requests.put(f"{gateway.base}/orders/a%20b/c?x=1&x=2&y=", data="text", headers=headers, timeout=60)
+    echo = answer.json()
     assert (answer.status_code, answer.headers["X-Kind"]) == (200, "echo")
-    assert (found["method"], found["path"], found["body"]) == ("PUT", "/base/a%20b/c", "text")
-    assert found["query"] == [["x", "1"], ["x", "2"], ["y", ""]]
-    assert found["headers"]["x-order"] == "1"
-    assert not {"authorization", "cookie", "x-amz-meta"} & set(found["headers"])
+    assert (echo["method"], echo["path"], echo["body"]) == ("PUT", "/base/a%20b/c", "text")
+    assert echo["query"] == [["x", "1"], ["x", "2"], ["y", ""]]
+    assert echo["headers"]["x-order"] == "1"
+    assert not {"authorization", "cookie", "x-amz-meta"} & set(echo["headers"])
     assert requests.get(f"{gateway.base}/orders/missing", timeout=60).status_code == 404
     assert requests.get(f"{gateway.base}/orders", timeout=60).json()["path"] == "/base"
     for path in ("orders/../secret", "orders/a/%2e%2e/b", "orders/a%2f..%2fb", "orders/..%5Cb"):
@@ -118,15 +118,15 @@ def test_an_agent_is_invoked_through_its_gateway_also_by_boto3(make_gateway: Any
             agentRuntimeArn=arn, runtimeSessionId=session, payload=b'{"prompt": "hi"}', contentType="application/json"
         )
         with answer["response"] as body:
-            said = json.loads(body.read())
-    assert (said["echo"], said["session"]) == ({"prompt": "hi"}, session)
+            content = json.loads(body.read())
+    assert (content["echo"], content["session"]) == ({"prompt": "hi"}, session)
     assert (answer["runtimeSessionId"], answer["contentType"]) == (session, "application/json")
     url = f"{gateway.base}/assistant/invocations"
     assert requests.post(url, json={}, timeout=60).status_code == 403
     signed = AWSRequest("POST", url, data=b'{"prompt": "hi"}', headers={"Content-Type": "application/json"})
     SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(signed)
-    said = requests.post(url, data=signed.data, headers=dict(signed.headers), timeout=60).json()
-    assert (said["echo"], len(said["session"])) == ({"prompt": "hi"}, 36)
+    content = requests.post(url, data=signed.data, headers=dict(signed.headers), timeout=60).json()
+    assert (content["echo"], len(content["session"])) == ({"prompt": "hi"}, 36)
     signed = AWSRequest("POST", f"{gateway.base}/assistant/other", data=b"{}")
     SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(signed)
     other = requests.post(signed.url, data=signed.data, headers=dict(signed.headers), timeout=60)
@@ -134,8 +134,8 @@ def test_an_agent_is_invoked_through_its_gateway_also_by_boto3(make_gateway: Any
 
 
 def test_a_target_gets_the_caller_s_token_or_a_key(make_gateway: Any, aws: Any, http_api: HttpServer) -> None:
-    made = aws.control.create_api_key_credential_provider(name=f"key-{secrets.token_hex(4)}", apiKey="k-1")
-    provider = {"providerArn": made["credentialProviderArn"], "credentialParameterName": "X-Api-Key"}
+    key_provider = aws.control.create_api_key_credential_provider(name=f"key-{secrets.token_hex(4)}", apiKey="k-1")
+    provider = {"providerArn": key_provider["credentialProviderArn"], "credentialParameterName": "X-Api-Key"}
     key = {
         "credentialProviderType": "API_KEY",
         "credentialProvider": {"apiKeyCredentialProvider": provider},
@@ -147,10 +147,10 @@ def test_a_target_gets_the_caller_s_token_or_a_key(make_gateway: Any, aws: Any, 
         gateway.add_server("own", http_api.url, credentialProviderConfigurations=passes)
         gateway.add_server("keyed", http_api.url, credentialProviderConfigurations=[key])
         headers = {"Authorization": f"Bearer {issuer.token(aud='tools', sub='alice')}"}
-        seen = requests.get(f"{gateway.base}/own/x", headers=headers, timeout=60).json()["headers"]
-        assert seen["authorization"] == headers["Authorization"]
-        seen = requests.get(f"{gateway.base}/keyed/x", headers=headers, timeout=60).json()["headers"]
-        assert ("authorization" in seen, seen["x-api-key"]) == (False, "k-1")
+        received_headers = requests.get(f"{gateway.base}/own/x", headers=headers, timeout=60).json()["headers"]
+        assert received_headers["authorization"] == headers["Authorization"]
+        received_headers = requests.get(f"{gateway.base}/keyed/x", headers=headers, timeout=60).json()["headers"]
+        assert ("authorization" in received_headers, received_headers["x-api-key"]) == (False, "k-1")
         refused = requests.get(f"{gateway.base}/own/x", timeout=60)
         assert (refused.status_code, "resource_metadata" in refused.headers["WWW-Authenticate"]) == (401, True)
 
@@ -181,9 +181,9 @@ def test_a_target_that_cannot_be_called_fails_with_its_reason(
     make_gateway: Any, configuration: dict[str, Any], credentials: str | None, reason: str
 ) -> None:
     more = {"credentialProviderConfigurations": [{"credentialProviderType": credentials}]} if credentials else {}
-    made = make_gateway()._add("web", {"http": configuration}, more)
-    assert made["status"] == "FAILED"
-    assert reason in made["statusReasons"][0]
+    target = make_gateway()._add("web", {"http": configuration}, more)
+    assert target["status"] == "FAILED"
+    assert reason in target["statusReasons"][0]
 
 
 def test_a_gateway_that_speaks_mcp_only_and_names_of_its_own_paths_are_refused(
@@ -208,14 +208,14 @@ def test_interceptors_see_requests_and_whole_answers(
     gateway = make_gateway(interceptorConfigurations=[configured("REQUEST", "RESPONSE", **passes)])
     gateway.add_server("web", http_api.url)
     answer = requests.post(f"{gateway.base}/web/a", data="a text", headers={"X-Note": "secret"}, timeout=60)
-    found = answer.json()
-    assert (found["body"], found["headers"]["x-added"], found["headers"]["x-note"]) == ("A TEXT", "yes", "***")
+    echo = answer.json()
+    assert (echo["body"], echo["headers"]["x-added"], echo["headers"]["x-note"]) == ("A TEXT", "yes", "***")
     assert (answer.status_code, answer.headers["Content-Type"], answer.headers["X-Kind"]) == (203, "text/plain", "echo")
     itself = requests.delete(f"{gateway.base}/web/itself", timeout=60)
     assert (itself.status_code, itself.headers["Content-Type"]) == (202, "application/json")
-    shown = itself.json()
-    assert (shown["path"], shown["method"], "Host" in shown["headers"]) == ("/web/itself", "DELETE", True)
-    assert shown["custom"] == ["GATEWAY_ACCOUNT_ID", "GATEWAY_ARN", "REQUEST_ID", "SOURCE_IP"]
+    content = itself.json()
+    assert (content["path"], content["method"], "Host" in content["headers"]) == ("/web/itself", "DELETE", True)
+    assert content["custom"] == ["GATEWAY_ACCOUNT_ID", "GATEWAY_ARN", "REQUEST_ID", "SOURCE_IP"]
     crashed = requests.get(f"{gateway.base}/web/crash", timeout=60)
     assert (crashed.status_code, "a detail" in crashed.text) == (500, False)
     flood = requests.get(f"{gateway.base}/web/flood", timeout=60)  # which the interceptor would get whole
@@ -300,7 +300,7 @@ def test_a_request_is_a_span_of_its_caller_s_trace(make_gateway: Any, aws: Any, 
     gateway.add_server("web", http_api.url)
     trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
     headers = {"traceparent": f"00-{trace_id}-{parent}-01"}
-    seen = requests.get(f"{gateway.base}/web/a", headers=headers, timeout=60).json()["headers"]["traceparent"]
+    traceparent = requests.get(f"{gateway.base}/web/a", headers=headers, timeout=60).json()["headers"]["traceparent"]
 
     def written() -> dict[str, Any] | None:
         logs = aws.client("logs")
@@ -313,5 +313,5 @@ def test_a_request_is_a_span_of_its_caller_s_trace(make_gateway: Any, aws: Any, 
     span = wait_until(written, what="the span")
     assert span is not None
     assert (span["name"], span["parentSpanId"]) == ("InvokeGateway", parent)
-    assert seen == f"00-{trace_id}-{span['spanId']}-01"
+    assert traceparent == f"00-{trace_id}-{span['spanId']}-01"
     assert (span["attributes"]["target.name"], span["attributes"]["http.response.status_code"]) == ("web", 200)

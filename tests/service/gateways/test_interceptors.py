@@ -65,20 +65,20 @@ def test_interceptors_change_requests_and_answers_and_answer_themselves(
     read = call(gateway.url, "stock___readItem", item_id="1")
     assert json.loads(read["content"][0]["text"])["path"] == "/items/***"  # changed before and behind the target
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "stock___flood"}}
-    answered = requests.post(gateway.url, json=body, timeout=60)
-    assert answered.json()["result"]["content"][0]["text"] == "***: refused"  # the RESPONSE interceptor has run as well
-    assert answered.headers["X-Redacted"] == "yes"
+    response = requests.post(gateway.url, json=body, timeout=60)
+    assert response.json()["result"]["content"][0]["text"] == "***: refused"  # the RESPONSE interceptor has run as well
+    assert response.headers["X-Redacted"] == "yes"
 
 
 def test_an_interceptor_gets_the_event_that_aws_documents(make_gateway: Any, configured: Any) -> None:
     body = '{"jsonrpc":  "2.0", "id": 7, "method": "tools/call", "params": {"name": "event"}}'
-    seen: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     for options in ({}, {"inputConfiguration": {"passRequestHeaders": True}}):
         gateway = make_gateway(interceptorConfigurations=[configured("REQUEST", **options)])
         answer = requests.post(gateway.url, data=body, headers={"Some-Header": "a"}, timeout=60)
         assert answer.status_code == 202
-        seen.append(json.loads(answer.json()["result"]["content"][0]["text"]))
-    without, passed = seen
+        events.append(json.loads(answer.json()["result"]["content"][0]["text"]))
+    without, passed = events
     assert without == {
         "interceptorInputVersion": "1.0",
         "mcp": {
@@ -98,9 +98,9 @@ def test_an_interceptor_that_fails_ends_the_request(make_gateway: Any, configure
     quiet, debug = (
         make_gateway(interceptorConfigurations=interceptors, **more) for more in ({}, {"exceptionLevel": "DEBUG"})
     )
-    hidden, shown = (ask(gateway.url, "tools/call", name=tool)["error"] for gateway in (quiet, debug))
-    assert hidden == {"code": -32603, "message": "An internal error occurred. Please retry later."}
-    assert cause in shown["message"]
+    quiet_error, debug_error = (ask(gateway.url, "tools/call", name=tool)["error"] for gateway in (quiet, debug))
+    assert quiet_error == {"code": -32603, "message": "An internal error occurred. Please retry later."}
+    assert cause in debug_error["message"]
 
 
 def test_a_function_that_does_not_exist_lets_nothing_pass(make_gateway: Any, configured: Any) -> None:

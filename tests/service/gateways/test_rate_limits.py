@@ -34,30 +34,32 @@ def status(url: str, tool: str, headers: dict[str, str] | None = None) -> tuple[
 
 def test_rate_limits_are_created_read_changed_and_deleted(make_gateway: Any, aws: Any) -> None:
     gateway, control = make_gateway(), aws.control
-    here = {"gatewayIdentifier": gateway.id}
-    made = control.create_gateway_rate_limit(
-        **here, rateLimitId="per-tool", dimensionKeys=["toolName"], entries=[entry(5, toolName="*")]
+    gateway_ref = {"gatewayIdentifier": gateway.id}
+    limit = control.create_gateway_rate_limit(
+        **gateway_ref, rateLimitId="per-tool", dimensionKeys=["toolName"], entries=[entry(5, toolName="*")]
     )
-    assert (made["rateLimitId"], made["gatewayIdentifier"], made["status"]) == ("per-tool", gateway.id, "CREATING")
-    shown = control.get_gateway_rate_limit(**here, rateLimitId="per-tool")
-    assert (shown["status"], shown["entries"]) == ("ACTIVE", [entry(5, toolName="*")])
-    other = control.create_gateway_rate_limit(**here, dimensionKeys=["targetName"], entries=[entry(5, targetName="a")])
-    changed = control.update_gateway_rate_limit(**here, rateLimitId="per-tool", entries=[entry(6, toolName="*")])
+    assert (limit["rateLimitId"], limit["gatewayIdentifier"], limit["status"]) == ("per-tool", gateway.id, "CREATING")
+    description = control.get_gateway_rate_limit(**gateway_ref, rateLimitId="per-tool")
+    assert (description["status"], description["entries"]) == ("ACTIVE", [entry(5, toolName="*")])
+    other = control.create_gateway_rate_limit(
+        **gateway_ref, dimensionKeys=["targetName"], entries=[entry(5, targetName="a")]
+    )
+    changed = control.update_gateway_rate_limit(**gateway_ref, rateLimitId="per-tool", entries=[entry(6, toolName="*")])
     assert (changed["status"], changed["dimensionKeys"]) == ("UPDATING", ["toolName"])
-    listed = control.list_gateway_rate_limits(**here)["rateLimits"]
+    listed = control.list_gateway_rate_limits(**gateway_ref)["rateLimits"]
     assert [item["rateLimitId"] for item in listed] == ["per-tool", other["rateLimitId"]]
-    assert control.delete_gateway_rate_limit(**here, rateLimitId="per-tool")["status"] == "DELETING"
+    assert control.delete_gateway_rate_limit(**gateway_ref, rateLimitId="per-tool")["status"] == "DELETING"
     keeping = {
         "rateLimitId": other["rateLimitId"],
         "dimensionKeys": ["targetName"],
         "entries": [entry(7, targetName="a")],
     }
     new = {"rateLimitId": "new", "dimensionKeys": ["toolName"], "entries": [entry(1, toolName="t")]}
-    assert len(control.batch_put_gateway_rate_limits(**here, rateLimits=[keeping, new])["rateLimits"]) == 2
-    put = control.batch_put_gateway_rate_limits(**here, rateLimits=[new])["rateLimits"]
-    assert [(item["rateLimitId"], item["status"]) for item in put] == [("new", "ACTIVE")]
-    assert [item["rateLimitId"] for item in control.list_gateway_rate_limits(**here)["rateLimits"]] == ["new"]
-    control.delete_gateway(**here)
+    assert len(control.batch_put_gateway_rate_limits(**gateway_ref, rateLimits=[keeping, new])["rateLimits"]) == 2
+    limits = control.batch_put_gateway_rate_limits(**gateway_ref, rateLimits=[new])["rateLimits"]
+    assert [(item["rateLimitId"], item["status"]) for item in limits] == [("new", "ACTIVE")]
+    assert [item["rateLimitId"] for item in control.list_gateway_rate_limits(**gateway_ref)["rateLimits"]] == ["new"]
+    control.delete_gateway(**gateway_ref)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,14 @@ def test_a_limit_that_cannot_be_kept_is_refused(
 
 
 def test_two_limits_of_the_same_dimensions_conflict(make_gateway: Any, aws: Any) -> None:
-    given = {"gatewayIdentifier": make_gateway().id, "dimensionKeys": ["toolName"], "entries": [entry(1, toolName="t")]}
-    aws.control.create_gateway_rate_limit(**given)
+    settings = {
+        "gatewayIdentifier": make_gateway().id,
+        "dimensionKeys": ["toolName"],
+        "entries": [entry(1, toolName="t")],
+    }
+    aws.control.create_gateway_rate_limit(**settings)
     with pytest.raises(aws.control.exceptions.ConflictException):
-        aws.control.create_gateway_rate_limit(**given)
+        aws.control.create_gateway_rate_limit(**settings)
 
 
 def test_the_most_specific_entry_decides_and_a_reached_limit_is_aws_s_error(
@@ -114,9 +120,9 @@ def test_the_most_specific_entry_decides_and_a_reached_limit_is_aws_s_error(
             return None
         return [json.loads(event["message"]) for event in events] if len(events) == 3 else None
 
-    found = wait_until(spans, what="three spans") or []
+    gateway_spans = wait_until(spans, what="three spans") or []
     name = "aws.agentcore.gateway.throttle.customer"
-    refused = [span["attributes"] for span in found if f"{name}.decision" in span["attributes"]]
+    refused = [span["attributes"] for span in gateway_spans if f"{name}.decision" in span["attributes"]]
     assert [(item[f"{name}.limit_key"], item[f"{name}.matched_entry"]) for item in refused] == [
         ("rl-1", "sums,sums___add")
     ]
@@ -137,12 +143,19 @@ def test_each_verified_caller_has_a_bucket_of_its_own(make_gateway: Any, aws: An
         entries = [entry(1, **dict.fromkeys(keys, "*"))]
         aws.control.create_gateway_rate_limit(gatewayIdentifier=gateway.id, dimensionKeys=keys, entries=entries)
         tokens = {name: issuer.token(aud="tools", sub=name) for name in ("alice", "bob")}
-        asked = [("alice", "free"), ("alice", "free"), ("bob", "free"), ("alice", "gold"), ("alice", ""), ("alice", "")]
+        callers = [
+            ("alice", "free"),
+            ("alice", "free"),
+            ("bob", "free"),
+            ("alice", "gold"),
+            ("alice", ""),
+            ("alice", ""),
+        ]
         codes = [
             status(
                 gateway.url, "none", {"Authorization": f"Bearer {tokens[name]}", **({"X-Tier": tier} if tier else {})}
             )[0]
-            for name, tier in asked
+            for name, tier in callers
         ]
     assert codes == [200, 429, 200, 200, 200, 200]  # without the header the limit is not about the request
 

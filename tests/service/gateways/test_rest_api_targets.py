@@ -31,25 +31,25 @@ class Api:
 
     def __init__(self, apis: Any) -> None:
         self.apis = apis
-        made = apis.create_rest_api(name=f"pets-{uuid.uuid4().hex[:8]}")
-        self.id, self.resources = made["id"], {"": made["rootResourceId"]}
+        api = apis.create_rest_api(name=f"pets-{uuid.uuid4().hex[:8]}")
+        self.id, self.resources = api["id"], {"": api["rootResourceId"]}
 
     def method(self, path: str, name: str, integration: dict[str, Any], **more: Any) -> None:
         above = ""
         for part in path.strip("/").split("/"):
             below = f"{above}/{part}"
             if below not in self.resources:
-                made = self.apis.create_resource(restApiId=self.id, parentId=self.resources[above], pathPart=part)
-                self.resources[below] = made["id"]
+                resource = self.apis.create_resource(restApiId=self.id, parentId=self.resources[above], pathPart=part)
+                self.resources[below] = resource["id"]
             above = below
-        named = {"restApiId": self.id, "resourceId": self.resources[above], "httpMethod": name}
-        self.apis.put_method(**named, **{"authorizationType": "NONE", **more})
+        method_ref = {"restApiId": self.id, "resourceId": self.resources[above], "httpMethod": name}
+        self.apis.put_method(**method_ref, **{"authorizationType": "NONE", **more})
         if integration:
-            self.apis.put_integration(**named, **integration)
+            self.apis.put_integration(**method_ref, **integration)
         if integration.get("type") == "MOCK":
-            self.apis.put_method_response(**named, statusCode="200")
+            self.apis.put_method_response(**method_ref, statusCode="200")
             templates = {"application/json": '{"pets": []}'}
-            self.apis.put_integration_response(**named, statusCode="200", responseTemplates=templates)
+            self.apis.put_integration_response(**method_ref, statusCode="200", responseTemplates=templates)
 
     def target(self, *filters: tuple[str, list[str]], **overrides: Any) -> dict[str, Any]:
         self.apis.create_deployment(restApiId=self.id, stageName="prod", variables={"colour": "red"})

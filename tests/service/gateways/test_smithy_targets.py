@@ -21,8 +21,8 @@ def model(name: str) -> dict[str, Any]:
 
 
 def add(gateway: Any, name: str, document: dict[str, Any]) -> dict[str, Any]:
-    given = {"smithyModel": {"inlinePayload": json.dumps(document)}}
-    return gateway.add(name, given, credentialProviderConfigurations=ROLE_CREDENTIALS)
+    configuration = {"smithyModel": {"inlinePayload": json.dumps(document)}}
+    return gateway.add(name, configuration, credentialProviderConfigurations=ROLE_CREDENTIALS)
 
 
 def result(answer: dict[str, Any]) -> Any:
@@ -48,8 +48,8 @@ def test_operations_of_aws_json_read_and_write_the_local_service(make_gateway: A
     assert value["properties"]["L"] == {"type": "array", "items": {}}  # a value contains itself
     call(gateway.url, "orders___PutItem", TableName=table, Item={"id": {"S": "7"}, "parts": {"L": [{"N": "1"}]}})
     assert dynamodb.get_item(TableName=table, Key={"id": {"S": "7"}})["Item"]["parts"] == {"L": [{"N": "1"}]}
-    found = result(call(gateway.url, "orders___GetItem", TableName=table, Key={"id": {"S": "7"}}))
-    assert found["Item"]["id"] == {"S": "7"}
+    output = result(call(gateway.url, "orders___GetItem", TableName=table, Key={"id": {"S": "7"}}))
+    assert output["Item"]["id"] == {"S": "7"}
     missing = call(gateway.url, "orders___GetItem", TableName="none", Key={"id": {"S": "7"}})
     assert missing["isError"]
     assert "ResourceNotFoundException" in missing["content"][0]["text"]
@@ -57,12 +57,12 @@ def test_operations_of_aws_json_read_and_write_the_local_service(make_gateway: A
 
 def test_operations_of_rest_json_fill_the_path_and_the_query(make_gateway: Any, aws: Any) -> None:
     gateway, apis = make_gateway(exceptionLevel="DEBUG"), aws.client("apigateway")
-    made = apis.create_rest_api(name=f"api-{uuid.uuid4().hex[:8]}")
+    api = apis.create_rest_api(name=f"api-{uuid.uuid4().hex[:8]}")
     assert add(gateway, "apis", model("apigateway"))["status"] == "READY"
-    found = result(call(gateway.url, "apis___GetRestApi", restApiId=made["id"]))
-    assert found["name"] == made["name"]
+    output = result(call(gateway.url, "apis___GetRestApi", restApiId=api["id"]))
+    assert output["name"] == api["name"]
     child = result(
-        call(gateway.url, "apis___CreateResource", restApiId=made["id"], parentId=made["rootResourceId"], pathPart="a")
+        call(gateway.url, "apis___CreateResource", restApiId=api["id"], parentId=api["rootResourceId"], pathPart="a")
     )
     assert child["path"] == "/a"
     for path in ("..", "", "none/../../restapis"):

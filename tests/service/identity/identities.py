@@ -30,10 +30,10 @@ class Identities:
 
     def token(self, workload: str, user_id: str = "") -> str:
         if user_id:
-            given = self.aws.data.get_workload_access_token_for_user_id(workloadName=workload, userId=user_id)
+            response = self.aws.data.get_workload_access_token_for_user_id(workloadName=workload, userId=user_id)
         else:
-            given = self.aws.data.get_workload_access_token(workloadName=workload)
-        return given["workloadAccessToken"]
+            response = self.aws.data.get_workload_access_token(workloadName=workload)
+        return response["workloadAccessToken"]
 
     def provider(self, **more: Any) -> str:
         name = self.name("provider")

@@ -27,9 +27,9 @@ def test_a_workload_identity_is_created_read_changed_and_deleted(aws: Any, ident
     aws.control.update_workload_identity(name=name, allowedResourceOauth2ReturnUrls=urls)
     assert aws.control.get_workload_identity(name=name)["allowedResourceOauth2ReturnUrls"] == urls
     assert aws.control.list_tags_for_resource(resourceArn=arn)["tags"] == {"team": "loom"}
-    with pytest.raises(ClientError) as taken:
+    with pytest.raises(ClientError) as conflict:
         aws.control.create_workload_identity(name=name)
-    assert code_of(taken) == ("ValidationException", f"WorkloadIdentity with name: {name} already exists")
+    assert code_of(conflict) == ("ValidationException", f"WorkloadIdentity with name: {name} already exists")
     aws.control.delete_workload_identity(name=name)
     with pytest.raises(aws.control.exceptions.ResourceNotFoundException):
         aws.control.get_workload_identity(name=name)
@@ -38,9 +38,9 @@ def test_a_workload_identity_is_created_read_changed_and_deleted(aws: Any, ident
 def test_lists_come_in_pages(aws: Any, identities: Identities) -> None:
     names = {identities.workload() for _ in range(3)}
     pages = aws.control.get_paginator("list_workload_identities").paginate(PaginationConfig={"PageSize": 2})
-    seen = [item["name"] for page in pages for item in page["workloadIdentities"]]
-    assert names <= set(seen)
-    assert len(seen) == len(set(seen))
+    listed_names = [item["name"] for page in pages for item in page["workloadIdentities"]]
+    assert names <= set(listed_names)
+    assert len(listed_names) == len(set(listed_names))
     with pytest.raises(ClientError, match="maxResults"):
         aws.client("bedrock-agentcore-control", parameter_validation=False).list_workload_identities(maxResults=21)
 
@@ -48,16 +48,16 @@ def test_lists_come_in_pages(aws: Any, identities: Identities) -> None:
 def test_an_api_key_is_kept_in_secrets_manager_and_shown_nowhere_else(aws: Any, identities: Identities) -> None:
     name = identities.name("search")
     created = aws.control.create_api_key_credential_provider(name=name, apiKey=SECRET)
-    described = aws.control.get_api_key_credential_provider(name=name)
+    description = aws.control.get_api_key_credential_provider(name=name)
     listed = aws.control.list_api_key_credential_providers()
-    assert SECRET not in json.dumps([created, described, listed], default=str)
+    assert SECRET not in json.dumps([created, description, listed], default=str)
     assert created["credentialProviderArn"].endswith(f":token-vault/default/apikeycredentialprovider/{name}")
-    stored = aws.client("secretsmanager").get_secret_value(SecretId=created["apiKeySecretArn"]["secretArn"])
-    assert stored["Name"] == f"bedrock-agentcore-identity!default/apikey/{name}"
-    assert json.loads(stored["SecretString"]) == {created["apiKeySecretJsonKey"]: SECRET}
+    secret = aws.client("secretsmanager").get_secret_value(SecretId=created["apiKeySecretArn"]["secretArn"])
+    assert secret["Name"] == f"bedrock-agentcore-identity!default/apikey/{name}"
+    assert json.loads(secret["SecretString"]) == {created["apiKeySecretJsonKey"]: SECRET}
     aws.control.update_api_key_credential_provider(name=name, apiKey="second")
-    stored = aws.client("secretsmanager").get_secret_value(SecretId=created["apiKeySecretArn"]["secretArn"])
-    assert json.loads(stored["SecretString"]) == {"api_key_value": "second"}
+    secret = aws.client("secretsmanager").get_secret_value(SecretId=created["apiKeySecretArn"]["secretArn"])
+    assert json.loads(secret["SecretString"]) == {"api_key_value": "second"}
     aws.control.delete_api_key_credential_provider(name=name)
     with pytest.raises(aws.client("secretsmanager").exceptions.ResourceNotFoundException):
         aws.client("secretsmanager").get_secret_value(SecretId=created["apiKeySecretArn"]["secretArn"])
@@ -131,10 +131,10 @@ def test_a_vendor_brings_its_authorization_server(
     created = aws.control.create_oauth2_credential_provider(
         name=identities.name("vendor"), credentialProviderVendor=vendor, oauth2ProviderConfigInput=config
     )
-    shown = created["oauth2ProviderConfigOutput"][member]
-    assert shown["clientId"] == "abc"
+    config_output = created["oauth2ProviderConfigOutput"][member]
+    assert config_output["clientId"] == "abc"
     assert SECRET not in json.dumps(created)
-    discovery = shown["oauthDiscovery"]
+    discovery = config_output["oauthDiscovery"]
     assert server in (
         discovery.get("discoveryUrl"),
         discovery.get("authorizationServerMetadata", {}).get("tokenEndpoint"),
@@ -184,11 +184,11 @@ def test_an_oauth2_provider_keeps_its_secret_and_its_callback_over_updates(aws: 
     assert (after["callbackUrl"], after["clientSecretArn"]) == (before["callbackUrl"], before["clientSecretArn"])
     identities.ask(identities.token(identities.workload()), name)
     assert identities.issuer.requests[-1]["authentication"] == "post"
-    with pytest.raises(ClientError) as taken:
+    with pytest.raises(ClientError) as conflict:
         aws.control.create_oauth2_credential_provider(
             name=name, credentialProviderVendor="CustomOauth2", oauth2ProviderConfigInput=config
         )
-    assert code_of(taken) == ("ValidationException", f"Credential provider with name: {name} already exists")
+    assert code_of(conflict) == ("ValidationException", f"Credential provider with name: {name} already exists")
 
 
 def test_the_token_vault_records_a_customer_managed_key(aws: Any) -> None:

@@ -196,8 +196,8 @@ def test_neither_keys_nor_tokens_are_in_the_logs(aws: Any, identities: Identitie
     workload_token = agent.send({"state": "token"})["token"]
     with pytest.raises(ClientError):
         aws.control.create_api_key_credential_provider(name=key, apiKey=secret)
-    written = (aws.state.home / "service.log").read_bytes()
+    content = (aws.state.home / "service.log").read_bytes()
     for file in aws.state.home.glob("*.db*"):
-        written += file.read_bytes()
+        content += file.read_bytes()
     for text in (secret, answer["token"], workload_token, CLIENT_SECRET):
-        assert text.encode() not in written
+        assert text.encode() not in content

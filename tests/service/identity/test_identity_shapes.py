@@ -51,11 +51,11 @@ class Checked:
         method = botocore.xform_name(operation)
         answer = getattr(self._aws.client(service), method)(**parameters)
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == model.http["responseCode"]
-        shown = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
-        report = ParamValidator().validate(shown, model.output_shape)
+        members = {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+        report = ParamValidator().validate(members, model.output_shape)
         assert not report.has_errors(), report.generate_report()
-        assert list(patterns(model.output_shape, shown)) == []
-        return shown
+        assert list(patterns(model.output_shape, members)) == []
+        return members
 
 
 def identity_operations() -> set[str]:
@@ -102,8 +102,8 @@ def test_every_operation_answers_in_its_shape(aws: Any, identities: Identities) 
     ask |= {"scopes": ["read"]}
     checked(DATA, "GetResourceOauth2Token", workloadIdentityToken=machine, oauth2Flow="M2M", **ask)
     ask |= {"oauth2Flow": "USER_FEDERATION", "resourceOauth2ReturnUrl": RETURN_URL}
-    begun = checked(DATA, "GetResourceOauth2Token", workloadIdentityToken=user, **ask)
-    assert begun["sessionStatus"] == "IN_PROGRESS"
+    token_response = checked(DATA, "GetResourceOauth2Token", workloadIdentityToken=user, **ask)
+    assert token_response["sessionStatus"] == "IN_PROGRESS"
     for kind in ("Oauth2CredentialProvider", "ApiKeyCredentialProvider", "WorkloadIdentity"):
         checked(CONTROL, f"Delete{kind}", name=name)
     assert identity_operations() - checked.called == {"CompleteResourceTokenAuth", "ResetTokenVaultKeyMaterial"}

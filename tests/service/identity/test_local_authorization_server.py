@@ -53,16 +53,21 @@ def requested(aws: Any, **form: str) -> tuple[int, dict[str, Any]]:
 
 def test_an_agent_gets_a_token_of_its_own(identities: Identities, provider: str) -> None:
     token = identities.ask(identities.token(identities.workload()), provider, audiences=["orders"])["accessToken"]
-    found = claims(token)
-    assert (found["sub"], found["client_id"], found["scope"], found["aud"]) == (CLIENT, CLIENT, "read write", "orders")
+    token_claims = claims(token)
+    assert (token_claims["sub"], token_claims["client_id"], token_claims["scope"], token_claims["aud"]) == (
+        CLIENT,
+        CLIENT,
+        "read write",
+        "orders",
+    )
 
 
 def test_a_user_s_token_is_exchanged_and_names_the_agent(aws: Any, identities: Identities, provider: str) -> None:
     user = local.issue_token(aws.state, "alice")
     workload = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=user)
     token = workload["workloadAccessToken"]
-    found = claims(identities.ask(token, provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")["accessToken"])
-    assert (found["sub"], found["act"]) == ("alice", {"sub": CLIENT})
+    token_claims = claims(identities.ask(token, provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")["accessToken"])
+    assert (token_claims["sub"], token_claims["act"]) == ("alice", {"sub": CLIENT})
 
 
 def test_a_user_signs_in_and_agrees(aws: Any, identities: Identities, provider: str) -> None:
@@ -75,8 +80,8 @@ def test_a_user_signs_in_and_agrees(aws: Any, identities: Identities, provider: 
     assert "<script>" not in page
     assert consented(address + "&login_hint=alice")["session_id"] == first["sessionUri"]
     aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
-    found = claims(begun(identities, token, provider)["accessToken"])
-    assert (found["sub"], found["scope"]) == ("alice", "read write")
+    token_claims = claims(begun(identities, token, provider)["accessToken"])
+    assert (token_claims["sub"], token_claims["scope"]) == ("alice", "read write")
 
 
 def test_a_stranger_gets_nothing(aws: Any, provider: str) -> None:

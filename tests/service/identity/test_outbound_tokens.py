@@ -55,13 +55,15 @@ def test_a_token_that_is_about_to_end_is_renewed(identities: Identities) -> None
 
 def test_a_user_s_token_is_exchanged(aws: Any, identities: Identities) -> None:
     provider = identities.provider(onBehalfOfTokenExchangeConfig={"grantType": "TOKEN_EXCHANGE"})
-    workload, given = identities.workload(), local.issue_token(aws.state, "alice")
-    token = aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=given)["workloadAccessToken"]
-    assert given not in token
+    workload, user_token = identities.workload(), local.issue_token(aws.state, "alice")
+    token = aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=user_token)[
+        "workloadAccessToken"
+    ]
+    assert user_token not in token
     answer = identities.ask(token, provider, "ON_BEHALF_OF_TOKEN_EXCHANGE", audiences=["orders"])
     assert answer["accessToken"].startswith("urn:ietf:params:oauth:grant-type:token-exchange")
     (request,) = identities.issuer.requests
-    assert (request["subject_token"], request["audience"]) == (given, "orders")
+    assert (request["subject_token"], request["audience"]) == (user_token, "orders")
     assert request["subject_token_type"] == "urn:ietf:params:oauth:token-type:jwt"
     other = local.issue_token(aws.state, "bob")
     other = aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=other)["workloadAccessToken"]
@@ -85,17 +87,20 @@ def test_a_user_s_token_is_an_assertion_for_a_jwt_grant(aws: Any, identities: Id
         "grantType": "JWT_AUTHORIZATION_GRANT",
         "onBehalfOfAuthenticationConfig": {"clientAuthenticationMethod": "NO_CLIENT"},
     }
-    provider, given = identities.provider(onBehalfOfTokenExchangeConfig=config), local.issue_token(aws.state, "alice")
-    token = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=given)
+    provider, user_token = (
+        identities.provider(onBehalfOfTokenExchangeConfig=config),
+        local.issue_token(aws.state, "alice"),
+    )
+    token = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=user_token)
     identities.ask(token["workloadAccessToken"], provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")
     (request,) = identities.issuer.requests
-    assert (request["assertion"], request["authentication"]) == (given, "none")
+    assert (request["assertion"], request["authentication"]) == (user_token, "none")
 
 
 def test_a_runtime_s_own_identity_gives_its_token_to_nobody(aws: Any, echo: dict[str, Any]) -> None:
     name = echo["agentRuntimeId"]
-    described = aws.control.get_workload_identity(name=name)
-    assert described["workloadIdentityArn"] == echo["workloadIdentityDetails"]["workloadIdentityArn"]
+    description = aws.control.get_workload_identity(name=name)
+    assert description["workloadIdentityArn"] == echo["workloadIdentityDetails"]["workloadIdentityArn"]
     with pytest.raises(ClientError) as refused:
         aws.data.get_workload_access_token_for_user_id(workloadName=name, userId="alice")
     assert code_of(refused) == (
@@ -175,11 +180,11 @@ def test_a_server_that_answers_something_else_is_refused(
 
 
 def test_a_redirect_reaches_nobody(identities: Identities) -> None:
-    asked: list[str] = []
+    paths: list[str] = []
 
     class Other(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             self.send_error(404)
 
         do_POST = do_GET
@@ -198,7 +203,7 @@ def test_a_redirect_reaches_nobody(identities: Identities) -> None:
         finally:
             other.shutdown()
             thread.join()
-    assert asked == []
+    assert paths == []
 
 
 @pytest.mark.parametrize("url", ["http://tokens.example/token", "http://169.254.169.254/token", "file:///etc/passwd"])

@@ -36,7 +36,7 @@ class Pool:
         self.discovery_url = f"{self.issuer}/.well-known/openid-configuration"
 
     def client(self, **more: Any) -> tuple[str, str]:
-        made = self.cognito.create_user_pool_client(
+        app_client = self.cognito.create_user_pool_client(
             UserPoolId=self.id,
             ClientName="machine",
             **{
@@ -46,23 +46,23 @@ class Pool:
                 **more,
             },
         )["UserPoolClient"]
-        return made["ClientId"], made.get("ClientSecret", "")
+        return app_client["ClientId"], app_client.get("ClientSecret", "")
 
     def ask(self, *, auth: tuple[str, str] | None = None, domain: str = "", **form: str) -> httpx.Response:
         host = f"{domain or self.domain}.auth.{self.aws.state.region}.amazoncognito.com"
         return httpx.post(f"{self.aws.state.url}/oauth2/token", data=form, auth=auth, headers={"Host": host})
 
     def ask_for_itself(self, **more: str) -> httpx.Response:
-        given = {"client_id": self.client_id, "client_secret": self.secret, **more}
-        return self.ask(grant_type="client_credentials", **given)
+        form = {"client_id": self.client_id, "client_secret": self.secret, **more}
+        return self.ask(grant_type="client_credentials", **form)
 
 
 @pytest.fixture
 def pool(aws: Any) -> Iterator[Pool]:
-    made = Pool(aws)
-    yield made
-    made.cognito.delete_user_pool_domain(UserPoolId=made.id, Domain=made.domain)
-    made.cognito.delete_user_pool(UserPoolId=made.id)
+    pool = Pool(aws)
+    yield pool
+    pool.cognito.delete_user_pool_domain(UserPoolId=pool.id, Domain=pool.domain)
+    pool.cognito.delete_user_pool(UserPoolId=pool.id)
 
 
 def test_a_client_gets_a_token_that_a_runtime_accepts(aws: Any, pool: Pool) -> None:
@@ -116,8 +116,8 @@ def test_a_client_s_own_lifetime_of_tokens_holds(pool: Pool) -> None:
     ],
 )
 def test_what_the_endpoint_refuses_has_oauth_s_error_code(pool: Pool, form: dict[str, str], code: str) -> None:
-    given = {"grant_type": "client_credentials", "client_id": pool.client_id, "client_secret": pool.secret}
-    answer = pool.ask(**{**given, **form})
+    defaults = {"grant_type": "client_credentials", "client_id": pool.client_id, "client_secret": pool.secret}
+    answer = pool.ask(**{**defaults, **form})
     assert (answer.status_code, answer.json()) == (400, {"error": code})
 
 

@@ -32,8 +32,8 @@ def exchange(aws: Any, identities: Identities) -> Exchange:
 @pytest.fixture
 def outside() -> Iterator[TokenIssuer]:
     """An issuer that the service does not know unless a test configures it."""
-    with contextlib.closing(TokenIssuer()) as made:
-        yield made
+    with contextlib.closing(TokenIssuer()) as issuer:
+        yield issuer
 
 
 def refusal(exchange: Exchange, token: str) -> tuple[str, str]:
@@ -95,13 +95,13 @@ def test_the_issuer_of_a_credential_provider_is_known(exchange: Exchange, identi
 def test_a_token_of_the_local_cognito_is_taken_while_its_pool_exists(aws: Any, exchange: Exchange) -> None:
     cognito = aws.client("cognito-idp")
     pool_id = cognito.create_user_pool(PoolName="people")["UserPool"]["Id"]
-    made = cognito.create_user_pool_client(
+    app_client = cognito.create_user_pool_client(
         UserPoolId=pool_id, ClientName="web", ExplicitAuthFlows=["ALLOW_USER_PASSWORD_AUTH"]
     )
     cognito.admin_create_user(UserPoolId=pool_id, Username="alice", MessageAction="SUPPRESS")
     cognito.admin_set_user_password(UserPoolId=pool_id, Username="alice", Password="Passw0rd!", Permanent=True)
     answer = cognito.initiate_auth(
-        ClientId=made["UserPoolClient"]["ClientId"],
+        ClientId=app_client["UserPoolClient"]["ClientId"],
         AuthFlow="USER_PASSWORD_AUTH",
         AuthParameters={"USERNAME": "alice", "PASSWORD": "Passw0rd!"},
     )

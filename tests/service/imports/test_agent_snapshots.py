@@ -30,8 +30,8 @@ BY_CALLER = {"customControl": "RETURN_CONTROL"}
 
 @pytest.fixture(scope="module")
 def bench(aws: Aws) -> Iterator[loom.Workbench]:
-    with loom.connect(home=str(aws.state.home)) as opened:
-        yield opened
+    with loom.connect(home=str(aws.state.home)) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,12 @@ def made(aws: Aws) -> Iterator[list[str]]:
 def create(aws: Aws, made: list[str], *groups: dict[str, Any], **more: Any) -> tuple[str, str]:
     """Create an agent with an alias `live`; return its id and name."""
     agents, name = aws.client("bedrock-agent"), f"read-{uuid.uuid4().hex[:8]}"
-    given = {"instruction": "You help travellers with questions about the weather.", "foundationModel": MODEL, **more}
-    agent: str = agents.create_agent(agentName=name, agentResourceRoleArn=ROLE, **given)["agent"]["agentId"]
+    arguments = {
+        "instruction": "You help travellers with questions about the weather.",
+        "foundationModel": MODEL,
+        **more,
+    }
+    agent: str = agents.create_agent(agentName=name, agentResourceRoleArn=ROLE, **arguments)["agent"]["agentId"]
     made.append(agent)
     for group in groups:
         agents.create_agent_action_group(agentId=agent, agentVersion="DRAFT", **group)
@@ -188,11 +192,11 @@ def test_a_schema_that_vanished_from_s3_needs_you_and_the_rest_is_read(
     paths = {"/weather": {"get": {"description": "Returns the weather", "responses": {"200": {"description": "It"}}}}}
     document = {"openapi": "3.0.0", "info": {"title": "W", "version": "1"}, "paths": paths}
     s3.put_object(Bucket=bucket, Key="a.json", Body=json.dumps(document).encode())
-    there = {"s3": {"s3BucketName": bucket, "s3ObjectKey": "a.json"}}
+    schema_location = {"s3": {"s3BucketName": bucket, "s3ObjectKey": "a.json"}}
     _, name = create(
         aws,
         made,
-        {"actionGroupName": "api", "actionGroupExecutor": BY_CALLER, "apiSchema": there},
+        {"actionGroupName": "api", "actionGroupExecutor": BY_CALLER, "apiSchema": schema_location},
         {"actionGroupName": "travel", "actionGroupExecutor": BY_CALLER, "functionSchema": FUNCTIONS},
     )
     view = bench.bedrock.agents.get(name)
@@ -339,18 +343,18 @@ def test_the_command_line_lists_agents_and_writes_a_snapshot(
     environment = {**os.environ, "LOOM_HOME": str(aws.state.home)}
 
     def loom_(*arguments: str, code: int = 0) -> tuple[str, str]:
-        ran = loom_command.run("bedrock-agents", *arguments, environment=environment, cwd=tmp_path)
-        assert ran.returncode == code, ran.stderr
-        return ran.stdout, ran.stderr
+        process = loom_command.run("bedrock-agents", *arguments, environment=environment, cwd=tmp_path)
+        assert process.returncode == code, process.stderr
+        return process.stdout, process.stderr
 
     line = next(line for line in loom_("list")[0].splitlines() if line.startswith("loom-shop "))
     assert "live → 1" in line
-    _, said = loom_("snapshot", "loom-shop", "shop", "--alias", "live")
-    assert "multi agent · kept" in said
-    assert "loom-shop, version 1 · 4 agents · sha256:" in said
-    taken = json.loads(loom_("snapshot", "loom-shop", "shop", "--json")[0])
-    written = read_snapshot(tmp_path / "shop")
-    assert (taken["digest"], taken["version"], taken["is_immutable"]) == (written.digest, "1", True)
+    _, stderr = loom_("snapshot", "loom-shop", "shop", "--alias", "live")
+    assert "multi agent · kept" in stderr
+    assert "loom-shop, version 1 · 4 agents · sha256:" in stderr
+    summary = json.loads(loom_("snapshot", "loom-shop", "shop", "--json")[0])
+    snapshot = read_snapshot(tmp_path / "shop")
+    assert (summary["digest"], summary["version"], summary["is_immutable"]) == (snapshot.digest, "1", True)
     (tmp_path / "shop" / "mine.txt").write_text("mine")
     assert "would overwrite or remove: mine.txt" in loom_("snapshot", "loom-shop", "shop", code=1)[1]
 
@@ -359,10 +363,10 @@ def test_reading_agents_asks_only_for_what_the_documentation_names(bench: loom.W
     created = create_shape(bench.clients, SHAPES_BY_NAME["supervisor"])
     create_shape(bench.clients, SHAPES_BY_NAME["openapi-s3-bearer"])
     create_shape(bench.clients, SHAPES_BY_NAME["inference-profile"])
-    asked: set[str] = set()
+    operations: set[str] = set()
 
     def note(model: Any, **_: Any) -> None:
-        asked.add(model.name)
+        operations.add(model.name)
 
     clients = [bench.clients.client(name) for name in ("bedrock-agent", "bedrock", "s3")]
     for client in clients:
@@ -373,8 +377,8 @@ def test_reading_agents_asks_only_for_what_the_documentation_names(bench: loom.W
     finally:
         for client in clients:
             client.meta.events.unregister("before-call", note)
-    assert {"GetInferenceProfile", "GetObject", "GetGuardrail", "ListTagsForResource"} <= asked
-    assert {name for name in asked if not name.startswith(("Get", "List"))} == set()
+    assert {"GetInferenceProfile", "GetObject", "GetGuardrail", "ListTagsForResource"} <= operations
+    assert {name for name in operations if not name.startswith(("Get", "List"))} == set()
     page = Path(loom.__file__).parents[1] / "docs" / "pages" / "how-to" / "bedrock-agents.md"
     text = page.read_text(encoding="utf-8")
-    assert {name for name in asked if f"{name}`" not in text} == set()
+    assert {name for name in operations if f"{name}`" not in text} == set()

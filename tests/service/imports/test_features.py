@@ -188,9 +188,9 @@ class Lab:
                 networkConfiguration={"networkMode": "PUBLIC"},
                 environmentVariables=environment,
             )
-            described = self.aws.settled(created["agentRuntimeId"])
-            assert described["status"] == "READY", described
-            self._deployed[key] = Deployed(self.aws, described["agentRuntimeArn"])
+            runtime = self.aws.settled(created["agentRuntimeId"])
+            assert runtime["status"] == "READY", runtime
+            self._deployed[key] = Deployed(self.aws, runtime["agentRuntimeArn"])
         return self._deployed[key]
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
@@ -210,8 +210,8 @@ class Lab:
             requires_confirmation=more.pop("confirm", False),
         )
         arn = "" if more.get("executor") == "return_control" else self.function
-        given = {"executor": "lambda", "lambda_arn": arn, **more}
-        return ActionGroup(id=f"{group}0000"[:10].upper(), name=group, schema="functions", tools=(tool,), **given)
+        options = {"executor": "lambda", "lambda_arn": arn, **more}
+        return ActionGroup(id=f"{group}0000"[:10].upper(), name=group, schema="functions", tools=(tool,), **options)
 
     def weather(self) -> ActionGroup:
         return self.functions("weather", "get_weather", "Returns the weather in a city", CITY)
@@ -287,9 +287,11 @@ class Lab:
             name="rules",
             dataSourceConfiguration={"type": "S3", "s3Configuration": {"bucketArn": "arn:aws:s3:::shop-rules"}},
         )["dataSource"]["dataSourceId"]
-        named = {"knowledgeBaseId": base, "dataSourceId": source}
-        job = agent.start_ingestion_job(**named)["ingestionJob"]["ingestionJobId"]
-        wait_until(lambda: agent.get_ingestion_job(**named, ingestionJobId=job)["ingestionJob"]["status"] == "COMPLETE")
+        source_ref = {"knowledgeBaseId": base, "dataSourceId": source}
+        job = agent.start_ingestion_job(**source_ref)["ingestionJob"]["ingestionJobId"]
+        wait_until(
+            lambda: agent.get_ingestion_job(**source_ref, ingestionJobId=job)["ingestionJob"]["status"] == "COMPLETE"
+        )
         return base
 
     def guardrail(self) -> str:
@@ -311,11 +313,11 @@ class Lab:
 
     def _memory(self) -> str:
         strategy = {"name": "summaries", "namespaces": ["/summaries/{actorId}/{sessionId}/"]}
-        made = self.aws.control.create_memory(
+        memory_id = self.aws.control.create_memory(
             name="imported", eventExpiryDuration=30, memoryStrategies=[{"summaryMemoryStrategy": strategy}]
         )["memory"]["id"]
-        wait_until(lambda: self.aws.control.get_memory(memoryId=made)["memory"]["status"] == "ACTIVE")
-        return made
+        wait_until(lambda: self.aws.control.get_memory(memoryId=memory_id)["memory"]["status"] == "ACTIVE")
+        return memory_id
 
 
 def new_session() -> str:
@@ -486,14 +488,14 @@ def check_user_input(lab: Lab, framework: FrameworkName) -> None:
 
     (approved,) = new.ask("Cancel the order 17", session).named("pending")
     assert approved["call"]["actionInvocationType"] == "USER_CONFIRMATION"
-    done = new.ask(session=session, approval={"id": approved["id"], "decision": "approve"})
-    assert done.lambda_event["inputText"] == "Cancel the order 17"
+    reply = new.ask(session=session, approval={"id": approved["id"], "decision": "approve"})
+    assert reply.lambda_event["inputText"] == "Cancel the order 17"
     (rejected,) = new.ask("Cancel the order 18", session).named("pending")
     reason = {"id": rejected["id"], "decision": "reject", "note": "too late"}
     assert "The user denied this call: too late" in new.ask(session=session, approval=reason).text
     (late,) = new.ask("Cancel the order 19", session, ttl_s=1e-6).named("pending")
-    given = {"id": late["id"], "decision": "approve"}
-    assert "expired before anybody decided" in new.ask(session=session, approval=given).text
+    approval = {"id": late["id"], "decision": "approve"}
+    assert "expired before anybody decided" in new.ask(session=session, approval=approval).text
     new.ask('Ask the user for the missing argument "How many?"', session, ttl_s=1e-6)
     assert new.ask("I live in Rome.", session).text == "Noted. You live in Rome."  # no answer to an expired question
     (dropped,) = new.ask("Cancel the order 20", session).named("pending")
@@ -555,8 +557,8 @@ def check_multi_agent(lab: Lab, framework: FrameworkName) -> None:
     assert new.ask("Search the rules for returns of parcels", session).named("sources")
     (waiting,) = new.ask("Cancel the order 17", session).named("pending")
     assert (waiting["tool"], waiting["agent"]) == ("orders__cancel_order", "orders")
-    done = new.ask(session=session, approval={"id": waiting["id"], "decision": "approve"})
-    assert done.lambda_event["parameters"] == [{"name": "order", "type": "integer", "value": "17"}]
+    final_reply = new.ask(session=session, approval={"id": waiting["id"], "decision": "approve"})
+    assert final_reply.lambda_event["parameters"] == [{"name": "order", "type": "integer", "value": "17"}]
 
     routed = lab.deploy(replace(supervisor, name="router", collaboration="router"), framework)
     reply = routed.ask("What is the weather in Paris?", session)

@@ -35,8 +35,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def bench(home: Path) -> Iterator[loom.Workbench]:
-    with loom.connect(home=home) as opened:
-        yield opened
+    with loom.connect(home=home) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +93,8 @@ class Stock(BaseHTTPRequestHandler):
     """An API that answers with what it was asked."""
 
     def do_GET(self) -> None:
-        asked = {"path": self.path, "shop": self.headers.get("X-Shop")}
-        content = json.dumps(asked).encode()
+        echo = {"path": self.path, "shop": self.headers.get("X-Shop")}
+        content = json.dumps(echo).encode()
         self.send_response(200 if "missing" not in self.path else 404)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -168,13 +168,13 @@ def test_an_api_is_called_directly_or_through_a_gateway(aws: Aws, server: str, t
         protocolType="MCP",
         authorizerType="AWS_IAM",
     )
-    named = {"gatewayIdentifier": gateway["gatewayId"]}
-    wait_until(lambda: control.get_gateway(**named)["status"] == "READY")
+    gateway_ref = {"gatewayIdentifier": gateway["gatewayId"]}
+    wait_until(lambda: control.get_gateway(**gateway_ref)["status"] == "READY")
     target = control.create_gateway_target(
-        **named,
+        **gateway_ref,
         name="stock",
         targetConfiguration={"mcp": {"openApiSchema": {"inlinePayload": json.dumps(document)}}},
     )
-    wait_until(lambda: control.get_gateway_target(**named, targetId=target["targetId"])["status"] == "READY")
+    wait_until(lambda: control.get_gateway_target(**gateway_ref, targetId=target["targetId"])["status"] == "READY")
     through = called(tmp_path, aws.state, {"sku": "a1"}, LOOM_GATEWAY_URL=gateway["gatewayUrl"])
     assert json.loads(through)["path"] == "/items/a1"

@@ -102,4 +102,4 @@ def test_features_of_the_import_are_part_of_the_page(scene: Scene) -> None:
     case = asked("state", "What is the status of order 4711?", {"order_status": ANSWERED})
     parity = scene.old.parity(scene.new, EvalSet(name="orders", cases=(case,)), alias="live", imported=scene.imported)
     assert "Approximated: action groups" in parity.sentences()[-1]
-    assert any(what.startswith("user input (approximated)") for what, _ in parity.remaining())
+    assert any(feature.startswith("user input (approximated)") for feature, _ in parity.remaining())

@@ -41,20 +41,20 @@ def supervising(lab: Lab, framework: FrameworkName) -> Deployed:
 
 def events(reply: Reply) -> list[dict[str, Any]]:
     """The events with which Lambda functions were called, which the answer repeats."""
-    decoder, found, at = json.JSONDecoder(), list[dict[str, Any]](), reply.text.find("Event {")
+    decoder, lambda_events, at = json.JSONDecoder(), list[dict[str, Any]](), reply.text.find("Event {")
     while at >= 0:
         event, length = decoder.raw_decode(reply.text[at + 6 :])
-        found.append(event)
+        lambda_events.append(event)
         at = reply.text.find("Event {", at + 6 + length)
-    return found
+    return lambda_events
 
 
 @frameworks
 def test_a_call_that_waits_does_not_repeat_the_call_before_it(lab: Lab, framework: FrameworkName) -> None:
     new, session = lab.deploy(order_agent(lab), framework), new_session()
     (waiting,) = new.ask("What is the weather in Paris? Cancel the order 17.", session).named("pending")
-    done = new.ask(session=session, approval={"id": waiting["id"], "decision": "approve"})
-    weather, cancelled = events(done)
+    reply = new.ask(session=session, approval={"id": waiting["id"], "decision": "approve"})
+    weather, cancelled = events(reply)
     assert (weather["function"], weather["sessionAttributes"]) == ("get_weather", {})
     assert (cancelled["function"], cancelled["sessionAttributes"]) == ("cancel_order", {"calls": "x"})
 
@@ -67,10 +67,10 @@ def test_two_calls_of_a_collaborator_wait_one_after_the_other(lab: Lab, framewor
     (second,) = new.ask(session=session, approval={"id": first["id"], "decision": "approve"}).named("pending")
     assert (second["agent"], second["input"]) == ("weather_orders", {"order": 18})
     assert second["id"] != first["id"]
-    done = new.ask(session=session, approval={"id": second["id"], "decision": "reject", "note": "too late"})
-    (cancelled,) = events(done)
+    reply = new.ask(session=session, approval={"id": second["id"], "decision": "reject", "note": "too late"})
+    (cancelled,) = events(reply)
     assert [item["value"] for item in cancelled["parameters"]] == ["17"]
-    assert "too late" in done.text
+    assert "too late" in reply.text
 
 
 @frameworks
@@ -125,8 +125,8 @@ def spans_of(aws: Aws, arn: str, session: str) -> Trace | None:
             continue
     batch = read_spans(records)
     traces = Trace.of(batch.spans, batch.log_records)
-    done = [trace for trace in traces if trace.of_operation("server") and not whole(trace.trajectory())]
-    return done[0] if done else None
+    complete_traces = [trace for trace in traces if trace.of_operation("server") and not whole(trace.trajectory())]
+    return complete_traces[0] if complete_traces else None
 
 
 def whole(trajectory: Trajectory) -> tuple[str, ...]:

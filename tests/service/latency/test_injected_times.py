@@ -45,8 +45,8 @@ def test_the_intervals_of_a_study_contain_the_injected_times(tmp_path: Path) -> 
     misses: list[str] = []
     for platform, seeds in (("V2", range(4)), ("V1", range(1))):
         coverage = run_at_once(platform, seeds, tmp_path, lanes=1, design=SMALL)
-        hit, held = separate(coverage)
-        hits, of, misses = hits + hit, of + held, misses + coverage.misses
+        hit, interval_count = separate(coverage)
+        hits, of, misses = hits + hit, of + interval_count, misses + coverage.misses
         assert set(coverage.hits) >= {
             *SEPARATE,
             "cold p50",

@@ -36,39 +36,41 @@ def kernel() -> Iterator[Any]:
 
 def outputs(kernel: Any, path: Path, *, watched: bool) -> list[dict[str, Any]]:
     cell = CELL.format(here=str(Path(__file__).parents[2] / "unit"), path=str(path / "loom.db"))
-    seen: list[dict[str, Any]] = []
-    reply = kernel.execute_interactive(cell, allow_stdin=watched, output_hook=seen.append, timeout=120)
+    messages: list[dict[str, Any]] = []
+    reply = kernel.execute_interactive(cell, allow_stdin=watched, output_hook=messages.append, timeout=120)
     assert reply["content"]["status"] == "ok", reply["content"]
-    asked = reply["parent_header"]["msg_id"]
-    assert {message["parent_header"]["msg_id"] for message in seen} == {asked}, "every output belongs to its cell"
-    return seen
+    message_id = reply["parent_header"]["msg_id"]
+    assert {message["parent_header"]["msg_id"] for message in messages} == {message_id}, (
+        "every output belongs to its cell"
+    )
+    return messages
 
 
 def test_a_watched_notebook_shows_one_bar_that_ends_as_static_html(kernel: Any, tmp_path: Path) -> None:
-    seen = outputs(kernel, tmp_path, watched=True)
-    first = [message for message in seen if message["msg_type"] == "display_data"]
-    updates = [message for message in seen if message["msg_type"] == "update_display_data"]
+    messages = outputs(kernel, tmp_path, watched=True)
+    first = [message for message in messages if message["msg_type"] == "display_data"]
+    updates = [message for message in messages if message["msg_type"] == "update_display_data"]
     assert len(first) == 1
-    assert {each["content"]["transient"]["display_id"] for each in [*first, *updates]} == {
+    assert {message["content"]["transient"]["display_id"] for message in [*first, *updates]} == {
         first[0]["content"]["transient"]["display_id"]
     }
     final = updates[-1]["content"]["data"]
     assert final["text/plain"].startswith("latency study · cold 2/2 · warm 2/2 · sticky 2/2 · 0 failed · ")
     assert final["text/plain"] in final["text/html"].replace("\xa0", " ")
     assert set(final) == {"text/plain", "text/html"}
-    streams = [message["content"]["text"] for message in seen if message["msg_type"] == "stream"]
+    streams = [message["content"]["text"] for message in messages if message["msg_type"] == "stream"]
     assert "latency study" not in "".join(streams)
 
 
 def test_a_notebook_that_nobody_watches_has_log_lines(kernel: Any, tmp_path: Path) -> None:
-    seen = outputs(kernel, tmp_path, watched=False)
-    assert not [message for message in seen if message["msg_type"] in ("display_data", "update_display_data")]
-    text = "".join(message["content"]["text"] for message in seen if message["msg_type"] == "stream")
+    messages = outputs(kernel, tmp_path, watched=False)
+    assert not [message for message in messages if message["msg_type"] in ("display_data", "update_display_data")]
+    text = "".join(message["content"]["text"] for message in messages if message["msg_type"] == "stream")
     assert "latency study · cold 2/2 · warm 2/2 · sticky 2/2 · 0 failed" in text
 
 
 def test_the_result_of_a_cell_is_a_page_and_a_stable_line(kernel: Any, tmp_path: Path) -> None:
-    seen = outputs(kernel, tmp_path, watched=False)
-    (shown,) = [message["content"]["data"] for message in seen if message["msg_type"] == "execute_result"]
-    assert shown["text/plain"].startswith("StudyResult('latency-")
-    assert "<table>" in shown["text/html"]
+    messages = outputs(kernel, tmp_path, watched=False)
+    (mime_bundle,) = [message["content"]["data"] for message in messages if message["msg_type"] == "execute_result"]
+    assert mime_bundle["text/plain"].startswith("StudyResult('latency-")
+    assert "<table>" in mime_bundle["text/html"]

@@ -34,8 +34,8 @@ def test_a_study_of_a_real_agent_distinguishes_cold_from_warm_and_knows_when_it_
     parts = {view.invocation_id: view.breakdown() for view in study_traces(agent, result)}
     for call in cold + warm:
         # A cold call holds the start of a process, a warm one does not.
-        begun = parts[call.invocation_id or 0]["cold_start"].duration_ns
-        assert (begun > 0) == (call.scenario is Scenario.COLD)
+        cold_start_ns = parts[call.invocation_id or 0]["cold_start"].duration_ns
+        assert (cold_start_ns > 0) == (call.scenario is Scenario.COLD)
     clocks = result.estimates().clocks
     assert clocks is not None
     assert clocks.allows_agreement, "one machine has one clock"
@@ -67,5 +67,7 @@ def test_every_scenario_uses_processes_as_declared(studied: tuple[loom.Workbench
         for session in {call.session_id or "" for call in result.calls}
     }
     assert len(streams) == 7, "three cold, three warm and one long-lived session"
-    assert all(len(found) == 1 for found in streams.values()), "each session was one process from start to end"
+    assert all(len(session_streams) == 1 for session_streams in streams.values()), (
+        "each session was one process from start to end"
+    )
     assert len(set.union(*streams.values())) == 7, "and no two sessions shared one"

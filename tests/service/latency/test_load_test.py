@@ -29,8 +29,8 @@ SLO = "p90 TTFT < 400 ms, errors < 1 %"
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     home = tmp_path_factory.mktemp("load") / ".loom"
     try:
-        with loom.connect(home=home) as opened:
-            yield opened
+        with loom.connect(home=home) as bench:
+            yield bench
     finally:
         local.stop(home)
 
@@ -76,12 +76,12 @@ def searched(agent: loom.Agent) -> tuple[loom.LoadStudy, LoadResult]:
 
 def test_the_search_finds_the_load_the_reason_and_the_cost(agent: loom.Agent) -> None:
     study, result = searched(agent)
-    found = result.found
-    assert found is not None
-    assert found.load is not None
+    capacity = result.found
+    assert capacity is not None
+    assert capacity.load is not None
     # At the end of a step of a second calls wait for (load / rate of the worker − 1) seconds: 1.4 times the rate may
     # hold within 400 ms, and a little more by chance. The rate is what the worker did in this run.
-    assert 2 <= found.load <= 1.8 * max(answered_per_s(study, step) for step in result.by_load)
+    assert 2 <= capacity.load <= 1.8 * max(answered_per_s(study, step) for step in result.by_load)
     limit = result.summary()["limit"]
     assert (limit["kind"], limit["part"], limit["span"]) == ("traces", "agent", "wait for a free worker")
     first = result.sentences()[0]
@@ -94,8 +94,8 @@ def test_the_search_finds_the_load_the_reason_and_the_cost(agent: loom.Agent) ->
     assert result.gate(1, allow_overload=True).outcome != "missed"
     assert result.gate(1000, allow_overload=True).outcome != "passed"
     # Calls of three steps are stored with other invocations, so that their traces can be opened.
-    stored = agent.context.store.invocations.list(limit=None)
-    labelled = [row for row in stored if f"study:{study.study_id}" in row.labels]
+    rows = agent.context.store.invocations.list(limit=None)
+    labelled = [row for row in rows if f"study:{study.study_id}" in row.labels]
     assert {label for row in labelled for label in row.labels} >= {"opening", "timed", "position:0"}
     again = loom.LoadStudy.resume(agent, study.study_id).run(Silent())
     assert again.summary()["steps"] == result.summary()["steps"]
@@ -127,9 +127,9 @@ async def test_a_stopped_load_test_keeps_its_steps_and_goes_on_with_the_calls_th
     running.cancel()
     with pytest.raises((asyncio.CancelledError, StudyInterruptedError)):
         await running
-    kept = LoadResult.load(study.store, study.study_id)
-    assert [step.load for step in kept.by_load] == [6]
-    assert any("not finished" in text for text in kept.sentences())
+    stored_result = LoadResult.load(study.store, study.study_id)
+    assert [step.load for step in stored_result.by_load] == [6]
+    assert any("not finished" in text for text in stored_result.sentences())
     before = made_calls(study)
     resumed = loom.LoadStudy.resume(agent, study.study_id)
     result = await resumed.arun(Silent())
@@ -137,7 +137,7 @@ async def test_a_stopped_load_test_keeps_its_steps_and_goes_on_with_the_calls_th
     assert set(after.values()) == {1}
     assert after.keys() > before.keys()
     assert [step.load for step in result.by_load] == [6, 8]
-    assert result.by_load[0].started_at == kept.by_load[0].started_at
+    assert result.by_load[0].started_at == stored_result.by_load[0].started_at
     planned = json.loads(Path(study.agent.folder / study.study_id / "step-001" / "step.json").read_text())
     assert len(planned["origins"]) == 2
 
@@ -155,16 +155,16 @@ def test_turns_of_conversations_are_told_apart(agent: loom.Agent) -> None:
     (step,) = result.by_load
     assert set(step.kinds) == {"turn 1, 4 words", "turn 2, 24 words", "turn 3, 44 words"}
     assert step.figures is not None
-    assert sum(one.n for one in step.kinds.values()) == step.figures.n
+    assert sum(kind.n for kind in step.kinds.values()) == step.figures.n
     assert list(result.kind_table()["kind of call"]) == list(step.kinds)
     assert "conversations of 3 turns" in " ".join(result.method().notes)
     again = LoadResult.load(study.store, study.study_id)
     assert again.by_load[0].kinds == step.kinds
     # A turn is sent when the one before was answered, in the same session.
     calls = study.calls_of(step)
-    for former, later in pairwise(calls):
-        if former.session_id == later.session_id:
-            assert (later.sent_s or 0.0) >= (former.done_s or 0.0) + 0.05
+    for previous, later in pairwise(calls):
+        if previous.session_id == later.session_id:
+            assert (later.sent_s or 0.0) >= (previous.done_s or 0.0) + 0.05
 
 
 def test_stored_invocations_are_repeated_with_their_prompts_and_sessions(bench: loom.Workbench) -> None:
@@ -192,9 +192,11 @@ def test_stored_invocations_are_repeated_with_their_prompts_and_sessions(bench: 
     again = loom.LoadStudy.resume(recorded, study.study_id).run(Silent())
     assert again.summary()["steps"] == result.summary()["steps"]
     gate = ("load", "recorded_workers", "--at", "20", "--arrivals", "recorded", "--seconds", "5", "--allow-overload")
-    done = CliRunner().invoke(cli, ["--home", str(bench.context.settings.home), "--json", *gate], standalone_mode=False)
-    assert done.return_value == 1, done.output  # so few calls do not decide
-    assert json.loads(done.stdout)["design"]["recorded"]["calls"] == 4
+    command_result = CliRunner().invoke(
+        cli, ["--home", str(bench.context.settings.home), "--json", *gate], standalone_mode=False
+    )
+    assert command_result.return_value == 1, command_result.output  # so few calls do not decide
+    assert json.loads(command_result.stdout)["design"]["recorded"]["calls"] == 4
 
 
 def test_a_pool_is_opened_before_each_step(agent: loom.Agent) -> None:
@@ -203,12 +205,12 @@ def test_a_pool_is_opened_before_each_step(agent: loom.Agent) -> None:
     for step in result.by_load:
         assert set(step.kinds) <= {"pre-warmed", "cold"}
     labels = f"study:{study.study_id}"
-    opened = [
+    session_ids = [
         row.session_id
         for row in study.store.invocations.list(limit=None)
         if labels in row.labels and "opening" in row.labels
     ]
-    assert len(opened) == len(set(opened)) == 6
+    assert len(session_ids) == len(set(session_ids)) == 6
 
 
 def test_an_agent_that_takes_tokens_is_tested_with_them(bench: loom.Workbench) -> None:

@@ -79,8 +79,8 @@ def test_a_study_knows_the_parts_of_every_start(studied: StartUpResult) -> None:
     assert all(part.duration_ms > 10 for part in imports)
     assert [summary["platform"] for summary in studied.summary()["platforms"]] == ["V1", "V2"]
     (label,) = [label for label in studied.labels if label.startswith("sessions: ")]
-    named = f"Isolation of sessions: {label.removeprefix('sessions: ')}."
-    assert [*studied.method().notes, *studied.method().limits].count(named) == 1
+    note = f"Isolation of sessions: {label.removeprefix('sessions: ')}."
+    assert [*studied.method().notes, *studied.method().limits].count(note) == 1
 
 
 def test_the_process_itself_is_measured_beside_both_platforms(agents: dict[str, loom.Agent]) -> None:

@@ -17,11 +17,13 @@ def new_memory(bench: loom.Workbench, *strategies: Any) -> Memory:
 def say(memory: Memory, *texts: str, actor: str = "anna", session: str = "s1", **more: Any) -> str:
     """One event: the first text is the user's, the second the assistant's, and so on; its id."""
     payload = [
-        {"conversational": {"role": ("USER", "ASSISTANT")[place % 2], "content": {"text": text}}}
-        for place, text in enumerate(texts)
+        {"conversational": {"role": ("USER", "ASSISTANT")[index % 2], "content": {"text": text}}}
+        for index, text in enumerate(texts)
     ]
-    given = {"eventTimestamp": datetime.now(UTC), "payload": payload, **more}
-    answer = memory.reader.clients.data().create_event(memoryId=memory.id, actorId=actor, sessionId=session, **given)
+    arguments = {"eventTimestamp": datetime.now(UTC), "payload": payload, **more}
+    answer = memory.reader.clients.data().create_event(
+        memoryId=memory.id, actorId=actor, sessionId=session, **arguments
+    )
     return answer["event"]["eventId"]
 
 
@@ -38,4 +40,4 @@ def write(memory: Memory, namespace: str, *texts: str) -> list[str]:
     ]
     answer = memory.reader.clients.data().batch_create_memory_records(memoryId=memory.id, records=records)
     assert not answer["failedRecords"], answer
-    return [each["memoryRecordId"] for each in answer["successfulRecords"]]
+    return [record["memoryRecordId"] for record in answer["successfulRecords"]]

@@ -63,8 +63,8 @@ class LongTerm:
         self, user: str, assistant: str = "Noted.", *, actor: str = "anna", session: str = "s1", **more: Any
     ) -> str:
         """One turn as one event; its id."""
-        said = [("USER", user), ("ASSISTANT", assistant)]
-        payload = [{"conversational": {"role": role, "content": {"text": text}}} for role, text in said if text]
+        messages = [("USER", user), ("ASSISTANT", assistant)]
+        payload = [{"conversational": {"role": role, "content": {"text": text}}} for role, text in messages if text]
         event = self.data.create_event(
             memoryId=self.id,
             actorId=actor,
@@ -89,14 +89,14 @@ class LongTerm:
         ]
         answer = self.data.batch_create_memory_records(memoryId=self.id, records=records)
         assert not answer["failedRecords"], answer
-        return [each["memoryRecordId"] for each in answer["successfulRecords"]]
+        return [record["memoryRecordId"] for record in answer["successfulRecords"]]
 
     def records(self, path: str) -> list[dict[str, Any]]:
         pages = self.data.get_paginator("list_memory_records").paginate(memoryId=self.id, namespacePath=path)
-        return [each for page in pages for each in page["memoryRecordSummaries"]]
+        return [record for page in pages for record in page["memoryRecordSummaries"]]
 
     def texts(self, path: str) -> list[str]:
-        return sorted(each["content"]["text"] for each in self.records(path))
+        return sorted(record["content"]["text"] for record in self.records(path))
 
     def search(self, query: str, top_k: int = 10, **place: Any) -> list[dict[str, Any]]:
         answer = self.data.retrieve_memory_records(
@@ -104,9 +104,9 @@ class LongTerm:
         )
         return answer["memoryRecordSummaries"]
 
-    def until(self, path: str, wanted: Callable[[list[str]], bool]) -> list[str]:
+    def until(self, path: str, predicate: Callable[[list[str]], bool]) -> list[str]:
         """The texts below a path, once they are as wanted."""
-        return wait_until(lambda: [found] if wanted(found := self.texts(path)) else [], what=path)[0]
+        return wait_until(lambda: [texts] if predicate(texts := self.texts(path)) else [], what=path)[0]
 
 
 def client(state: local.ServiceState, name: str) -> Any:

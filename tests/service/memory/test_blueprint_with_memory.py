@@ -37,10 +37,10 @@ def test_facts_of_one_session_are_known_in_another(assistant: loom.Agent, actor:
     invoke(assistant, prompt="I'm allergic to shellfish, and I live in Lisbon.", actor=actor)
     until(lambda: len(facts(assistant, actor)) == 2)
     for retrieval in ("proactive", "reactive"):
-        asked = {"actor": actor, "retrieval": retrieval}
-        inv = invoke(assistant, prompt="What am I allergic to?", **asked)
+        options = {"actor": actor, "retrieval": retrieval}
+        inv = invoke(assistant, prompt="What am I allergic to?", **options)
         assert inv.text == "You are allergic to shellfish."
-        assert invoke(assistant, inv.session_id, prompt="Where do I live?", **asked).text == "You live in Lisbon."
+        assert invoke(assistant, inv.session_id, prompt="Where do I live?", **options).text == "You live in Lisbon."
 
 
 def test_nothing_is_retrieved_when_that_is_asked_for_or_for_another_actor(assistant: loom.Agent, actor: str) -> None:
@@ -59,16 +59,18 @@ def test_an_actor_cannot_be_named_below_another(assistant: loom.Agent) -> None:
 
 @pytest.mark.parametrize("context", ["full", "window", "summarizing"])
 def test_a_session_continues_in_a_new_process(assistant: loom.Agent, actor: str, context: str) -> None:
-    asked = {"actor": actor, "retrieval": "none", "context": context, "window": 2}
-    inv = invoke(assistant, prompt="My dog is called Rex.", **asked)
+    options = {"actor": actor, "retrieval": "none", "context": context, "window": 2}
+    inv = invoke(assistant, prompt="My dog is called Rex.", **options)
     for number in range(4):
-        invoke(assistant, inv.session_id, prompt=f"My {'abcd'[number]} number is {number}.", **asked)
+        invoke(assistant, inv.session_id, prompt=f"My {'abcd'[number]} number is {number}.", **options)
     assert assistant.end_session(inv.session_id)
-    newest = invoke(assistant, inv.session_id, prompt="What is my d number?", **asked)
+    newest = invoke(assistant, inv.session_id, prompt="What is my d number?", **options)
     assert newest.text == "Your d number is 3."
-    first = invoke(assistant, inv.session_id, prompt="What is my dog?", **asked)
-    kept = context != "window"
-    assert first.text == ("Your dog is Rex." if kept else "You have not told me your dog in this conversation.")
+    first = invoke(assistant, inv.session_id, prompt="What is my dog?", **options)
+    is_in_context = context != "window"
+    assert first.text == (
+        "Your dog is Rex." if is_in_context else "You have not told me your dog in this conversation."
+    )
 
 
 def test_without_a_memory_the_error_tells_what_to_do(memory_bench: loom.Workbench) -> None:
@@ -94,7 +96,7 @@ def test_extraction_by_the_scripted_model_writes_labelled_records(asking_bench: 
     until(lambda: len(memory.records(actor="ada")) >= 2)
     invoke(agent, prompt="I moved to Oslo.", actor="ada")
     until(lambda: "The user lives in Oslo." in set(memory.records("/facts/ada/")["text"]))
-    found = memory.records(actor="ada")
-    assert set(found["extractor"]) == {"model extractor (simulated)"}
-    assert "The user lives in Rome." not in set(found["text"])
+    records = memory.records(actor="ada")
+    assert set(records["extractor"]) == {"model extractor (simulated)"}
+    assert "The user lives in Rome." not in set(records["text"])
     assert not len(memory.failed_extractions())

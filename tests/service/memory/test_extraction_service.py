@@ -26,27 +26,27 @@ def test_a_closed_turn_becomes_facts_labelled_and_with_the_events_they_came_from
     event_id = memory.say("Hi, I'm Anna. I'm allergic to shellfish. Where can I eat tonight?", "Try Borchardt.")
     memory.until("/facts/anna", lambda texts: len(texts) == 2)
     records = memory.records("/facts/anna/")
-    assert sorted(each["content"]["text"] for each in records) == [
+    assert sorted(record["content"]["text"] for record in records) == [
         "The user is allergic to shellfish.",
         "The user's name is Anna.",
     ]
-    for each in records:
-        assert each["metadata"]["x-loom-extractor"] == {"stringValue": "offline extractor"}
+    for record in records:
+        assert record["metadata"]["x-loom-extractor"] == {"stringValue": "offline extractor"}
         sources = [event_id.replace("#", ":")]
-        assert each["metadata"]["x-loom-source-events"] == {"stringListValue": sources}
-        assert each["memoryStrategyId"] == memory.memory["strategies"][0]["strategyId"]
+        assert record["metadata"]["x-loom-source-events"] == {"stringListValue": sources}
+        assert record["memoryStrategyId"] == memory.memory["strategies"][0]["strategyId"]
 
 
 def test_a_later_statement_changes_or_deletes_a_record_and_never_duplicates_it(long_term: Make) -> None:
     memory = long_term(FACTS)
     memory.say("I live in Berlin. I'm allergic to peanuts. I like tea.")
     memory.until("/facts", lambda texts: len(texts) == 3)
-    former = {each["content"]["text"]: each["memoryRecordId"] for each in memory.records("/facts")}
+    ids_before = {record["content"]["text"]: record["memoryRecordId"] for record in memory.records("/facts")}
     memory.say("Actually, I moved to Munich. I'm not allergic to peanuts anymore. I like tea!", session="s2")
     memory.until("/facts", lambda texts: texts == ["The user likes tea.", "The user lives in Munich."])
-    later = {each["content"]["text"]: each["memoryRecordId"] for each in memory.records("/facts")}
-    assert later["The user lives in Munich."] == former["The user lives in Berlin."]
-    assert later["The user likes tea."] == former["The user likes tea."]
+    ids_after = {record["content"]["text"]: record["memoryRecordId"] for record in memory.records("/facts")}
+    assert ids_after["The user lives in Munich."] == ids_before["The user lives in Berlin."]
+    assert ids_after["The user likes tea."] == ids_before["The user likes tea."]
 
 
 def test_every_strategy_writes_into_its_own_namespace_of_its_actor(long_term: Make) -> None:
@@ -60,10 +60,10 @@ def test_every_strategy_writes_into_its_own_namespace_of_its_actor(long_term: Ma
     (preference,) = memory.until("/prefs/anna", lambda texts: len(texts) == 1)
     assert json.loads(preference)["preference"] == "The user prefers window seats."
     assert json.loads(preference)["categories"] == ["travel"]
-    (summary,) = memory.until("/sums/anna/s2", lambda texts: any("You are welcome" in each for each in texts))
+    (summary,) = memory.until("/sums/anna/s2", lambda texts: any("You are welcome" in text for text in texts))
     assert summary.startswith('<topic name="Can you book me a flight to Paris">')
     assert "The user lives in Oslo." in summary
-    (episode,) = memory.until("/episodes/anna/s2", lambda texts: any('"Yes"' in each for each in texts))
+    (episode,) = memory.until("/episodes/anna/s2", lambda texts: any('"Yes"' in text for text in texts))
     assert json.loads(episode)["situation"] == "Can you book me a flight to Paris?"
     assert memory.until("/facts/bob", lambda texts: len(texts) == 1) == ["The user lives in Bonn."]
     assert memory.texts("/reflections/bob") == []
@@ -86,16 +86,16 @@ def test_the_sdks_classes_find_what_was_extracted(long_term: Make, prompt_servic
     memory = long_term(FACTS)
     memory.say("I'm allergic to shellfish. I drive a Volvo.")
     memory.until("/facts", lambda texts: len(texts) == 2)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     script = Path(__file__).parent / "scripts" / "long_term.py"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, str(script), prompt_service.region, memory.id, "/facts/anna/"],
-        env=kept | prompt_service.environment(),
+        env=environment | prompt_service.environment(),
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert "all as on AWS" in done.stdout, done.stderr[-3000:]
+    assert "all as on AWS" in result.stdout, result.stderr[-3000:]
 
 
 def test_a_job_that_failed_is_listed_and_can_be_started_again(long_term: Make) -> None:
@@ -107,10 +107,10 @@ def test_a_job_that_failed_is_listed_and_can_be_started_again(long_term: Make) -
     assert "tenant" in job["failureReason"]
     assert job["messages"]["messagesList"][0] == {"eventId": event_id, "messageIndex": 0}
     assert memory.data.list_memory_extraction_jobs(memoryId=memory.id, filter={"actorId": "bob"})["jobs"] == []
-    mended = {"memoryStrategyId": strategy_id, "namespaceTemplates": ["/facts/{actorId}/"]}
-    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [mended]})
-    started = memory.data.start_memory_extraction_job(memoryId=memory.id, extractionJob={"jobId": job["jobID"]})
-    assert started["jobId"] == job["jobID"]
+    modification = {"memoryStrategyId": strategy_id, "namespaceTemplates": ["/facts/{actorId}/"]}
+    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [modification]})
+    answer = memory.data.start_memory_extraction_job(memoryId=memory.id, extractionJob={"jobId": job["jobID"]})
+    assert answer["jobId"] == job["jobID"]
     assert memory.until("/facts/anna", lambda texts: bool(texts)) == ["The user lives in Berlin."]
     assert memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"] == []
 
@@ -123,10 +123,10 @@ def test_a_client_token_starts_a_job_once(long_term: Make) -> None:
         return sorted(job["jobID"] for job in jobs if job["status"] == "FAILED")
 
     def start(job: str, token: str) -> str:
-        started = memory.data.start_memory_extraction_job(
+        answer = memory.data.start_memory_extraction_job(
             memoryId=memory.id, extractionJob={"jobId": job}, clientToken=token
         )
-        return started["jobId"]
+        return answer["jobId"]
 
     memory.say("I live in Berlin.", session="s1")
     memory.say("I drive a Volvo.", session="s2")
@@ -136,11 +136,11 @@ def test_a_client_token_starts_a_job_once(long_term: Make) -> None:
     assert unknown.value.response["Error"]["Code"] == "ResourceNotFoundException"
     assert start(first, "token-1") == first  # a request that failed has not used its token
     wait_until(lambda: failed() == [first, second])
-    mended = {
+    modification = {
         "memoryStrategyId": memory.memory["strategies"][0]["strategyId"],
         "namespaceTemplates": ["/facts/{actorId}/"],
     }
-    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [mended]})
+    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [modification]})
     assert start(first, "token-1") == first
     assert failed() == [first, second], "a repeated token has queued the job again"
     with pytest.raises(ClientError, match="clientToken") as other:

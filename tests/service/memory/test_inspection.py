@@ -100,13 +100,13 @@ def test_metadata_of_events_is_plain(kept):
 
 
 def test_foreign_text_is_never_markup(kept):
-    found = kept.events("anna", session="s2")
+    events = kept.events("anna", session="s2")
     timeline = kept.timeline("anna", session="s2")
-    for html in (found._repr_html_(), timeline._repr_html_()):
+    for html in (events._repr_html_(), timeline._repr_html_()):
         assert "img" not in _Tags(html).found
         assert "&lt;img" in html
     assert "<img" not in timeline.figure().to_json()
-    assert type(found[found["role"] == "USER"]) is pd.DataFrame
+    assert type(events[events["role"] == "USER"]) is pd.DataFrame
 
 
 def test_records_of_an_actor_are_not_those_of_another_whose_name_begins_the_same(memory_bench):
@@ -120,9 +120,9 @@ def test_records_of_an_actor_are_not_those_of_another_whose_name_begins_the_same
     assert len(memory.records("/facts")) == 2
     assert len(memory.records("/facts", exact=True)) == 0
     assert len(memory.records()) == 4
-    found = memory.search("what does the person drink?", actor="user-1")
-    assert "coffee" not in " ".join(found["text"])
-    assert found["score"].is_monotonic_decreasing
+    matches = memory.search("what does the person drink?", actor="user-1")
+    assert "coffee" not in " ".join(matches["text"])
+    assert matches["score"].is_monotonic_decreasing
     assert len(memory.search("drinks", "/facts", top_k=1)) == 1
 
 
@@ -147,7 +147,7 @@ def test_a_session_needs_its_actor_and_a_strategy_its_name(memory_bench, kept):
 @pytest.mark.parametrize("name", ["userPreference", "USER_PREFERENCE", "userPreferenceMemoryStrategy", "preferences"])
 def test_strategies_are_known_by_awss_names_too(memory_bench, name):
     memory = new_memory(memory_bench, "summarization", name)
-    assert {each.name: each.namespaces[0] for each in memory.description.strategies} == {
+    assert {strategy.name: strategy.namespaces[0] for strategy in memory.description.strategies} == {
         "summary": "/summaries/{actorId}/{sessionId}/",
         "preferences": "/preferences/{actorId}/",
     }
@@ -180,8 +180,8 @@ def test_owners_are_read_out_of_namespaces(memory_bench):
 
 
 def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
-    made = memory_bench.memories.create("elsewhere", region="eu-central-1")
-    memory = memory_bench.memories.get(made.arn)
+    created_memory = memory_bench.memories.create("elsewhere", region="eu-central-1")
+    memory = memory_bench.memories.get(created_memory.arn)
     assert memory.description.region == memory.reader.memory.region == "eu-central-1"
     assert memory.actors().empty
     with pytest.raises(ResourceNotFoundError, match="There is no memory"):
@@ -192,9 +192,9 @@ def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
 
 def test_a_table_of_many_chunks_is_one_table(kept):
     rows = [(f"r{number}", "a" if number < CHUNK_ROWS else "b") for number in range(CHUNK_ROWS + 5)]
-    found = frame(iter(rows), ("text", "role"), title="Many", limit=len(rows))
-    assert len(found) == len(rows)
-    assert list(found["role"].cat.categories) == ["a", "b"]
-    assert found["role"].iloc[-1] == "b"
-    assert "limit=None" in found.note
-    assert f"{formats.number(len(rows) - 50)} more rows" in found._repr_html_()
+    table = frame(iter(rows), ("text", "role"), title="Many", limit=len(rows))
+    assert len(table) == len(rows)
+    assert list(table["role"].cat.categories) == ["a", "b"]
+    assert table["role"].iloc[-1] == "b"
+    assert "limit=None" in table.note
+    assert f"{formats.number(len(rows) - 50)} more rows" in table._repr_html_()

@@ -39,19 +39,19 @@ def memory(memory_bench):
 
 def test_memories_are_listed_and_shown(run: Run, memory):
     assert memory.name in run("memory", "list").stdout
-    shown = run("memory", "show", memory.name)
-    assert "/facts/{actorId}/" in shown.stdout
-    assert "anna" in shown.stdout
-    about = json.loads(run("--json", "memory", "show", memory.id, "--actor", "anna").stdout)
-    assert about["strategies"][0]["type"] == "SEMANTIC"
-    assert about["rows"][0]["memory_session_id"] == "s1"
+    result = run("memory", "show", memory.name)
+    assert "/facts/{actorId}/" in result.stdout
+    assert "anna" in result.stdout
+    description = json.loads(run("--json", "memory", "show", memory.id, "--actor", "anna").stdout)
+    assert description["strategies"][0]["type"] == "SEMANTIC"
+    assert description["rows"][0]["memory_session_id"] == "s1"
 
 
 def test_events_and_the_timeline_do_not_drive_the_terminal(run: Run, memory):
     for command in ("events", "timeline"):
-        said = run("memory", command, memory.name, "anna", "--since", "1h").stdout
-        assert "hello" in said
-        assert "\x1b" not in said
+        output = run("memory", command, memory.name, "anna", "--since", "1h").stdout
+        assert "hello" in output
+        assert "\x1b" not in output
 
 
 def test_what_an_agent_stored_for_itself_is_in_json_only(run: Run, memory) -> None:

@@ -22,21 +22,21 @@ def lived(memory_bench):
 
 def test_recorded_sources_are_shown(lived):
     records = lived.records(actor="anna").set_index("record_id")
-    found = lived.provenance(lived.extracted)
-    assert found.state == "stated"
-    assert list(found.table()["event_id"]) == lived.said[:1]
-    assert list(found.table()["certainty"]) == ["stated"]
+    provenance = lived.provenance(lived.extracted)
+    assert provenance.state == "stated"
+    assert list(provenance.table()["event_id"]) == lived.said[:1]
+    assert list(provenance.table()["certainty"]) == ["stated"]
     assert records.loc[lived.extracted, "extractor"] == "offline extractor"
-    assert "offline extractor" in found._repr_html_()
-    assert found.found.owner.actor_id == "anna"
+    assert "offline extractor" in provenance._repr_html_()
+    assert provenance.found.owner.actor_id == "anna"
 
 
 def test_unrecorded_sources_are_inferred_and_labelled(lived):
     (id,) = write(lived, "/facts/anna/", "The user cannot eat shellfish, being allergic")
-    found = lived.provenance(id)
-    assert found.state == "inferred"
-    assert "Inferred by similarity" in found.sentence()
-    table = found.table()
+    provenance = lived.provenance(id)
+    assert provenance.state == "inferred"
+    assert "Inferred by similarity" in provenance.sentence()
+    table = provenance.table()
     assert list(table["event_id"]) == lived.said[:1]
     assert set(table["certainty"]) == {"inferred"}
     assert ALIKE_FROM <= table["score"][0] <= 1
@@ -52,9 +52,9 @@ def test_unrecorded_sources_are_inferred_and_labelled(lived):
 )
 def test_preferences_and_summaries_are_compared_by_what_they_state(lived, text):
     (id,) = write(lived, "/facts/anna/", text)
-    found = lived.provenance(id)
-    assert found.state == "inferred"
-    assert list(found.table()["event_id"]) == lived.said[:1]
+    provenance = lived.provenance(id)
+    assert provenance.state == "inferred"
+    assert list(provenance.table()["event_id"]) == lived.said[:1]
 
 
 def test_a_record_unlike_all_events_has_no_source(lived):
@@ -70,9 +70,9 @@ def test_deleted_sources_are_reported_as_deleted(memory_bench):
     event = say(memory, "I live in Berlin.", "Noted.")
     wait_until(lambda: len(memory.records(actor="anna")))
     memory.reader.clients.data().delete_event(memoryId=memory.id, actorId="anna", sessionId="s1", eventId=event)
-    found = memory.provenance(memory.records(actor="anna")["record_id"][0])
-    assert found.state == "stated_but_deleted"
-    assert len(found.found.missing) == 1
+    provenance = memory.provenance(memory.records(actor="anna")["record_id"][0])
+    assert provenance.state == "stated_but_deleted"
+    assert len(provenance.found.missing) == 1
 
 
 def test_the_timeline_has_events_and_the_records_extracted_from_them(lived):

@@ -104,26 +104,26 @@ def test_without_a_call_or_with_a_short_text_confidence_falls():
     def record(text: str, at: datetime = now) -> MemoryRecord:
         return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=at)
 
-    given = [
+    prompts = [
         PromptText(where="system prompt", text="Known: the  user\nlives in Berlin with a dog. Name: Ann", span_id="a")
     ]
     records = [record("The user lives in Berlin"), record("Ann"), record("with a dog", now + timedelta(days=1))]
-    found = list(find_used("m", records, given, answered_at=now))
-    assert [(each.record.text, each.confidence) for each in found] == [
+    uses = list(find_used("m", records, prompts, answered_at=now))
+    assert [(use.record.text, use.confidence) for use in uses] == [
         ("The user lives in Berlin", "medium"),
         ("Ann", "low"),
     ]
-    assert [each.confidence for each in find_used("m", records[:1], given, calls=["b"])] == ["high"]
+    assert [use.confidence for use in find_used("m", records[:1], prompts, calls=["b"])] == ["high"]
 
 
 def test_a_text_within_a_longer_record_or_a_word_does_not_count_as_retrieved():
     def record(text: str) -> MemoryRecord:
-        made = datetime(2026, 3, 1, tzinfo=UTC)
-        return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=made)
+        created_at = datetime(2026, 3, 1, tzinfo=UTC)
+        return MemoryRecord(record_id=text, text=text, namespaces=("/f/",), strategy_id="s", created_at=created_at)
 
-    def texts(given: str, *known: str) -> list[str]:
-        places = [PromptText(where="prompt", text="Unrelated."), PromptText(where="prompt", text=given)]
-        return [each.record.text for each in find_used("m", map(record, known), places)]
+    def texts(prompt_text: str, *record_texts: str) -> list[str]:
+        prompts = [PromptText(where="prompt", text="Unrelated."), PromptText(where="prompt", text=prompt_text)]
+        return [use.record.text for use in find_used("m", map(record, record_texts), prompts)]
 
     tea, milk = "The user likes tea", "The user likes tea with milk"
     assert texts(f"Known: {milk}.", tea, milk) == [milk]

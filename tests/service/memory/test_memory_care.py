@@ -61,8 +61,8 @@ def test_health_finds_a_withdrawn_fact_in_the_summary_of_the_session_that_stated
 
     wait_until(lambda: "The user lives in Berlin." not in texts(), what="the record of the fact is deleted")
     [summary] = [record for record in memory.iter_records() if "lives in Berlin" in record.text]
-    found = memory.health(extraction=timedelta(0), now=datetime.now(UTC) + timedelta(seconds=5))
-    [finding] = [finding for finding in found.findings if "withdrew" in finding.what]
+    report = memory.health(extraction=timedelta(0), now=datetime.now(UTC) + timedelta(seconds=5))
+    [finding] = [finding for finding in report.findings if "withdrew" in finding.what]
     assert {evidence.id for evidence in finding.evidence} == {summary.record_id, withdrawn}
 
 
@@ -73,30 +73,30 @@ def test_health_finds_what_is_planted_and_nothing_in_a_healthy_memory(memory_ben
     assert memory.health().findings == ()
     planted(memory)
     write(memory, "/facts/anna/", "The user plays chess.", "The user plays chess!", "The user lives in Rome.")
-    found = memory.health()
-    assert found.counts().keys() >= {"secret", "personal_data", "contradiction", "duplicate"}
-    assert not found.crossings
-    shown = repr(found) + found._repr_html_() + found.frame().to_csv()
-    assert not [each for each in SECRETS if each in shown]
-    assert "list prices of" in repr(found)
+    report = memory.health()
+    assert report.counts().keys() >= {"secret", "personal_data", "contradiction", "duplicate"}
+    assert not report.crossings
+    output = repr(report) + report._repr_html_() + report.frame().to_csv()
+    assert not [secret for secret in SECRETS if secret in output]
+    assert "list prices of" in repr(report)
 
 
 def test_health_reports_a_namespace_shared_by_all_actors(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, SHARED)
     write(memory, "/shared/", "Nothing of note.")
     say(memory, "Hello.", actor="t1:anna", extractionMode="SKIP")
-    assert {each.severity for each in memory.health().of("leak")} == {"warning"}
+    assert {finding.severity for finding in memory.health().of("leak")} == {"warning"}
     for actor in ("t1:anna", "t2:bert"):
-        said = say(memory, "I live in Berlin.", actor=actor, extractionMode="SKIP")
-        assert said
+        event_id = say(memory, "I live in Berlin.", actor=actor, extractionMode="SKIP")
+        assert event_id
     strategy = memory.description.strategies[0].strategy_id
     memory.reader.clients.data().batch_create_memory_records(
         memoryId=memory.id,
         records=[{"requestIdentifier": "r", "namespaces": ["/shared/"], "content": {"text": "Home is Berlin."},
                   "timestamp": datetime.now(UTC), "memoryStrategyId": strategy}],
     )  # fmt: skip
-    (found,) = memory.health().crossings
-    assert found.crosses_tenants
+    (crossing,) = memory.health().crossings
+    assert crossing.crosses_tenants
 
 
 def test_an_export_has_no_planted_secret_and_can_be_imported_elsewhere(memory_bench: loom.Workbench, tmp_path: Path):
@@ -106,11 +106,11 @@ def test_an_export_has_no_planted_secret_and_can_be_imported_elsewhere(memory_be
     fork = {"name": "fork", "rootEventId": first}
     say(memory, "on the fork", actor="bert", session="b", branch=fork, extractionMode="SKIP")
     path = tmp_path / "memory.jsonl"
-    done = memory.export(path)
+    export = memory.export(path)
     text = path.read_text()
-    assert not [each for each in SECRETS if each in text]
-    assert (done.events, done.records, done.actors) == (4, 2, 2)
-    assert done.redactions
+    assert not [secret for secret in SECRETS if secret in text]
+    assert (export.events, export.records, export.actors) == (4, 2, 2)
+    assert export.redactions
     if os.name == "posix":
         assert path.stat().st_mode & 0o77 == 0
     lines = [json.loads(line) for line in text.splitlines()]
@@ -147,8 +147,8 @@ def test_an_import_resumes_where_it_stopped_and_imports_nothing_twice(memory_ben
     with pytest.raises(StoppedError):
         other.import_(path).confirm(progress=stop)
     journal = next(tmp_path.glob("*.imported"))
-    kept = journal.read_text().splitlines()[:5]
-    journal.write_text("\n".join(kept) + '\n{"of": "to')  # killed while it wrote the sixth
+    first_lines = journal.read_text().splitlines()[:5]
+    journal.write_text("\n".join(first_lines) + '\n{"of": "to')  # killed while it wrote the sixth
     assert other.import_(path).confirm().is_complete
     journal.unlink()  # the service itself knows the tokens
     other.import_(path).confirm()
@@ -164,8 +164,8 @@ def test_an_import_keeps_the_order_of_events_with_one_timestamp(memory_bench: lo
     for number in range(70):
         say(memory, f"later {number}", eventTimestamp=moment + timedelta(seconds=number + 1))
     memory.export(tmp_path / "m.jsonl", redact=False)
-    said: list[str] = []
-    assert other.import_(tmp_path / "m.jsonl").confirm(progress=said.append).is_complete
+    lines: list[str] = []
+    assert other.import_(tmp_path / "m.jsonl").confirm(progress=lines.append).is_complete
     for session in ("s0", "s1"):
         assert list(other.events("anna", session=session)["text"]) == list(
             memory.events("anna", session=session)["text"]
@@ -205,8 +205,8 @@ def test_the_error_of_a_handmade_export_names_what_is_missing_and_where(memory_b
     write(memory, "/facts/anna/", "The user plays chess.")
     path = tmp_path / "m.jsonl"
     memory.export(path)
-    whole = [json.loads(line) for line in path.read_text().splitlines()]
-    spoiled = [
+    export_lines = [json.loads(line) for line in path.read_text().splitlines()]
+    defects = [
         *[(0, "memory", value) for value in (None, "assistant")],
         *[(1, name, value) for name in ("eventId", "actorId", "sessionId", "eventTimestamp") for value in (None, 5)],
         *[(1, "payload", value) for value in (None, "hello", [5])],
@@ -216,9 +216,9 @@ def test_the_error_of_a_handmade_export_names_what_is_missing_and_where(memory_b
         *[(2, "namespaces", value) for value in (None, "/facts/anna/", [5])],
         (0, "strategies", [{"name": "semantic"}]),
     ]
-    for at, name, value in spoiled:
-        lines = [dict(line) for line in whole[:-1]]
-        lines[at] = {key: each for key, each in {**lines[at], name: value}.items() if each is not None}
+    for at, name, value in defects:
+        lines = [dict(line) for line in export_lines[:-1]]
+        lines[at] = {key: field for key, field in {**lines[at], name: value}.items() if field is not None}
         body = "".join(json.dumps(line) + "\n" for line in lines)
         end = {"kind": "end", "sha256": hashlib.sha256(body.encode()).hexdigest()}
         path.write_text(body + json.dumps(end) + "\n")
@@ -258,10 +258,10 @@ def test_forgetting_is_previewed_done_and_verified(memory_bench: loom.Workbench)
     assert "/shared/" in repr(preview)
     assert len(memory.events("user-1")) == 3
     progress: list[str] = []
-    done = preview.confirm(progress=progress.append)
-    assert (done.events, done.records, done.is_verified) == (3, 2, True)
+    deletion = preview.confirm(progress=progress.append)
+    assert (deletion.events, deletion.records, deletion.is_verified) == (3, 2, True)
     assert progress
-    assert "backups" in repr(done)
+    assert "backups" in repr(deletion)
     assert len(memory.events("user-1")) == 0
     assert len(memory.records(actor="user-1")) == 0
     assert len(memory.sessions("user-1")) == 3  # as on AWS: they stay listed for a while
@@ -270,17 +270,17 @@ def test_forgetting_is_previewed_done_and_verified(memory_bench: loom.Workbench)
         assert len(memory.records(f"/facts/{actor}/")) == 1
     assert len(memory.records("/shared/")) == 1
     assert "Nothing of user-1" in repr(memory.forget("user-1"))
-    assert done.verify().is_verified
+    assert deletion.verify().is_verified
 
 
 def test_forgetting_deletes_records_extracted_from_the_actors_events(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, SHARED)
     for actor in ("anna", "bert"):
         say(memory, f"I live in {'Berlin' if actor == 'anna' else 'Rome'}.", actor=actor)
-    wait_until(lambda: any("Rome" in each for each in memory.records("/shared/")["text"]))
+    wait_until(lambda: any("Rome" in text for text in memory.records("/shared/")["text"]))
     before = set(memory.records("/shared/")["text"])
     memory.forget("bert").confirm()
-    assert set(memory.records("/shared/")["text"]) == {each for each in before if "Rome" not in each}
+    assert set(memory.records("/shared/")["text"]) == {text for text in before if "Rome" not in text}
 
 
 def test_two_snapshots_are_compared_by_namespace(memory_bench: loom.Workbench, tmp_path: Path):
@@ -297,14 +297,14 @@ def test_two_snapshots_are_compared_by_namespace(memory_bench: loom.Workbench, t
         records=[{"memoryRecordId": ids[0], "timestamp": later, "content": {"text": "The user lives in Rome."}}],
     )
     data.delete_memory_record(memoryId=memory.id, memoryRecordId=ids[1])
-    found = memory.diff(before)
-    assert found.counts() == {"/facts/anna/": {"updated": 1, "deleted": 1}, "/facts/bert/": {"created": 1}}
-    assert "1 event added" in found.note()
-    assert KEY not in repr(found) + found._repr_html_()
-    assert "<b>" not in found._repr_html_()
-    assert memory.diff(tmp_path / "before.json").counts() == found.counts()
+    diff = memory.diff(before)
+    assert diff.counts() == {"/facts/anna/": {"updated": 1, "deleted": 1}, "/facts/bert/": {"created": 1}}
+    assert "1 event added" in diff.note()
+    assert KEY not in repr(diff) + diff._repr_html_()
+    assert "<b>" not in diff._repr_html_()
+    assert memory.diff(tmp_path / "before.json").counts() == diff.counts()
     assert read_snapshot(tmp_path / "before.json") == before
-    assert len(memory.diff(found.after, found.after)) == 0
+    assert len(memory.diff(diff.after, diff.after)) == 0
     with pytest.raises(ValueError, match="two memories"):
         new_memory(memory_bench).diff(before)
 
@@ -314,9 +314,9 @@ def test_the_usual_patterns_keep_actors_and_tenants_apart(memory_bench: loom.Wor
     memory = new_memory(memory_bench, "semantic", "summary")
     say(memory, "I live in Berlin.", extractionMode="SKIP")
     before = memory.snapshot()
-    found = memory.check_isolation(seed=seed)
-    assert found.is_isolated, repr(found)
-    assert found.left_behind == ()
+    report = memory.check_isolation(seed=seed)
+    assert report.is_isolated, repr(report)
+    assert report.left_behind == ()
     assert len(memory.diff(before)) == 0
     assert memory.check_isolation(["/{tenantId}/{userId}/facts/"], seed=seed).is_isolated
 
@@ -331,23 +331,23 @@ def test_the_usual_patterns_keep_actors_and_tenants_apart(memory_bench: loom.Wor
 )
 def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom.Workbench, pattern: str, fix: str):
     memory = new_memory(memory_bench)
-    found = memory.check_isolation([pattern], actors=8)
-    assert found.across_tenants
-    assert not found.is_isolated
-    assert "list_memory_records(memoryId=" in found.crossings[0].call
-    crossed = int(found.sentence().partition(" of them crossed")[0].rpartition(" ")[2])
-    assert 0 < crossed <= found.reads
-    assert fix in found.crossings[0].fix
+    report = memory.check_isolation([pattern], actors=8)
+    assert report.across_tenants
+    assert not report.is_isolated
+    assert "list_memory_records(memoryId=" in report.crossings[0].call
+    crossed = int(report.sentence().partition(" of them crossed")[0].rpartition(" ")[2])
+    assert 0 < crossed <= report.reads
+    assert fix in report.crossings[0].fix
     assert len(memory.records()) == 0
 
 
 def test_ids_with_slashes_are_folders_of_each_other(memory_bench: loom.Workbench):
-    found = new_memory(memory_bench).check_isolation(["/facts/{actorId}/"], slashes=True)
-    assert {each.call.partition("(")[0] for each in found.crossings} == {
+    report = new_memory(memory_bench).check_isolation(["/facts/{actorId}/"], slashes=True)
+    assert {crossing.call.partition("(")[0] for crossing in report.crossings} == {
         "list_memory_records",
         "retrieve_memory_records",
     }
-    assert all("namespacePath" in each.call for each in found.crossings)
+    assert all("namespacePath" in crossing.call for crossing in report.crossings)
 
 
 def test_an_event_whose_answer_never_came_is_taken_away_too(memory_bench: loom.Workbench):

@@ -28,16 +28,16 @@ def shown(aws: Any, memory_id: str) -> dict[str, Any]:
 
 
 def test_a_memory_is_creating_and_then_active_with_all_it_was_given(aws: Any) -> None:
-    given = {
+    settings = {
         "description": "d",
         "memoryExecutionRoleArn": "arn:aws:iam::123456789012:role/m",
         "indexedKeys": [{"key": "priority", "type": "STRING"}],
     }
-    created = made(aws, "whole", memoryStrategies=[SEMANTIC], **given)
+    created = made(aws, "whole", memoryStrategies=[SEMANTIC], **settings)
     assert created["status"] == created["strategies"][0]["status"] == "CREATING"
     memory = shown(aws, created["id"])
     assert memory["status"] == memory["strategies"][0]["status"] == "ACTIVE"
-    assert {name: memory[name] for name in given} == given
+    assert {name: memory[name] for name in settings} == settings
     assert memory["id"].startswith("whole-")
     assert len(memory["id"]) == len("whole-") + 10
     assert memory["arn"].endswith(f":memory/{memory['id']}")
@@ -92,8 +92,8 @@ def test_every_kind_of_strategy_is_shown_in_awss_form(aws: Any) -> None:
         },
     ]
     memory = shown(aws, made(aws, "kinds", memoryStrategies=strategies)["id"])
-    by_name = {each["name"]: each for each in memory["strategies"]}
-    assert {name: each["type"] for name, each in by_name.items()} == {
+    by_name = {strategy["name"]: strategy for strategy in memory["strategies"]}
+    assert {name: strategy["type"] for name, strategy in by_name.items()} == {
         "sums": "SUMMARIZATION",
         "likes": "USER_PREFERENCE",
         "ep": "EPISODIC",
@@ -115,7 +115,7 @@ def test_every_kind_of_strategy_is_shown_in_awss_form(aws: Any) -> None:
 
 def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:
     memory = made(aws, "changing", memoryStrategies=[SEMANTIC, {"summaryMemoryStrategy": {"name": "sums"}}])
-    facts, sums = (each["strategyId"] for each in memory["strategies"])
+    facts, sums = (strategy["strategyId"] for strategy in memory["strategies"])
     answer = aws.control.update_memory(
         memoryId=memory["id"],
         description="new",
@@ -132,16 +132,16 @@ def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:
     assert answer["status"] == "UPDATING"
     after = shown(aws, memory["id"])
     assert (after["status"], after["description"], after["eventExpiryDuration"]) == ("ACTIVE", "new", 90)
-    assert [each["name"] for each in after["strategies"]] == ["facts", "likes"]
+    assert [strategy["name"] for strategy in after["strategies"]] == ["facts", "likes"]
     assert after["strategies"][0]["namespaceTemplates"] == ["/g/{actorId}/"]
     assert after["indexedKeys"] == [{"key": "k", "type": "NUMBER"}]
-    gone = {"deleteMemoryStrategies": [{"memoryStrategyId": sums}]}
-    assert refusal(aws.control.update_memory, memoryId=memory["id"], memoryStrategies=gone) == (
+    removal = {"deleteMemoryStrategies": [{"memoryStrategyId": sums}]}
+    assert refusal(aws.control.update_memory, memoryId=memory["id"], memoryStrategies=removal) == (
         404,
         "ResourceNotFoundException",
     )
-    twice = {"addMemoryStrategies": [SEMANTIC]}
-    assert refusal(aws.control.update_memory, memoryId=memory["id"], memoryStrategies=twice) == (
+    duplicate = {"addMemoryStrategies": [SEMANTIC]}
+    assert refusal(aws.control.update_memory, memoryId=memory["id"], memoryStrategies=duplicate) == (
         400,
         "ValidationException",
     )
@@ -151,10 +151,10 @@ def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:
 def test_a_name_is_taken_once_and_a_token_makes_one_memory(aws: Any) -> None:
     first = made(aws, "once", clientToken="t" * 40)
     assert made(aws, "once", clientToken="t" * 40)["id"] == first["id"]
-    taken = {"name": "once", "eventExpiryDuration": 30}
-    assert refusal(aws.control.create_memory, **taken) == (400, "ValidationException")
+    duplicate = {"name": "once", "eventExpiryDuration": 30}
+    assert refusal(aws.control.create_memory, **duplicate) == (400, "ValidationException")
     with pytest.raises(ClientError, match="already exists"):
-        aws.control.create_memory(**taken)
+        aws.control.create_memory(**duplicate)
     other = {"name": "twice", "eventExpiryDuration": 30, "clientToken": "t" * 40}
     assert refusal(aws.control.create_memory, **other) == (400, "ValidationException")
 
@@ -171,9 +171,9 @@ def test_memories_are_listed_in_pages(aws: Any) -> None:
     ids = {made(aws, f"paged_{number}")["id"] for number in range(23)}
     assert len(aws.control.list_memories()["memories"]) == 20
     pages = aws.control.get_paginator("list_memories").paginate(PaginationConfig={"PageSize": 6})
-    listed = [each["id"] for page in pages for each in page["memories"]]
-    assert ids <= set(listed)
-    assert len(listed) == len(set(listed))
+    listed_ids = [memory["id"] for page in pages for memory in page["memories"]]
+    assert ids <= set(listed_ids)
+    assert len(listed_ids) == len(set(listed_ids))
     assert refusal(aws.control.list_memories, nextToken="no token") == (400, "ValidationException")
 
 
@@ -192,8 +192,8 @@ def test_memories_are_listed_in_pages(aws: Any) -> None:
 )
 def test_a_memory_that_breaks_the_rules_is_refused(aws: Any, wrong: dict[str, Any]) -> None:
     control = aws.client("bedrock-agentcore-control", parameter_validation=False)
-    given = {"name": "wrong", "eventExpiryDuration": 30} | wrong
-    assert refusal(control.create_memory, **given) == (400, "ValidationException")
+    parameters = {"name": "wrong", "eventExpiryDuration": 30} | wrong
+    assert refusal(control.create_memory, **parameters) == (400, "ValidationException")
 
 
 def test_memories_outlive_the_service(start_service: Callable[..., Any]) -> None:
@@ -203,7 +203,7 @@ def test_memories_outlive_the_service(start_service: Callable[..., Any]) -> None
     local.stop(before.state.home)
     after = start_service(before.state.home)
     assert shown(after, memory["id"]) == memory
-    assert [each["id"] for each in after.control.list_memories()["memories"]] == [memory["id"]]
+    assert [summary["id"] for summary in after.control.list_memories()["memories"]] == [memory["id"]]
 
 
 def test_a_memory_has_tags_beside_those_of_runtimes(aws: Any) -> None:
@@ -215,5 +215,5 @@ def test_a_memory_has_tags_beside_those_of_runtimes(aws: Any) -> None:
     wrong = {"resourceArn": memory["arn"], "tags": many}
     assert refusal(aws.control.tag_resource, **wrong) == (400, "ValidationException")
     aws.control.delete_memory(memoryId=memory["id"])
-    gone = refusal(aws.control.list_tags_for_resource, resourceArn=memory["arn"])
-    assert gone == (404, "ResourceNotFoundException")
+    error = refusal(aws.control.list_tags_for_resource, resourceArn=memory["arn"])
+    assert error == (404, "ResourceNotFoundException")

@@ -158,8 +158,8 @@ def test_a_branch_shows_its_own_events_or_also_those_it_was_forked_from(session:
     assert of("c", True) == [twig, fork[0], main[1], main[0]]
     assert of("nothing", True) == []
     assert len(session.ids()) == 7
-    shown = session.page(filter={"branch": {"name": "b"}})["events"]
-    assert {each["branch"]["rootEventId"] for each in shown} == {main[1]}
+    events = session.page(filter={"branch": {"name": "b"}})["events"]
+    assert {event["branch"]["rootEventId"] for event in events} == {main[1]}
 
 
 def test_a_branch_needs_a_root_of_its_session_and_keeps_it(aws: Any, session: Session) -> None:
@@ -192,7 +192,7 @@ def test_a_deleted_event_is_gone_and_the_session_stays_listed_without_events(ses
         assert refusal(call, **session.place, eventId=event)[:2] == (404, "ResourceNotFoundException")
     assert session.ids(filter={"eventMetadata": [metadata("k", "EXISTS")]}) == []
     place = {"memoryId": session.memory_id, "actorId": "ada"}
-    assert [each["sessionId"] for each in session.data.list_sessions(**place)["sessionSummaries"]] == ["s"]
+    assert [summary["sessionId"] for summary in session.data.list_sessions(**place)["sessionSummaries"]] == ["s"]
     assert session.data.list_sessions(**place, filter={"eventFilter": "HAS_EVENTS"})["sessionSummaries"] == []
 
 
@@ -211,12 +211,12 @@ def test_actors_and_sessions_are_listed_in_pages(aws: Any, session: Session) -> 
     place = {"memoryId": session.memory_id}
     assert len(aws.data.list_actors(**place)["actorSummaries"]) == 20
     pages = aws.data.get_paginator("list_actors").paginate(**place, PaginationConfig={"PageSize": 4})
-    actors = [each["actorId"] for page in pages for each in page["actorSummaries"]]
+    actors = [summary["actorId"] for page in pages for summary in page["actorSummaries"]]
     assert actors == sorted(["bob", *(f"tenant:a/{number:02}" for number in range(25))])
     pages = aws.data.get_paginator("list_sessions").paginate(**place, actorId="bob", PaginationConfig={"PageSize": 4})
-    sessions = [each for page in pages for each in page["sessionSummaries"]]
-    assert [each["sessionId"] for each in sessions] == [f"s-{number}" for number in range(24, -1, -1)]
-    assert {each["actorId"] for each in sessions} == {"bob"}
+    sessions = [summary for page in pages for summary in page["sessionSummaries"]]
+    assert [summary["sessionId"] for summary in sessions] == [f"s-{number}" for number in range(24, -1, -1)]
+    assert {summary["actorId"] for summary in sessions} == {"bob"}
     assert aws.data.list_sessions(**place, actorId="nobody")["sessionSummaries"] == []
 
 

@@ -43,19 +43,19 @@ class OverHttp(Memory):
 
     @initialize()
     def begin(self) -> None:
-        named = {"name": "m" + uuid.uuid4().hex, "eventExpiryDuration": EXPIRY_DAYS}
-        self.memory_id = self.control.create_memory(**named)["memory"]["id"]
+        parameters = {"name": "m" + uuid.uuid4().hex, "eventExpiryDuration": EXPIRY_DAYS}
+        self.memory_id = self.control.create_memory(**parameters)["memory"]["id"]
 
     time_passes = sweep = restart = None  # type: ignore[assignment]
 
     def journal(self) -> list[str]:
-        listed = [
-            each["eventId"]
+        event_ids = [
+            event["eventId"]
             for place in self.sessions
             for page in self.data.get_paginator("list_events").paginate(**self.at(place))
-            for each in page["events"]
+            for event in page["events"]
         ]
-        return sorted(listed, key=lambda each: int(each.partition("#")[2], 16))
+        return sorted(event_ids, key=lambda event_id: int(event_id.partition("#")[2], 16))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -40,14 +40,14 @@ class Agents:
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(_WRITERS)]
 
     def __enter__(self) -> Agents:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
 
     def more(self) -> None:
         """Wait until another event is acknowledged, so that every round kills working writers."""
@@ -71,8 +71,8 @@ class Agents:
                 self.faults.append(error)
 
     def _say(self, actor: str, substance: str) -> None:
-        said = [("USER", f"I'm allergic to {substance}."), ("ASSISTANT", "Noted.")]
-        payload = [{"conversational": {"role": role, "content": {"text": text}}} for role, text in said]
+        messages = [("USER", f"I'm allergic to {substance}."), ("ASSISTANT", "Noted.")]
+        payload = [{"conversational": {"role": role, "content": {"text": text}}} for role, text in messages]
         self.said[self._event(actor, payload)] = (actor, substance)
 
     def _delete(self, actor: str) -> None:
@@ -84,23 +84,23 @@ class Agents:
         self.deleted.add(event_id)
 
     def _event(self, actor: str, payload: list[Any]) -> str:
-        given = {"memoryId": self.memory_id, "actorId": actor, "sessionId": f"{actor}-s", "payload": payload}
-        given |= {"eventTimestamp": time.time(), "clientToken": str(uuid.uuid4())}
-        return self._ask("create_event", given, "event")["event"]["eventId"]
+        parameters = {"memoryId": self.memory_id, "actorId": actor, "sessionId": f"{actor}-s", "payload": payload}
+        parameters |= {"eventTimestamp": time.time(), "clientToken": str(uuid.uuid4())}
+        return self._ask("create_event", parameters, "event")["event"]["eventId"]
 
     def _write(self, text: str) -> None:
         record = {"requestIdentifier": "r", "namespaces": ["/by-hand/"], "content": {"text": text}}
         records = [record | {"timestamp": time.time()}]
-        given = {"memoryId": self.memory_id, "records": records, "clientToken": str(uuid.uuid4())}
-        answer = self._ask("batch_create_memory_records", given, "successfulRecords")
+        parameters = {"memoryId": self.memory_id, "records": records, "clientToken": str(uuid.uuid4())}
+        answer = self._ask("batch_create_memory_records", parameters, "successfulRecords")
         self.written.add(answer["successfulRecords"][0]["memoryRecordId"])
 
-    def _ask(self, operation: str, given: dict[str, Any], member: str) -> Any:
+    def _ask(self, operation: str, parameters: dict[str, Any], member: str) -> Any:
         """The answer of the service, restarted or not; it has `member`."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                answer = getattr(self._data(), operation)(**given)
+                answer = getattr(self._data(), operation)(**parameters)
                 # While the service is dead, another server of this machine may get its port. It acknowledges nothing,
                 # so its answer is ignored and the request repeated with its client token.
                 if "x-amzn-requestid" in answer["ResponseMetadata"]["HTTPHeaders"] and member in answer:
@@ -118,8 +118,8 @@ class Agents:
         """This thread's client; a new one if a restarted service has another port."""
         state = self.state
         if self._own.port != state.port:
-            made = client(state, "bedrock-agentcore")
-            self._own.data, self._own.port = self._own.clients.enter_context(contextlib.closing(made)), state.port
+            data = client(state, "bedrock-agentcore")
+            self._own.data, self._own.port = self._own.clients.enter_context(contextlib.closing(data)), state.port
         return self._own.data
 
 
@@ -144,24 +144,26 @@ def test_no_kill_loses_or_doubles_what_was_acknowledged(home: Path, kills: int) 
                 time.sleep(chance.random() * 0.1)
             if chance.random() < 0.8:
                 os.kill(state.pid, signal.SIGKILL)
-                state, started = local.start(home, options, persistent=True)
-                assert started
+                state, was_started = local.start(home, options, persistent=True)
+                assert was_started
                 agents.state = state
     assert not agents.faults
     with contextlib.closing(LongTerm.of(state, memory.memory)) as after:
         listed = {
-            each["eventId"]: each["payload"][0]
+            event["eventId"]: event["payload"][0]
             for number in range(_WRITERS)
             for page in after.data.get_paginator("list_events").paginate(
                 memoryId=after.id, actorId=f"agent{number}", sessionId=f"agent{number}-s"
             )
-            for each in page["events"]
+            for event in page["events"]
         }
         assert set(listed) == set(agents.said), "neither lost nor doubled, and what was deleted stays so"
         assert not agents.deleted & set(listed)
-        assert {each["memoryRecordId"] for each in after.records("/by-hand/")} == agents.written
-        wanted = sorted(f"The user is allergic to {substance}." for _, substance in agents.said.values())
-        assert after.until("/facts/", lambda texts: len(texts) >= len(wanted)) == wanted
+        assert {record["memoryRecordId"] for record in after.records("/by-hand/")} == agents.written
+        expected = sorted(f"The user is allergic to {substance}." for _, substance in agents.said.values())
+        assert after.until("/facts/", lambda texts: len(texts) >= len(expected)) == expected
         for number in range(_WRITERS):
             own = sorted(substance for actor, substance in agents.said.values() if actor == f"agent{number}")
-            assert after.texts(f"/facts/agent{number}/") == [f"The user is allergic to {each}." for each in own]
+            assert after.texts(f"/facts/agent{number}/") == [
+                f"The user is allergic to {substance}." for substance in own
+            ]

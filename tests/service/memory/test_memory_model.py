@@ -84,8 +84,8 @@ class Memory(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        given = {"name": "model", "eventExpiryDuration": EXPIRY_DAYS}
-        created = self.runner.run(self.control.call("CreateMemory", given, region="us-east-1"))
+        parameters = {"name": "model", "eventExpiryDuration": EXPIRY_DAYS}
+        created = self.runner.run(self.control.call("CreateMemory", parameters, region="us-east-1"))
         self.memory_id = created["memory"]["id"]
 
     def at(self, place: tuple[str, str]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Memory(RuleBasedStateMachine):
 
     def live(self, place: tuple[str, str]) -> list[Event]:
         events = self.sessions[place].events if place in self.sessions else []
-        return sorted((each for each in events if each.expires_s > self.now_s), key=lambda each: each.order)[::-1]
+        return sorted((event for event in events if event.expires_s > self.now_s), key=lambda event: event.order)[::-1]
 
     # Changes
 
@@ -110,7 +110,7 @@ class Memory(RuleBasedStateMachine):
     ) -> Any:
         self.count += 1
         token = f"token-{self.count}"
-        given = self.at(place) | {
+        parameters = self.at(place) | {
             "eventTimestamp": float(second),
             "payload": [{"blob": self.count}],
             "clientToken": token,
@@ -120,16 +120,16 @@ class Memory(RuleBasedStateMachine):
         forks_at: Event | None = None
         live = self.live(place)
         if branch is not None:
-            given["branch"] = {"name": branch}
+            parameters["branch"] = {"name": branch}
             if root is not None and live:
                 forks_at = live[root % len(live)]
-                given["branch"]["rootEventId"] = forks_at.id
+                parameters["branch"]["rootEventId"] = forks_at.id
         if not self.may_join(session, branch, forks_at):
             with pytest.raises(RefusedError) as caught:
-                self.call("create_event", **given)
+                self.call("create_event", **parameters)
             assert caught.value.code == "ValidationException"
             return multiple()
-        event_id = self.call("create_event", **given)["event"]["eventId"]
+        event_id = self.call("create_event", **parameters)["event"]["eventId"]
         order = (second * 1000, int(event_id.partition("#")[2], 16))
         self.sessions[place] = session
         session.events.append(
@@ -138,18 +138,22 @@ class Memory(RuleBasedStateMachine):
         if branch not in (None, "main") and branch not in session.branches:
             assert forks_at
             session.branches[branch] = (forks_at.branch, forks_at.order, forks_at.id)
-        assert self.call("create_event", **given)["event"]["eventId"] == event_id
+        assert self.call("create_event", **parameters)["event"]["eventId"] == event_id
         with pytest.raises(RefusedError) as caught:
-            self.call("create_event", **(given | {"payload": []}))
+            self.call("create_event", **(parameters | {"payload": []}))
         assert caught.value.members["reason"] == "IdempotentParameterMismatchException"
         return event_id
 
     @rule(target=ids, place=PLACES, second=st.integers(0, 4), branch=BRANCHES, root=st.integers(0, 5))
     def fork(self, place: tuple[str, str], second: int, branch: str, root: int) -> Any:
         """A create that forks or joins a branch more often than chance would."""
-        known = place in self.sessions and branch in self.sessions[place].branches
+        branch_exists = place in self.sessions and branch in self.sessions[place].branches
         return self.create(
-            place=place, second=second, metadata={}, branch=branch, root=None if known or branch == "main" else root
+            place=place,
+            second=second,
+            metadata={},
+            branch=branch,
+            root=None if branch_exists or branch == "main" else root,
         )
 
     @staticmethod
@@ -158,13 +162,13 @@ class Memory(RuleBasedStateMachine):
             return True
         if branch == "main":
             return root is None
-        if known := session.branches.get(branch):
-            return root is None or known[2] == root.id
+        if fork_point := session.branches.get(branch):
+            return root is None or fork_point[2] == root.id
         return root is not None
 
     @rule(event_id=consumes(ids), place=PLACES)
     def delete(self, event_id: str, place: tuple[str, str]) -> None:
-        event = next((each for each in self.live(place) if each.id == event_id), None)
+        event = next((event for event in self.live(place) if event.id == event_id), None)
         parameters = self.at(place) | {"eventId": event_id}
         if event is None:
             with pytest.raises(RefusedError) as caught:
@@ -188,7 +192,7 @@ class Memory(RuleBasedStateMachine):
     def sweep(self) -> None:
         MemorySweeper(self.store, clock=lambda: self.now_s).sweep()
         for place, session in list(self.sessions.items()):
-            for event in [each for each in session.events if each.expires_s <= self.now_s]:
+            for event in [event for event in session.events if event.expires_s <= self.now_s]:
                 self.take_out(event)
             if not session.events and session.empty_since_s <= self.now_s - DAY_S:
                 del self.sessions[place]
@@ -203,21 +207,21 @@ class Memory(RuleBasedStateMachine):
 
     def matching(self, place: tuple[str, str], filters: Any, branch: str | None, parents: bool) -> list[Event]:
         parts = {branch: (2**62, 0)} if branch else {}
-        known = self.sessions[place].branches if place in self.sessions else {}
-        while parents and branch in known:
-            branch, until, _ = known[branch]
+        branches = self.sessions[place].branches if place in self.sessions else {}
+        while parents and branch in branches:
+            branch, until, _ = branches[branch]
             parts[branch] = until
-        found = self.live(place)
+        events = self.live(place)
         if parts:
-            found = [each for each in found if each.order <= parts.get(each.branch, (-1, 0))]
-        for key, wanted in filters:
-            if wanted == "EXISTS":
-                found = [each for each in found if key in each.metadata]
-            elif wanted == "NOT_EXISTS":
-                found = [each for each in found if key not in each.metadata]
+            events = [event for event in events if event.order <= parts.get(event.branch, (-1, 0))]
+        for key, condition in filters:
+            if condition == "EXISTS":
+                events = [event for event in events if key in event.metadata]
+            elif condition == "NOT_EXISTS":
+                events = [event for event in events if key not in event.metadata]
             else:
-                found = [each for each in found if each.metadata.get(key) == wanted]
-        return found
+                events = [event for event in events if event.metadata.get(key) == condition]
+        return events
 
     @rule(
         target=pagers,
@@ -230,21 +234,21 @@ class Memory(RuleBasedStateMachine):
     def list_first_page(
         self, place: tuple[str, str], filters: Any, branch: str | None, parents: bool, size: int
     ) -> Any:
-        asked: dict[str, Any] = {}
+        event_filter: dict[str, Any] = {}
         if filters:
-            asked["eventMetadata"] = [
-                {"left": {"metadataKey": key}, "operator": wanted}
-                if wanted.endswith("EXISTS")
+            event_filter["eventMetadata"] = [
+                {"left": {"metadataKey": key}, "operator": condition}
+                if condition.endswith("EXISTS")
                 else {
                     "left": {"metadataKey": key},
                     "operator": "EQUALS_TO",
-                    "right": {"metadataValue": {"stringValue": wanted}},
+                    "right": {"metadataValue": {"stringValue": condition}},
                 }
-                for key, wanted in filters
+                for key, condition in filters
             ]
         if branch:
-            asked["branch"] = {"name": branch, "includeParentBranches": parents}
-        parameters = self.at(place) | ({"filter": asked} if asked else {})
+            event_filter["branch"] = {"name": branch, "includeParentBranches": parents}
+        parameters = self.at(place) | ({"filter": event_filter} if event_filter else {})
         return self.turn_page(parameters, (place, filters, branch, parents), size, None, (2**62, 0))
 
     @rule(target=pagers, pager=consumes(pagers), size=st.integers(1, 3))
@@ -255,21 +259,21 @@ class Memory(RuleBasedStateMachine):
     @rule(place=PLACES, branch=st.none() | BRANCHES, parents=st.booleans(), size=st.integers(1, 2))
     def walk_all_pages(self, place: tuple[str, str], branch: str | None, parents: bool, size: int) -> None:
         """Every page of the listings that each key's values on this place's events suggest."""
-        pairs = {key: {each.metadata.get(key) for each in self.live(place)} for key in "kl"}
-        wanted = [
-            [(key, value) for key, value in (("k", one), ("l", other)) if value is not None]
-            for one in pairs["k"] | {None}
-            for other in pairs["l"] | {None, "EXISTS", "NOT_EXISTS"}
+        values = {key: {event.metadata.get(key) for event in self.live(place)} for key in "kl"}
+        filter_sets = [
+            [(key, value) for key, value in (("k", k_value), ("l", l_value)) if value is not None]
+            for k_value in values["k"] | {None}
+            for l_value in values["l"] | {None, "EXISTS", "NOT_EXISTS"}
         ]
-        for filters in wanted:
+        for filters in filter_sets:
             pager = self.list_first_page(place=place, filters=filters, branch=branch, parents=parents, size=size)
             while isinstance(pager, tuple):
                 pager = self.list_next_page(pager=pager, size=size)
 
     def turn_page(self, parameters: Any, query: Any, size: int, token: str | None, position: tuple[int, int]) -> Any:
         page = self.call("list_events", **parameters, maxResults=size, **({"nextToken": token} if token else {}))
-        expected = [each for each in self.matching(*query) if each.order < position]
-        assert [each["eventId"] for each in page["events"]] == [each.id for each in expected[:size]]
+        expected = [event for event in self.matching(*query) if event.order < position]
+        assert [event["eventId"] for event in page["events"]] == [event.id for event in expected[:size]]
         assert ("nextToken" in page) == (len(expected) > size)
         if "nextToken" not in page:
             return multiple()
@@ -279,10 +283,10 @@ class Memory(RuleBasedStateMachine):
     def every_branch_with_its_parents_is_whole(self) -> None:
         for place, session in self.sessions.items():
             for branch in session.branches:
-                asked = {"filter": {"branch": {"name": branch, "includeParentBranches": True}}, "maxResults": 100}
-                listed = self.call("list_events", **self.at(place), **asked)["events"]
-                assert [each["eventId"] for each in listed] == [
-                    each.id for each in self.matching(place, (), branch, True)
+                parameters = {"filter": {"branch": {"name": branch, "includeParentBranches": True}}, "maxResults": 100}
+                listed = self.call("list_events", **self.at(place), **parameters)["events"]
+                assert [event["eventId"] for event in listed] == [
+                    event.id for event in self.matching(place, (), branch, True)
                 ]
 
     @invariant()
@@ -291,21 +295,21 @@ class Memory(RuleBasedStateMachine):
             return
         for actor in ("ada", "bob"):
             place = {"memoryId": self.memory_id, "actorId": actor}
-            listed = {each["sessionId"] for each in self.call("list_sessions", **place)["sessionSummaries"]}
-            assert listed == {session for name, session in self.sessions if name == actor}
-            filled = self.call("list_sessions", **place, filter={"eventFilter": "HAS_EVENTS"})["sessionSummaries"]
-            assert {each["sessionId"] for each in filled} == {
+            session_ids = {summary["sessionId"] for summary in self.call("list_sessions", **place)["sessionSummaries"]}
+            assert session_ids == {session for name, session in self.sessions if name == actor}
+            summaries = self.call("list_sessions", **place, filter={"eventFilter": "HAS_EVENTS"})["sessionSummaries"]
+            assert {summary["sessionId"] for summary in summaries} == {
                 session for name, session in self.sessions if name == actor and self.live((name, session))
             }
-        actors = [each["actorId"] for each in self.call("list_actors", memoryId=self.memory_id)["actorSummaries"]]
+        actors = [summary["actorId"] for summary in self.call("list_actors", memoryId=self.memory_id)["actorSummaries"]]
         assert actors == sorted({actor for actor, _ in self.sessions})
-        present = [each for session in self.sessions.values() for each in session.events]
-        assert self.journal() == [each.id for each in sorted(present, key=lambda it: it.order[1])]
+        events = [event for session in self.sessions.values() for event in session.events]
+        assert self.journal() == [event.id for event in sorted(events, key=lambda event: event.order[1])]
 
     def journal(self) -> list[str]:
         """The ids of all events on disk in the order in which they came."""
         entries = self.store.read_now(lambda connection: read_journal(connection, after=0, limit=10_000))
-        return [each.event_id for each in entries]
+        return [entry.event_id for entry in entries]
 
 
 TestMemory = Memory.TestCase

@@ -19,8 +19,8 @@ def test_up_takes_the_delay_and_the_extractor_and_refuses_others(tmp_path: Path)
     assert (refused.exit_code, local.find(tmp_path)) == (2, None)
     try:
         assert up(tmp_path, "--memory-delay", "0.5", "--memory-extractor", "model").exit_code == 0
-        found = local.find(tmp_path)
-        assert found is not None
-        assert (found.options.memory_delay_s, found.options.memory_extractor) == (0.5, "model")
+        state = local.find(tmp_path)
+        assert state is not None
+        assert (state.options.memory_delay_s, state.options.memory_extractor) == (0.5, "model")
     finally:
         local.stop(tmp_path)

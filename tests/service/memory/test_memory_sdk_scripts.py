@@ -14,16 +14,16 @@ SCRIPTS = Path(__file__).parent / "scripts"
 
 def run(aws: Any, script: str, *arguments: str) -> str:
     """A program's output, run in a process of its own that knows the service by its environment only."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    result = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | aws.state.environment(),
+        env=environment | aws.state.environment(),
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
 
 
 def memory(aws: Any, name: str) -> str:
@@ -41,7 +41,7 @@ def test_memory_session_manager_works_as_on_aws(aws: Any) -> None:
 def test_strands_restores_every_message_of_a_session_in_a_second_process(aws: Any) -> None:
     memory_id = memory(aws, "strands")
     prompts = [f"My number is {number}" for number in range(6)]
-    said = json.loads(run(aws, "strands_agent.py", "talk", aws.state.region, memory_id, *prompts).splitlines()[-1])
+    messages = json.loads(run(aws, "strands_agent.py", "talk", aws.state.region, memory_id, *prompts).splitlines()[-1])
     restored = json.loads(run(aws, "strands_agent.py", "restore", aws.state.region, memory_id).splitlines()[-1])
-    assert [each["content"][0]["text"] for each in said if each["role"] == "user"] == prompts
-    assert restored == said
+    assert [message["content"][0]["text"] for message in messages if message["role"] == "user"] == prompts
+    assert restored == messages

@@ -44,12 +44,19 @@ class Home:
         return self.now_s
 
     async def memory(self, name: str, days: int = 3, **more: Any) -> str:
-        given = {"name": name, "eventExpiryDuration": days, **more}
-        return (await self.control.call("CreateMemory", given, region="eu-central-1"))["memory"]["id"]
+        parameters = {"name": name, "eventExpiryDuration": days, **more}
+        return (await self.control.call("CreateMemory", parameters, region="eu-central-1"))["memory"]["id"]
 
     async def add(self, memory_id: str, **more: Any) -> str:
-        given = {"memoryId": memory_id, "actorId": "a", "sessionId": "s", "eventTimestamp": 1.0, "payload": [], **more}
-        return json.loads(await self.events.create_event(given))["event"]["eventId"]
+        parameters = {
+            "memoryId": memory_id,
+            "actorId": "a",
+            "sessionId": "s",
+            "eventTimestamp": 1.0,
+            "payload": [],
+            **more,
+        }
+        return json.loads(await self.events.create_event(parameters))["event"]["eventId"]
 
     def count(self, table: str) -> int:
         return self.store.read_now(lambda connection: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
@@ -60,10 +67,10 @@ class Home:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    made = Home(tmp_path)
-    yield made
-    made.store.close()
-    made.resources.close()
+    home = Home(tmp_path)
+    yield home
+    home.store.close()
+    home.resources.close()
 
 
 async def test_writes_that_share_a_transaction_succeed_and_fail_by_themselves(home: Home) -> None:
@@ -72,8 +79,8 @@ async def test_writes_that_share_a_transaction_succeed_and_fail_by_themselves(ho
     outcomes = await asyncio.gather(
         *(home.add(memory_id, **(wrong if number % 3 == 0 else {})) for number in range(60)), return_exceptions=True
     )
-    assert [isinstance(each, RefusedError) for each in outcomes] == [number % 3 == 0 for number in range(60)]
-    assert len({each for each in outcomes if isinstance(each, str)}) == home.count("events") == 40
+    assert [isinstance(outcome, RefusedError) for outcome in outcomes] == [number % 3 == 0 for number in range(60)]
+    assert len({outcome for outcome in outcomes if isinstance(outcome, str)}) == home.count("events") == 40
     assert home.count("sessions") == 1, "a refused event leaves no session behind"
 
 
@@ -101,14 +108,14 @@ async def test_sweeping_removes_expired_events_and_a_day_later_their_sessions(ho
         root = await home.add(memory_id, sessionId=f"s{number % 5}", metadata={"k": {"stringValue": "v"}})
     await home.add(memory_id, sessionId="s4", branch={"name": "b", "rootEventId": root})
     home.now_s += 3 * DAY_S
-    kept = await home.add(memory_id, sessionId="s0")
+    event_id = await home.add(memory_id, sessionId="s0")
     home.sweep()
     assert [home.count(table) for table in ("events", "event_terms", "sessions")] == [1, 1, 5]
     home.now_s += 1.1 * DAY_S
     home.sweep()
     assert [home.count(table) for table in ("events", "sessions", "branches")] == [1, 1, 0]
     journal = home.store.read_now(lambda connection: read_journal(connection, after=0))
-    assert [each.event_id for each in journal] == [kept]
+    assert [entry.event_id for entry in journal] == [event_id]
 
 
 async def test_sweeping_removes_all_that_a_deleted_memory_held_and_nothing_of_others(home: Home) -> None:
@@ -116,12 +123,12 @@ async def test_sweeping_removes_all_that_a_deleted_memory_held_and_nothing_of_ot
     for number in range(30):
         root = await home.add(first, sessionId=f"s{number}")
         await home.add(first, sessionId=f"s{number}", branch={"name": "b", "rootEventId": root})
-    left = await home.add(second, metadata={"k": {"stringValue": "v"}})
+    event_id = await home.add(second, metadata={"k": {"stringValue": "v"}})
     await home.control.call("DeleteMemory", {"memoryId": first}, region="eu-central-1")
     home.sweep()
     assert [home.count(table) for table in TABLES] == [1, 1, 0, 1, 3]
     assert (
-        await home.events.get_event({"memoryId": second, "actorId": "a", "sessionId": "s", "eventId": left})
+        await home.events.get_event({"memoryId": second, "actorId": "a", "sessionId": "s", "eventId": event_id})
     ).strip()
 
 
@@ -142,9 +149,9 @@ async def test_the_journal_is_read_by_another_connection_in_the_order_of_coming(
     memory_id = await home.memory("noted")
     ids = [await home.add(memory_id, eventTimestamp=float(at)) for at in (5, 1, 3)]
     connection = open_journal(home.path)
-    assert [each.event_id for each in read_journal(connection, after=0)] == ids
+    assert [entry.event_id for entry in read_journal(connection, after=0)] == ids
     first = read_journal(connection, after=0, limit=1)[0]
-    assert [each.event_id for each in read_journal(connection, after=first.seq, memory_id=memory_id)] == ids[1:]
+    assert [entry.event_id for entry in read_journal(connection, after=first.seq, memory_id=memory_id)] == ids[1:]
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         connection.execute("DELETE FROM events")
     connection.close()

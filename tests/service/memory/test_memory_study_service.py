@@ -20,7 +20,11 @@ def result(memory_bench: loom.Workbench):
 
 def test_the_allergy_of_session_1_comes_back_in_session_10_by_retrieval_and_not_by_a_window(result):
     assert result.state == "complete"
-    last = {str(each.arm): each for each in result.asked if each.probe.fact == "allergy" and each.probe.session == 10}
+    last = {
+        str(question.arm): question
+        for question in result.asked
+        if question.probe.fact == "allergy" and question.probe.session == 10
+    }
     assert last["reactive, window"].verdict == "recalled"
     assert last["proactive, window"].verdict == "recalled"
     assert last["no retrieval, full"].verdict == "recalled"
@@ -28,16 +32,20 @@ def test_the_allergy_of_session_1_comes_back_in_session_10_by_retrieval_and_not_
 
 
 def test_a_value_that_changed_is_brought_as_it_is_now(result):
-    home = [each for each in result.asked if each.probe.fact == "home" and each.arm.searches]
-    assert {each.verdict for each in home} == {"recalled"}
-    whole = [each for each in result.asked if each.probe.fact == "home" and str(each.arm) == "no retrieval, full"]
-    assert {each.verdict for each in whole} == {"recalled beside a former value"}
-    diet = [each for each in result.asked if each.probe.fact == "diet" and each.arm.searches]
-    assert {each.verdict for each in diet} == {"correctly nothing"}
+    home = [question for question in result.asked if question.probe.fact == "home" and question.arm.searches]
+    assert {question.verdict for question in home} == {"recalled"}
+    whole = [
+        question
+        for question in result.asked
+        if question.probe.fact == "home" and str(question.arm) == "no retrieval, full"
+    ]
+    assert {question.verdict for question in whole} == {"recalled beside a former value"}
+    diet = [question for question in result.asked if question.probe.fact == "diet" and question.arm.searches]
+    assert {question.verdict for question in diet} == {"correctly nothing"}
 
 
 def test_the_result_states_what_it_is_based_on(result, memory_bench):
-    assert all(each.found == each.wanted for each in result.settled)
+    assert all(state.found == state.wanted for state in result.settled)
     assert result.findings() == []
     assert "offline extractor" in result._repr_html_()
     assert result.table()["$ per 1 000"].notna().all()
@@ -81,13 +89,13 @@ def test_an_agent_is_asked_and_its_words_are_judged(memory_bench):
         arms=["none+window", "reactive+window"],
     )  # fmt: skip
     result = study.run()
-    assert {str(each.arm): each.verdict for each in result.asked} == {
+    assert {str(question.arm): question.verdict for question in result.asked} == {
         "no retrieval, window": "missed",
         "reactive, window": "recalled",
     }
-    assert all(each.input_tokens for each in result.asked)
-    assert "Biscuit" in next(each.shown[0] for each in result.asked if each.arm.searches)
+    assert all(question.input_tokens for question in result.asked)
+    assert "Biscuit" in next(question.shown[0] for question in result.asked if question.arm.searches)
     again = loom.MemoryStudy.resume(memory_bench, study.study_id, agent=agent).run()
-    assert [each.invocation_id for each in again.asked] == [each.invocation_id for each in result.asked]
+    assert [question.invocation_id for question in again.asked] == [question.invocation_id for question in result.asked]
     with pytest.raises(StudyError, match="asks the agent"):
         loom.MemoryStudy.resume(memory_bench, study.study_id)

@@ -16,17 +16,17 @@ Make = Callable[..., LongTerm]
 def test_a_record_is_written_read_changed_and_deleted(long_term: Make) -> None:
     memory = long_term(FACTS)
     (record_id,) = memory.write(["The user lives in Ulm."], "/facts/anna/", metadata={"n": {"numberValue": 3}})
-    got = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
-    assert (got["content"]["text"], got["namespaces"]) == ("The user lives in Ulm.", ["/facts/anna/"])
-    assert got["metadata"] == {"n": {"numberValue": 3.0}}
+    record = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
+    assert (record["content"]["text"], record["namespaces"]) == ("The user lives in Ulm.", ["/facts/anna/"])
+    assert record["metadata"] == {"n": {"numberValue": 3.0}}
     assert len(record_id) == 40
 
     change = {"memoryRecordId": record_id, "timestamp": datetime.now(UTC), "content": {"text": "The user plays chess."}}
     changed = memory.data.batch_update_memory_records(memoryId=memory.id, records=[change])
-    assert [each["status"] for each in changed["successfulRecords"]] == ["SUCCEEDED"]
+    assert [record["status"] for record in changed["successfulRecords"]] == ["SUCCEEDED"]
     assert memory.search("board games", namespace="/facts/anna/")[0]["content"]["text"] == "The user plays chess."
-    got = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
-    assert got["metadata"] == {"n": {"numberValue": 3.0}}
+    record = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
+    assert record["metadata"] == {"n": {"numberValue": 3.0}}
 
     assert memory.data.delete_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecordId"] == record_id
     assert memory.search("board games", namespace="/facts/anna/") == []
@@ -39,11 +39,11 @@ def test_a_namespace_is_exact_and_a_path_holds_what_lies_below_it(long_term: Mak
     memory = long_term()
     for namespace in ("/org/a", "/org/a/", "/org/a/b", "/org/ab", "/other/a"):
         memory.write([f"A record of {namespace}"], namespace)
-    assert memory.texts("/org/a") == [f"A record of {each}" for each in ("/org/a", "/org/a/", "/org/a/b")]
+    assert memory.texts("/org/a") == [f"A record of {namespace}" for namespace in ("/org/a", "/org/a/", "/org/a/b")]
     assert len(memory.texts("/org")) == 4
     assert memory.texts("/or") == []
-    found = memory.search("a record", namespacePath="/org/a/")
-    assert sorted(each["namespaces"][0] for each in found) == ["/org/a", "/org/a/", "/org/a/b"]
+    matches = memory.search("a record", namespacePath="/org/a/")
+    assert sorted(match["namespaces"][0] for match in matches) == ["/org/a", "/org/a/", "/org/a/b"]
     (exact,) = memory.search("a record", namespace="/org/a/")
     assert exact["namespaces"] == ["/org/a/"]
 
@@ -52,9 +52,9 @@ def test_retrieval_is_by_meaning_best_first_with_scores(long_term: Make) -> None
     memory = long_term()
     texts = ["The user is allergic to shellfish.", "The user drives a Volvo.", "The user likes jazz concerts."]
     memory.write(texts, "/x")
-    found = memory.search("which seafood must be avoided?", namespace="/x")
-    assert found[0]["content"]["text"] == texts[0]
-    scores = [each["score"] for each in found]
+    matches = memory.search("which seafood must be avoided?", namespace="/x")
+    assert matches[0]["content"]["text"] == texts[0]
+    scores = [match["score"] for match in matches]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert len(memory.search("music", 1, namespace="/x")) == 1
@@ -63,16 +63,16 @@ def test_retrieval_is_by_meaning_best_first_with_scores(long_term: Make) -> None
 def test_pages_hold_every_record_once_while_others_are_written(long_term: Make) -> None:
     memory = long_term()
     ids = memory.write([f"Record {number}" for number in range(45)], "/x")
-    seen: list[str] = []
+    record_ids: list[str] = []
     token: dict[str, str] = {}
     while True:
         page = memory.data.list_memory_records(memoryId=memory.id, namespace="/x", maxResults=10, **token)
-        seen += [each["memoryRecordId"] for each in page["memoryRecordSummaries"]]
+        record_ids += [record["memoryRecordId"] for record in page["memoryRecordSummaries"]]
         if "nextToken" not in page:
             break
         memory.write(["A later one"], "/x")
         token = {"nextToken": page["nextToken"]}
-    assert seen == ids[::-1]
+    assert record_ids == ids[::-1]
     first = memory.data.list_memory_records(memoryId=memory.id, namespace="/x")
     assert len(first["memoryRecordSummaries"]) == 20
     with pytest.raises(ClientError, match="nextToken"):
@@ -104,16 +104,18 @@ def test_metadata_filters_numbers(long_term: Make, operator: str, value: Any, nu
     memory = long_term()
     for number in range(4):
         memory.write([f"Number {number}"], "/x", metadata={"n": {"numberValue": number}})
-    each = {"left": {"metadataKey": "n"}, "operator": operator}
+    metadata_filter = {"left": {"metadataKey": "n"}, "operator": operator}
     if value is not None:
-        each["right"] = {"metadataValue": value}
-    listed = memory.data.list_memory_records(memoryId=memory.id, namespace="/x", metadataFilters=[each])
-    found = memory.data.retrieve_memory_records(
-        memoryId=memory.id, namespace="/x", searchCriteria={"searchQuery": "number", "metadataFilters": [each]}
+        metadata_filter["right"] = {"metadataValue": value}
+    list_answer = memory.data.list_memory_records(memoryId=memory.id, namespace="/x", metadataFilters=[metadata_filter])
+    retrieval_answer = memory.data.retrieve_memory_records(
+        memoryId=memory.id,
+        namespace="/x",
+        searchCriteria={"searchQuery": "number", "metadataFilters": [metadata_filter]},
     )
-    wanted = [f"Number {number}" for number in numbers]
-    for answer in (listed, found):
-        assert sorted(each["content"]["text"] for each in answer["memoryRecordSummaries"]) == wanted
+    expected = [f"Number {number}" for number in numbers]
+    for answer in (list_answer, retrieval_answer):
+        assert sorted(record["content"]["text"] for record in answer["memoryRecordSummaries"]) == expected
 
 
 def test_metadata_filters_lists_and_times(long_term: Make) -> None:
@@ -123,9 +125,9 @@ def test_metadata_filters_lists_and_times(long_term: Make) -> None:
         memory.write([f"Day {days}"], "/x", metadata={"at": when, "tags": {"stringListValue": tags}})
 
     def days(key: str, operator: str, value: dict[str, Any]) -> list[str]:
-        one = {"left": {"metadataKey": key}, "operator": operator, "right": {"metadataValue": value}}
-        answer = memory.data.list_memory_records(memoryId=memory.id, namespace="/x", metadataFilters=[one])
-        return sorted(each["content"]["text"] for each in answer["memoryRecordSummaries"])
+        metadata_filter = {"left": {"metadataKey": key}, "operator": operator, "right": {"metadataValue": value}}
+        answer = memory.data.list_memory_records(memoryId=memory.id, namespace="/x", metadataFilters=[metadata_filter])
+        return sorted(record["content"]["text"] for record in answer["memoryRecordSummaries"])
 
     assert days("tags", "CONTAINS", {"stringValue": "red"}) == ["Day 0", "Day 1"]
     assert days("at", "BEFORE", {"dateTimeValue": moment + timedelta(days=1)}) == ["Day 0"]
@@ -146,9 +148,9 @@ def test_a_batch_tells_of_each_record_and_the_same_token_does_nothing_twice(long
     bad = {**good, "requestIdentifier": "bad", "memoryStrategyId": "nobody-0123456789"}
     request = {"memoryId": memory.id, "records": [good, bad], "clientToken": "one"}
     answer = memory.data.batch_create_memory_records(**request)
-    assert [each["requestIdentifier"] for each in answer["successfulRecords"]] == ["good"]
-    (failed,) = answer["failedRecords"]
-    assert (failed["requestIdentifier"], failed["status"], failed["errorCode"]) == ("bad", "FAILED", 400)
+    assert [record["requestIdentifier"] for record in answer["successfulRecords"]] == ["good"]
+    (failure,) = answer["failedRecords"]
+    assert (failure["requestIdentifier"], failure["status"], failure["errorCode"]) == ("bad", "FAILED", 400)
 
     again = memory.data.batch_create_memory_records(**request)
     assert again["successfulRecords"] == answer["successfulRecords"]
@@ -157,15 +159,15 @@ def test_a_batch_tells_of_each_record_and_the_same_token_does_nothing_twice(long
         memory.data.batch_create_memory_records(**{**request, "records": [good]})
 
     missing = "mem-" + "0" * 36
-    known = answer["successfulRecords"][0]["memoryRecordId"]
+    record_id = answer["successfulRecords"][0]["memoryRecordId"]
     deleted = memory.data.batch_delete_memory_records(
-        memoryId=memory.id, records=[{"memoryRecordId": missing}, {"memoryRecordId": known}]
+        memoryId=memory.id, records=[{"memoryRecordId": missing}, {"memoryRecordId": record_id}]
     )
-    assert [each["errorCode"] for each in deleted["failedRecords"]] == [404]
-    assert [each["memoryRecordId"] for each in deleted["successfulRecords"]] == [known]
-    change = {"memoryRecordId": known, "timestamp": datetime.now(UTC), "content": {"text": "late"}}
+    assert [record["errorCode"] for record in deleted["failedRecords"]] == [404]
+    assert [record["memoryRecordId"] for record in deleted["successfulRecords"]] == [record_id]
+    change = {"memoryRecordId": record_id, "timestamp": datetime.now(UTC), "content": {"text": "late"}}
     updated = memory.data.batch_update_memory_records(memoryId=memory.id, records=[change])
-    assert [each["errorCode"] for each in updated["failedRecords"]] == [404]
+    assert [record["errorCode"] for record in updated["failedRecords"]] == [404]
 
 
 def test_a_record_moves_and_its_expiry_comes_and_goes(long_term: Make) -> None:
@@ -176,14 +178,14 @@ def test_a_record_moves_and_its_expiry_comes_and_goes(long_term: Make) -> None:
         memoryId=memory.id, records=[change], recordExpirySpecification={"recordExpiryDurationDays": 31}
     )
     assert memory.search("record", namespace="/from") == []
-    assert [each["memoryRecordId"] for each in memory.search("record", namespace="/to")] == [record_id]
-    got = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
-    assert timedelta(days=30) < got["expiresAt"] - datetime.now(UTC) < timedelta(days=32)
+    assert [record["memoryRecordId"] for record in memory.search("record", namespace="/to")] == [record_id]
+    record = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
+    assert timedelta(days=30) < record["expiresAt"] - datetime.now(UTC) < timedelta(days=32)
     memory.data.batch_update_memory_records(
         memoryId=memory.id, records=[change], recordExpirySpecification={"action": "REMOVE"}
     )
-    got = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
-    assert "expiresAt" not in got
+    record = memory.data.get_memory_record(memoryId=memory.id, memoryRecordId=record_id)["memoryRecord"]
+    assert "expiresAt" not in record
 
 
 def test_requests_that_break_a_rule_are_refused(long_term: Make) -> None:

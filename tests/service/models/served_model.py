@@ -45,7 +45,7 @@ class ConverseApp:
             if not message.get("more_body"):
                 break
         _, _, model_id, operation = unquote(scope["raw_path"].decode()).split("/", 3)
-        started = False
+        is_started = False
 
         async def start(status: int, content_type: str, *extra: tuple[bytes, bytes]) -> None:
             headers = [(b"content-type", content_type.encode()), *extra]
@@ -59,9 +59,9 @@ class ConverseApp:
                 await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
                 return
             async for frame in self.model.converse_stream(model_id, request):
-                if not started:
+                if not is_started:
                     await start(200, "application/vnd.amazon.eventstream")
-                    started = True
+                    is_started = True
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         except ModelRefusedError as refused:
@@ -104,7 +104,7 @@ class ServedModel:
         }
 
     def client(self, **config: object):
-        made = boto3.client(
+        client = boto3.client(
             "bedrock-runtime",
             endpoint_url=self.url,
             region_name="us-east-1",
@@ -112,8 +112,8 @@ class ServedModel:
             aws_secret_access_key="local",
             config=Config(retries={"total_max_attempts": 1}, **config),  # type: ignore[arg-type]
         )
-        self._clients.append(made)
-        return made
+        self._clients.append(client)
+        return client
 
     def close(self) -> None:
         """Close the connections of every client that was asked for."""

@@ -54,25 +54,25 @@ def test_converse_answers_with_usage_metrics_and_a_label(models) -> None:
 
 
 def test_a_stream_has_the_text_of_the_whole_answer_word_by_word(models) -> None:
-    asked = {"modelId": "any", "messages": said("Write 40 words about rivers")}
-    whole = models.client().converse(**asked)
-    kinds, text, _, metadata = collect(models.client().converse_stream(**asked)["stream"])
+    request = {"modelId": "any", "messages": said("Write 40 words about rivers")}
+    whole = models.client().converse(**request)
+    kinds, text, _, metadata = collect(models.client().converse_stream(**request)["stream"])
     assert text == whole["output"]["message"]["content"][0]["text"]
     assert kinds == ["messageStart", *["contentBlockDelta"] * 40, "contentBlockStop", "messageStop", "metadata"]
     assert metadata["usage"] == whole["usage"]
 
 
 def test_parallel_tool_calls_stream_as_partial_json(models) -> None:
-    asked = {
+    request = {
         "modelId": "any",
         "messages": said("Weather in Paris and San Francisco?"),
         "toolConfig": {"tools": [WEATHER]},
     }
-    kinds, text, inputs, _ = collect(models.client().converse_stream(**asked)["stream"])
+    kinds, text, inputs, _ = collect(models.client().converse_stream(**request)["stream"])
     assert (text, inputs) == ("", [{"city": "Paris"}, {"city": "San Francisco"}])
     assert kinds.count("contentBlockStart") == kinds.count("contentBlockStop") == 2
     assert kinds.count("contentBlockDelta") > 2
-    whole = models.client().converse(**asked)
+    whole = models.client().converse(**request)
     uses = [block["toolUse"] for block in whole["output"]["message"]["content"]]
     assert (whole["stopReason"], len({use["toolUseId"] for use in uses})) == ("tool_use", 2)
 
@@ -94,14 +94,14 @@ def test_a_refusal_is_an_error_of_bedrock(models, operation: str) -> None:
 
 @pytest.mark.parametrize("by", ["model id", "field"])
 def test_a_request_chooses_its_latency_profile(models, by: str) -> None:
-    asked = (
+    request = (
         {"modelId": "any@fast"}
         if by == "model id"
         else {"modelId": "any", "additionalModelRequestFields": {"loom_profile": "fast"}}
     )
-    started = time.perf_counter()
-    answer = models.client().converse(messages=said("Hello"), **asked)
-    took_ms = (time.perf_counter() - started) * 1000
+    start_s = time.perf_counter()
+    answer = models.client().converse(messages=said("Hello"), **request)
+    took_ms = (time.perf_counter() - start_s) * 1000
     assert answer["additionalModelResponseFields"]["loom"]["profile"] == "fast"
     assert took_ms >= answer["metrics"]["latencyMs"] >= 20
 
@@ -141,7 +141,7 @@ def bedrock(models, monkeypatch: pytest.MonkeyPatch) -> BedrockModel:
 
 
 def test_a_strands_agent_with_its_own_bedrock_model_calls_tools_and_answers(bedrock) -> None:
-    seen: list[str] = []
+    expressions: list[str] = []
 
     @tool
     def calculator(expression: str) -> str:
@@ -150,13 +150,13 @@ def test_a_strands_agent_with_its_own_bedrock_model_calls_tools_and_answers(bedr
         Args:
             expression: The expression.
         """
-        seen.append(expression)
+        expressions.append(expression)
         return "597"
 
     agent = Agent(model=bedrock, tools=[calculator], callback_handler=None)
     assert str(agent("What is 15*37, add 42?")).strip() == "15 * 37 + 42 = 597."
     assert "597" in str(agent("What is 15*37, add 42?"))
-    assert seen == ["15 * 37 + 42"] * 2
+    assert expressions == ["15 * 37 + 42"] * 2
     assert agent.event_loop_metrics.accumulated_usage["inputTokens"] > 0
 
 

@@ -60,8 +60,8 @@ def test_claude_streams_the_events_of_the_messages_format(aws: Any) -> None:
     kinds = [event["type"] for event in events]
     assert kinds[0] == "message_start"
     assert kinds[-2:] == ["message_delta", "message_stop"]
-    opened = [event["content_block"] for event in events if event["type"] == "content_block_start"]
-    assert opened[-1]["name"] == "weather"
+    blocks = [event["content_block"] for event in events if event["type"] == "content_block_start"]
+    assert blocks[-1]["name"] == "weather"
     starts = [event["index"] for event in events if event["type"] == "content_block_start"]
     assert starts == [event["index"] for event in events if event["type"] == "content_block_stop"]
     pieces = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
@@ -114,13 +114,13 @@ def test_a_llama_prompt_of_any_form_is_read_and_a_bad_one_refused(aws: Any) -> N
     assert invoke(aws, LLAMA, {"prompt": older})["stop_reason"] == "stop"
     short = invoke(aws, LLAMA, {"prompt": "Tell me about the city of Ulm.", "max_gen_len": 2})
     assert (short["stop_reason"], short["generation_token_count"] <= 2) == ("length", True)
-    for body, said in (
+    for body, error_pattern in (
         ({"prompt": "x", "max_tokens": 5}, "extraneous key .max_tokens."),
         ({"max_gen_len": 5}, "required key .prompt. not found"),
         ({"prompt": "x", "max_gen_len": 5_000}, "max_gen_len"),
         ({"prompt": "x", "top_p": "1"}, "top_p"),
     ):
-        with pytest.raises(ClientError, match=said) as refused:
+        with pytest.raises(ClientError, match=error_pattern) as refused:
             invoke(aws, LLAMA, body)
         assert refused.value.response["Error"]["Code"] == "ValidationException"
 
@@ -128,15 +128,15 @@ def test_a_llama_prompt_of_any_form_is_read_and_a_bad_one_refused(aws: Any) -> N
 @pytest.fixture(scope="module")
 def guardrail(aws: Any) -> Iterator[dict[str, Any]]:
     control = aws.client("bedrock")
-    made = control.create_guardrail(
+    guardrail = control.create_guardrail(
         name="native",
         blockedInputMessaging="I may not answer that.",
         blockedOutputsMessaging="I may not say that.",
         wordPolicyConfig={"wordsConfig": [{"text": "project nightjar"}]},
         sensitiveInformationPolicyConfig={"piiEntitiesConfig": [{"type": "EMAIL", "action": "ANONYMIZE"}]},
     )
-    yield {"guardrailIdentifier": made["guardrailId"], "guardrailVersion": "DRAFT", "trace": "ENABLED"}
-    control.delete_guardrail(guardrailIdentifier=made["guardrailId"])
+    yield {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT", "trace": "ENABLED"}
+    control.delete_guardrail(guardrailIdentifier=guardrail["guardrailId"])
 
 
 def text_of(answer: dict[str, Any]) -> str:
@@ -182,11 +182,11 @@ def test_a_guardrail_of_invoke_model_blocks_masks_and_traces(
 
 def test_a_guardrail_of_invoke_model_is_refused_where_it_is_incomplete(aws: Any, guardrail: dict[str, Any]) -> None:
     runtime, body = aws.client("bedrock-runtime"), json.dumps({"prompt": "hello"})
-    given = {"modelId": LLAMA, "guardrailVersion": "DRAFT"}
+    arguments = {"modelId": LLAMA, "guardrailVersion": "DRAFT"}
     with pytest.raises(ClientError, match="both guardrailIdentifier and guardrailVersion"):
-        runtime.invoke_model(body=body, **given)
+        runtime.invoke_model(body=body, **arguments)
     with pytest.raises(ClientError, match="does not exist"):
-        runtime.invoke_model(body=body, guardrailIdentifier="abcdefgh1234", **given)
+        runtime.invoke_model(body=body, guardrailIdentifier="abcdefgh1234", **arguments)
     tagged = {"prompt": "hello", "amazon-bedrock-guardrailConfig": {"tagSuffix": "x"}}
     with pytest.raises(ClientError, match="needs the headers of a guardrail"):
         runtime.invoke_model(modelId=LLAMA, body=json.dumps(tagged))
@@ -212,13 +212,13 @@ def test_embeddings_come_in_the_types_that_are_asked_for(aws: Any) -> None:
     assert cohere["response_type"] == "embeddings_by_type"
     lengths = {name: [len(vector) for vector in vectors] for name, vectors in cohere["embeddings"].items()}
     assert lengths == {name: [128, 128] if "binary" in name else [1024, 1024] for name in types}
-    for model, body, said in (
+    for model, body, error_pattern in (
         ("amazon.titan-embed-text-v1", {"inputText": "x", "dimensions": 256}, "dimensions"),
         ("amazon.titan-embed-text-v2:0", {"inputText": "x", "embeddingTypes": ["int8"]}, "embeddingTypes"),
         ("cohere.embed-english-v3", {"texts": ["x"]}, "input_type"),
         ("cohere.embed-english-v3", {"texts": ["x"] * 97, "input_type": "search_query"}, "97 texts"),
     ):
-        with pytest.raises(ClientError, match=said):
+        with pytest.raises(ClientError, match=error_pattern):
             invoke(aws, model, body)
 
 
@@ -256,7 +256,7 @@ def test_a_history_may_begin_with_tool_results(aws: Any) -> None:
         {"role": "assistant", "content": [{"text": "It is 12 degrees."}]},
         {"role": "user", "content": [{"text": "Say hello."}]},
     ]
-    client, given = aws.client("bedrock-runtime"), {"modelId": CLAUDE, "toolConfig": {"tools": [tool]}}
-    events = list(client.converse_stream(messages=messages, **given)["stream"])
+    client, arguments = aws.client("bedrock-runtime"), {"modelId": CLAUDE, "toolConfig": {"tools": [tool]}}
+    events = list(client.converse_stream(messages=messages, **arguments)["stream"])
     assert events[-2]["messageStop"]["stopReason"] == "end_turn"
-    assert client.converse(messages=messages[:1], **given)["stopReason"] == "end_turn"
+    assert client.converse(messages=messages[:1], **arguments)["stopReason"] == "end_turn"

@@ -51,19 +51,19 @@ def assert_answered_or_timed_out(call: Callable[[], object]) -> None:
 def test_other_calls_are_answered_while_a_long_request_is_read(aws: Aws) -> None:
     models, neighbour = aws.client("bedrock-runtime"), aws.client("bedrock-agentcore-control")
     models.converse(modelId="any", **ask("hello " * 2_000))  # the process that reads them is there from now on
-    started, answered = threading.Event(), 0
+    start_event, answer_count = threading.Event(), 0
 
     def long() -> dict:
-        started.set()
+        start_event.set()
         return models.converse(modelId="any", **ask(SLOW))
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(long)
-        started.wait()
+        start_event.wait()
         while not reading.done():
             neighbour.list_agent_runtimes()
-            answered += not reading.done()
-    assert answered >= 5
+            answer_count += not reading.done()
+    assert answer_count >= 5
     assert_answered_or_timed_out(reading.result)
 
 
@@ -109,8 +109,8 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_is_answered() -> 
             given_up = asyncio.create_task(long_requests.answer("any", json.dumps(ask("a-" * 200_000)).encode()))
             await asyncio.sleep(0)
             given_up.cancel()
-            answered = await long_requests.answer("any", json.dumps(ask("hello")).encode())
-            return answered.input_tokens
+            answer = await long_requests.answer("any", json.dumps(ask("hello")).encode())
+            return answer.input_tokens
         finally:
             await long_requests.close()
 
@@ -125,7 +125,7 @@ def test_time_spent_waiting_for_a_processor_does_not_count() -> None:
             await long_requests.answer("any", json.dumps(ask("hello")).encode())
             name = "loomlib.local.models.scripted"
             (process,) = (
-                each for each in psutil.Process().children() if each not in earlier and name in each.cmdline()
+                child for child in psutil.Process().children() if child not in earlier and name in child.cmdline()
             )
             process.suspend()
             asking = asyncio.create_task(long_requests.answer("any", json.dumps(ask("hello")).encode()))
@@ -149,7 +149,7 @@ def test_open_marks_of_a_prompt_do_not_delay_other_calls(prompt: str, aws: Aws) 
     body = {"prompt": prompt, "amazon-bedrock-guardrailConfig": {"tagSuffix": "x"}}
     if "guardrails" not in prompt:
         del body["amazon-bedrock-guardrailConfig"]
-    given = {"modelId": "meta.llama3-70b-instruct-v1:0", "body": json.dumps(body)}
+    arguments = {"modelId": "meta.llama3-70b-instruct-v1:0", "body": json.dumps(body)}
     if "guardrails" in prompt:
         control = aws.client("bedrock")
         guardrail = control.create_guardrail(
@@ -158,5 +158,5 @@ def test_open_marks_of_a_prompt_do_not_delay_other_calls(prompt: str, aws: Aws) 
             blockedOutputsMessaging="no",
             wordPolicyConfig={"wordsConfig": [{"text": "forbidden"}]},
         )
-        given |= {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
-    assert_answered_or_timed_out(lambda: json.loads(models.invoke_model(**given)["body"].read()))
+        arguments |= {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
+    assert_answered_or_timed_out(lambda: json.loads(models.invoke_model(**arguments)["body"].read()))

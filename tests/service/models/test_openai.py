@@ -167,19 +167,19 @@ def test_an_agent_calls_tools_in_parallel_through_the_pass_through(
 ) -> None:
     for name, value in service.environment().items():
         monkeypatch.setenv(name, value)
-    seen: list[str] = []
+    expressions: list[str] = []
 
     @tool
     def calculator(expression: str) -> str:
         """Evaluate an expression."""
-        seen.append(expression)
+        expressions.append(expression)
         if expression.endswith("1"):
             raise ValueError("no ones")
         return "597"
 
     agent = Agent(model=BedrockModel(model_id="small-anthropic.claude"), tools=[calculator], callback_handler=None)
     assert str(agent("What is 15*37+42?")).strip() == "It is 597."
-    assert sorted(seen) == ["15*37+0", "15*37+1"]
+    assert sorted(expressions) == ["15*37+0", "15*37+1"]
     results = {m["tool_call_id"]: m["content"] for m in chat.requests[-1]["messages"] if m["role"] == "tool"}
     assert results["c0"] == "597"
     assert results["c1"].startswith("Error: ")

@@ -65,9 +65,9 @@ def test_the_time_to_the_first_word_is_shown_with_the_tokens_that_were_computed(
     assert first.ms > 0
     assert 5 < first.computed_tokens < 30
     assert first.cached_tokens == 0
-    for shown in (repr(first), first._repr_html_()):
-        assert "speed is real, quality is not" in shown
-        assert str(first.computed_tokens) in shown
+    for rendering in (repr(first), first._repr_html_()):
+        assert "speed is real, quality is not" in rendering
+        assert str(first.computed_tokens) in rendering
 
 
 @pytest.mark.long  # reads more than 1,024 tokens, which a busy machine takes a minute for
@@ -100,10 +100,10 @@ def test_calls_of_tools_are_planned_and_streamed(bench):
 
 
 def test_a_prompt_beyond_the_context_is_refused_at_once(bench):
-    started = time.monotonic()
+    start_s = time.monotonic()
     with pytest.raises(ClientError, match="too long"):
         ask(bench, LONG * 100)
-    assert time.monotonic() - started < 30  # reading it would take minutes
+    assert time.monotonic() - start_s < 30  # reading it would take minutes
 
 
 def test_the_label_says_what_is_real(bench):

@@ -15,10 +15,10 @@ SOURCES = Path(__file__).resolve().parents[2] / "plugins"
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders with one distribution each, by its name."""
     folder = tmp_path_factory.mktemp("sites")
-    found: dict[str, Path] = {}
+    site_folders: dict[str, Path] = {}
     for name in ("loom-example", "loom-broken"):
         # Copied, so that building leaves nothing in the repository.
         source = shutil.copytree(SOURCES / name, folder / "sources" / name)
-        found[name] = folder / name
-        pip_install(found[name], source)
-    return found
+        site_folders[name] = folder / name
+        pip_install(site_folders[name], source)
+    return site_folders

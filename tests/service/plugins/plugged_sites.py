@@ -18,8 +18,8 @@ def pip_install(target: Path, *sources: Path) -> None:
     """Builds and installs distributions without the network: what they need is installed already."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "--root-user-action", "ignore", "--target", target, *sources]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def plugged_in(*sites: Path) -> Iterator[None]:
@@ -37,6 +37,6 @@ def plugged_in(*sites: Path) -> Iterator[None]:
 
 
 def open_bench(home: Path, **options: str) -> Iterator[loom.Workbench]:
-    with loom.connect(home=home, options=loom.ServiceOptions(**options)) as opened:
-        yield opened
+    with loom.connect(home=home, options=loom.ServiceOptions(**options)) as bench:
+        yield bench
     local.stop(home)

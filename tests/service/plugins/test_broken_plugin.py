@@ -36,30 +36,30 @@ def bench(plugged: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[l
 @pytest.fixture
 def command(loom_command: LoomCommand) -> Command:
     def call(home: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)})
-        assert ran.returncode == code, ran.stdout + ran.stderr
-        assert "Traceback" not in ran.stderr
-        assert "\x1b" not in ran.stdout + ran.stderr
-        return ran
+        process = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)})
+        assert process.returncode == code, process.stdout + process.stderr
+        assert "Traceback" not in process.stderr
+        assert "\x1b" not in process.stdout + process.stderr
+        return process
 
     return call
 
 
 def test_all_of_its_faults_are_listed_with_a_fix(command: Command, tmp_path: Path) -> None:
     listed = json.loads(command(tmp_path, "--json", "plugins", code=1).stdout)["plugins"]
-    broken = {each["target"]: each for each in listed if each["distribution"] == "loom-broken"}
+    broken = {plugin["target"]: plugin for plugin in listed if plugin["distribution"] == "loom-broken"}
     assert broken["loom_broken.missing"]["status"] == "broken"
     assert broken["loom_broken.missing"]["fix"] == MISSING
-    hooks = broken["loom_broken.hooks"]["error"]
-    for said in (
+    hooks_error = broken["loom_broken.hooks"]["error"]
+    for message in (
         "loom_evaluators: Unprintable",
         "loom_models: SystemExit: 3",
         "loom_panels: TypeError: expected a dict of name → factory, not list",
         "Loom has no hook loom_gadgets",
     ):
-        assert said in hooks
-    things = broken["loom_broken.things"]["error"]
-    for said in (
+        assert message in hooks_error
+    things_error = broken["loom_broken.things"]["error"]
+    for message in (
         "loomlib provides 'exact' already",
         "loomlib provides 'calculator' already",
         "loomlib provides 'up' already",
@@ -68,8 +68,8 @@ def test_all_of_its_faults_are_listed_with_a_fix(command: Command, tmp_path: Pat
         "expected an .ipynb file at /nowhere/report.ipynb",
         "expected a click command, not str",
     ):
-        assert said in things
-    assert {each["status"] for each in listed if each["distribution"] != "loom-broken"} == {"ok"}
+        assert message in things_error
+    assert {plugin["status"] for plugin in listed if plugin["distribution"] != "loom-broken"} == {"ok"}
 
 
 def test_every_command_still_works(command: Command, tmp_path: Path) -> None:
@@ -91,22 +91,22 @@ def test_every_command_still_works(command: Command, tmp_path: Path) -> None:
     ],
 )
 def test_a_command_of_a_broken_plugin_repeats_its_error(command: Command, tmp_path: Path, name: str, said: str) -> None:
-    ran = command(tmp_path, name, code=1)
-    assert said in ran.stderr
-    assert "Try: " in ran.stderr
+    process = command(tmp_path, name, code=1)
+    assert said in process.stderr
+    assert "Try: " in process.stderr
 
 
 def test_lab_work_still_works(bench: loom.Workbench) -> None:
     agent = bench.deploy("echo", platform_version="V1")  # its start takes the 100 ms from which findings are reported
     inv = agent.invoke("hello").raise_for_status()
-    found = inv.trace(source="example_spans").findings()
-    assert "example_rule" in [each.rule for each in found.findings]
-    assert [each.rule for each in found.problems] == ["broken_rule"]
-    assert "ValueError" in found.problems[0].error
+    diagnosis = inv.trace(source="example_spans").findings()
+    assert "example_rule" in [finding.rule for finding in diagnosis.findings]
+    assert [problem.rule for problem in diagnosis.problems] == ["broken_rule"]
+    assert "ValueError" in diagnosis.problems[0].error
     assert make_evaluator("exact").name == "exact"
     assert "example_polite" in find_plugins("evaluators").names("evaluators")
     assert {"latency_study", "example_report"} <= set(report_notebooks())
-    assert {"calculator", "example_greeter"} <= {each.name for each in list_blueprints()}
+    assert {"calculator", "example_greeter"} <= {blueprint.name for blueprint in list_blueprints()}
 
 
 @pytest.mark.parametrize(
@@ -136,16 +136,18 @@ def test_asking_by_name_repeats_the_error_with_the_fix(
 
 
 def test_a_service_with_a_broken_model_states_whose_it_is(command: Command, tmp_path: Path) -> None:
-    ran = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
-    assert "expected a model with converse and converse_stream, not str" in ran.stderr
-    assert "loom-broken" in ran.stderr
+    process = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
+    assert "expected a model with converse and converse_stream, not str" in process.stderr
+    assert "loom-broken" in process.stderr
 
 
 def test_the_notebooks_list_shows_what_failed_since_and_runs_nothing_of_it(bench: loom.Workbench) -> None:
     with pytest.raises(PluginError):
         bench.panel("broken_panel")
     view = bench.plugins()
-    assert {line.target for line in view.broken} == {f"loom_broken.{each}" for each in ("missing", "hooks", "things")}
+    assert {line.target for line in view.broken} == {
+        f"loom_broken.{module}" for module in ("missing", "hooks", "things")
+    }
     assert "panel 'broken_panel': ValueError" in repr(view)
     assert "\x1b" not in repr(view)
     page = view._repr_html_()

@@ -38,10 +38,12 @@ def greeter(bench: loom.Workbench) -> loom.Agent:
 @pytest.fixture
 def command(bench: loom.Workbench, loom_command: LoomCommand) -> Command:
     def call(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(bench.context.settings.home)})
-        assert ran.returncode == code, ran.stdout + ran.stderr
-        assert "Traceback" not in ran.stderr
-        return ran
+        process = loom_command.run(
+            *arguments, environment={**os.environ, "LOOM_HOME": str(bench.context.settings.home)}
+        )
+        assert process.returncode == code, process.stdout + process.stderr
+        assert "Traceback" not in process.stderr
+        return process
 
     return call
 
@@ -78,8 +80,8 @@ def test_its_spans_are_a_trace(greeter: loom.Agent) -> None:
 
 def test_its_rule_is_asked_in_a_diagnosis(greeter: loom.Agent, bench: loom.Workbench) -> None:
     assert bench.telemetry.rules().set_index("rule").loc["example_rule", "asks"] == "does it?"
-    found = greeter.invoke("Good night").raise_for_status().trace(source="example_spans").findings()
-    assert "example_rule" in [each.rule for each in found.findings]
+    diagnosis = greeter.invoke("Good night").raise_for_status().trace(source="example_spans").findings()
+    assert "example_rule" in [finding.rule for finding in diagnosis.findings]
 
 
 def test_its_panel_opens_by_name(bench: loom.Workbench) -> None:

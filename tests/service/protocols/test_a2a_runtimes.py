@@ -26,8 +26,8 @@ def rpc(method: str, number: int | str = 1) -> bytes:
 
 def post(aws: Any, path: str, body: bytes, method: str = "POST") -> tuple[int, http.client.HTTPMessage, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
-    given = {"Content-Type": "application/json"}
-    connection.request(method, path, body, signed_headers(aws.state, method, path, body, headers=given))
+    headers = {"Content-Type": "application/json"}
+    connection.request(method, path, body, signed_headers(aws.state, method, path, body, headers=headers))
     answer = connection.getresponse()
     content = answer.read()
     connection.close()
@@ -66,8 +66,8 @@ def test_the_server_of_the_developer_guide_runs_unchanged(aws: Any) -> None:
     arn = runtime["agentRuntimeArn"]
     card = aws.data.get_agent_card(agentRuntimeArn=arn, runtimeSessionId=SESSION)["agentCard"]
     assert (card["name"], card["skills"][0]["id"]) == ("Calculator Agent", "calculator")
-    said = {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": "What is 6 * 7?"}]}
-    body = {"jsonrpc": "2.0", "id": "1", "method": "message/send", "params": {"message": said}}
+    message = {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": "What is 6 * 7?"}]}
+    body = {"jsonrpc": "2.0", "id": "1", "method": "message/send", "params": {"message": message}}
     _, content = aws.invoke(arn, json.dumps(body).encode(), runtimeSessionId=SESSION)
     task = json.loads(content)["result"]
     assert task["status"]["state"] == "completed"
@@ -142,8 +142,8 @@ def test_a_long_value_of_an_allowed_header_is_refused(aws: Any) -> None:
     arn = aws.deploy("long_header", **allowed)["agentRuntimeArn"]
     path = f"/runtimes/{quote(arn, safe='')}/invocations"
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
-    given = {"X-Team": "x" * 4_097}
-    connection.request("POST", path, b"{}", signed_headers(aws.state, "POST", path, b"{}", headers=given))
+    headers = {"X-Team": "x" * 4_097}
+    connection.request("POST", path, b"{}", signed_headers(aws.state, "POST", path, b"{}", headers=headers))
     answer = connection.getresponse()
     assert (answer.status, json.loads(answer.read())["__type"]) == (400, "ValidationException")
     connection.close()

@@ -60,8 +60,8 @@ def test_a_stateful_server_elicits_samples_logs_and_reports_progress(mcp_client:
     async def on_log(params: Any) -> None:
         logged.append(params.data)
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, message))
+    async def on_progress(step: float, total: float | None, message: str | None) -> None:
+        progress.append((step, message))
 
     async def use() -> None:
         callbacks = {"elicitation_callback": answer_city, "sampling_callback": write_tip, "logging_callback": on_log}
@@ -86,7 +86,7 @@ def test_a_cancelled_call_is_cancelled_in_the_server(mcp_client: Any, travel: st
         async with mcp_client(travel, mode="legacy") as client:
             async with anyio.create_task_group() as tasks:
 
-                async def cancel(done: float, total: float | None, message: str | None) -> None:
+                async def cancel(step: float, total: float | None, message: str | None) -> None:
                     tasks.cancel_scope.cancel()
 
                 async def wait() -> None:
@@ -149,12 +149,12 @@ def test_boto3_keeps_a_stateful_session_by_its_mcp_session_id_alone(aws: Any, tr
 
 def test_a_stateless_server_gets_a_session_id_from_the_platform(aws: Any, adder: str) -> None:
     answer, document = call(aws, adder, rpc("tools/call", name="seen", arguments={}))
-    seen = document["result"]["structuredContent"]
-    assert answer["mcpSessionId"] == seen["headers"]["mcp-session-id"] == answer["runtimeSessionId"]
+    content = document["result"]["structuredContent"]
+    assert answer["mcpSessionId"] == content["headers"]["mcp-session-id"] == answer["runtimeSessionId"]
     again, document = call(
         aws, adder, rpc("tools/call", name="seen", arguments={}), mcpSessionId=answer["mcpSessionId"]
     )
-    assert document["result"]["structuredContent"]["pid"] == seen["pid"]
+    assert document["result"]["structuredContent"]["pid"] == content["pid"]
     assert again["runtimeSessionId"] == answer["runtimeSessionId"]
 
 
@@ -186,8 +186,8 @@ def test_port_and_path_of_a_server_are_configurable(mcp_client: Any, aws: Any) -
     code = STATEFUL_MCP.replace("PORT", "8123").replace("PATH", "/tools/mcp")
     where = {"serverProtocol": "MCP", "port": 8123, "path": "/tools/mcp"}
     runtime = aws.deploy("elsewhere", code, protocolConfiguration=where)
-    described = aws.control.get_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"])
-    assert described["protocolConfiguration"] == where
+    description = aws.control.get_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"])
+    assert description["protocolConfiguration"] == where
 
     async def use() -> None:
         async with mcp_client(runtime["agentRuntimeArn"], mode="legacy") as client:

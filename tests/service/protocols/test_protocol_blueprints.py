@@ -28,9 +28,9 @@ def deployed(aws: Any) -> Callable[[str], str]:
             protocol = tomllib.loads((folder / "blueprint.toml").read_text()).get("protocol", "HTTP")
             artifact = aws.upload({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})
             created = aws.create(name, artifact, protocolConfiguration={"serverProtocol": protocol})
-            described = aws.settled(created["agentRuntimeId"])
-            assert described["status"] == "READY", described
-            arns[name] = described["agentRuntimeArn"]
+            runtime = aws.settled(created["agentRuntimeId"])
+            assert runtime["status"] == "READY", runtime
+            arns[name] = runtime["agentRuntimeArn"]
         return arns[name]
 
     return deploy
@@ -52,8 +52,8 @@ def test_the_mcp_server_serves_clients_of_both_generations(mcp_client: Any, depl
     headers = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": f"{mode}-client-" * 4}
     steps: list[float] = []
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        steps.append(done)
+    async def on_progress(step: float, total: float | None, message: str | None) -> None:
+        steps.append(step)
 
     async def use() -> None:
         callbacks = {"elicitation_callback": four_people, "sampling_callback": say}
@@ -70,8 +70,13 @@ def test_the_mcp_server_serves_clients_of_both_generations(mcp_client: Any, depl
             failed = await client.call_tool("calculator", {"expression": "9**9**9"})
             assert failed.is_error
             assert "too large" in failed.content[0].text
-            (kept,) = (await client.read_resource("calculations://session")).contents
-            assert kept.text.splitlines() == ["15 * 37 + 42 = 597", "(1) + (2) + (3) = 6", "84 / 4 = 21", "6 * 7 = 42"]
+            (resource,) = (await client.read_resource("calculations://session")).contents
+            assert resource.text.splitlines() == [
+                "15 * 37 + 42 = 597",
+                "(1) + (2) + (3) = 6",
+                "84 / 4 = 21",
+                "6 * 7 = 42",
+            ]
             prompt = await client.get_prompt("word_problem", {"text": "two dozen eggs"})
             assert "two dozen eggs" in prompt.messages[0].content.text
 
@@ -80,8 +85,14 @@ def test_the_mcp_server_serves_clients_of_both_generations(mcp_client: Any, depl
 
 
 def message(text: str, method: str = "message/send", **more: Any) -> bytes:
-    said = {"role": "user", "kind": "message", "messageId": "m-1", "parts": [{"kind": "text", "text": text}], **more}
-    return json.dumps({"jsonrpc": "2.0", "id": "1", "method": method, "params": {"message": said}}).encode()
+    a2a_message = {
+        "role": "user",
+        "kind": "message",
+        "messageId": "m-1",
+        "parts": [{"kind": "text", "text": text}],
+        **more,
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": "1", "method": method, "params": {"message": a2a_message}}).encode()
 
 
 def test_the_a2a_agent_answers_with_a_task_and_its_artifact(aws: Any, deployed: Any) -> None:
@@ -93,8 +104,8 @@ def test_the_a2a_agent_answers_with_a_task_and_its_artifact(aws: Any, deployed: 
     task = json.loads(content)["result"]
     assert (task["kind"], task["status"]["state"]) == ("task", "completed")
     assert "597" in "".join(part["text"] for part in task["artifacts"][0]["parts"])
-    asked = json.dumps({"jsonrpc": "2.0", "id": "2", "method": "tasks/get", "params": {"id": task["id"]}}).encode()
-    _, content = aws.invoke(arn, asked, runtimeSessionId=session)
+    request = json.dumps({"jsonrpc": "2.0", "id": "2", "method": "tasks/get", "params": {"id": task["id"]}}).encode()
+    _, content = aws.invoke(arn, request, runtimeSessionId=session)
     assert json.loads(content)["result"]["status"]["state"] == "completed"
 
 
@@ -134,7 +145,7 @@ def test_mcp_sessions_on_platform_v2_share_no_calculations(aws: Any, mcp_client:
             await one.call_tool("calculator", {"expression": "2 + 2"})
             await other.call_tool("calculator", {"expression": "3 * 3"})
             for client, expected in ((one, "2 + 2 = 4"), (other, "3 * 3 = 9")):
-                (kept,) = (await client.read_resource("calculations://session")).contents
-                assert kept.text == expected
+                (resource,) = (await client.read_resource("calculations://session")).contents
+                assert resource.text == expected
 
     anyio.run(use)

@@ -35,8 +35,8 @@ def test_the_parts_of_the_last_invocations_add_up_and_the_answer_names_the_large
     assert len(spent.figure().data) >= 3
     summary = json.loads(json.dumps(spent.summary(), allow_nan=False))
     assert summary["states"] == {"found": 6}
-    for each in summary["invocations"]:
-        assert sum(each["parts_ms"].values()) == pytest.approx(each["total_ms"])
+    for invocation in summary["invocations"]:
+        assert sum(invocation["parts_ms"].values()) == pytest.approx(invocation["total_ms"])
 
 
 def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_raises_no_alarm(
@@ -95,7 +95,7 @@ def test_a_session_is_reported_turn_by_turn(asked: loom.Agent) -> None:
     assert story.growth()["more than before"].iloc[1].startswith("+")
     assert "calculator" in story.tools().index
     assert any(name.endswith("chat") for name in story.spans().index)
-    assert {note.text for note in story.timeline().layout.annotations} <= {f"<b>{each}</b>" for each in "①②③④⑤"}
+    assert {note.text for note in story.timeline().layout.annotations} <= {f"<b>{number}</b>" for number in "①②③④⑤"}
 
 
 def test_an_agent_that_exports_nothing_is_reported_with_what_to_do_and_no_display_fails(bench: loom.Workbench) -> None:
@@ -106,8 +106,8 @@ def test_an_agent_that_exports_nothing_is_reported_with_what_to_do_and_no_displa
     assert "has spans, so where the time went is unknown" in verdict.sentences[0]
     assert len(verdict.sentences) >= 2
     story = spent.session()
-    for shown in (spent.table(), spent.findings(), spent.limits(), story.spans(), story.growth(), story.tools()):
-        assert str(shown)
+    for view in (spent.table(), spent.findings(), spent.limits(), story.spans(), story.growth(), story.tools()):
+        assert str(view)
     assert "<img" not in story.invocations().to_html()
     assert spent.figure().layout.annotations[0].text == "No invocation has spans."
     book = CostBook.of([silent])
@@ -134,9 +134,9 @@ def test_a_book_sums_up_by_agent_and_day_and_keeps_what_is_unknown(asked: loom.A
     assert {item: quantity.rpartition(" ")[2] for item, quantity in quantities.items()} == {
         "input tokens": "tokens", "output tokens": "tokens", "runtime CPU": "vCPU-s", "runtime memory": "GB-s",
     }  # fmt: skip
-    given = CostBook.of([asked], active_vcpus=1.0, memory_gb=0.5)
-    assert given.total.runtime.known not in (0, book.total.runtime.known)
-    assert given.total.model.known == book.total.model.known
+    assumed_book = CostBook.of([asked], active_vcpus=1.0, memory_gb=0.5)
+    assert assumed_book.total.runtime.known not in (0, book.total.runtime.known)
+    assert assumed_book.total.model.known == book.total.model.known
     unknown = CostBook.of([asked], priced_as="a-model-nobody-prices")
     assert unknown.total.model.state == "unknown"
     assert json.dumps(unknown.summary(), allow_nan=False)

@@ -121,20 +121,20 @@ class Lab:
     def outer(self, pids: Iterable[int]) -> list[int]:
         """The pids on this machine of processes that agents know by their pids behind the boundary."""
         marks = {b"LOOM_SESSION=" + os.fsencode(file.stem) for file in (self.home / "sessions").glob("*.json")}
-        wanted = list(pids)
+        inner_pids = list(pids)
 
         def found() -> dict[int, int] | None:
-            known: dict[int, int] = {}
+            matches: dict[int, int] = {}
             for entry in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):
                     if not marks.isdisjoint((entry / "environ").read_bytes().split(b"\0")):
                         [numbers] = re.findall(r"^NSpid:(.*)$", (entry / "status").read_text(), re.MULTILINE)
-                        known[int(numbers.split()[-1])] = int(entry.name)
-            return known if known.keys() >= set(wanted) else None
+                        matches[int(numbers.split()[-1])] = int(entry.name)
+            return matches if matches.keys() >= set(inner_pids) else None
 
         # A process that has just begun its program has no environment for a moment.
-        known = waiting.wait_until(found, what=f"the processes {wanted}")
-        return [known[pid] for pid in wanted]
+        outer_pids = waiting.wait_until(found, what=f"the processes {inner_pids}")
+        return [outer_pids[pid] for pid in inner_pids]
 
 
 def _fill(template: str, body: str) -> str:

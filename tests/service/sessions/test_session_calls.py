@@ -45,15 +45,15 @@ async def test_headers_and_status_pass_both_ways_without_the_hop_by_hop_ones(lab
     runtime = lab.asgi(ECHO)
     headers = {"accept": "text/event-stream", "traceparent": "00-1-2-01", "connection": "close", "te": "x"}
     answer = await pool.invoke(call(runtime, {"a": 1}, headers=headers))
-    said = json.loads(await read(answer))
+    echo = json.loads(await read(answer))
     assert answer.status == 200
     assert answer.headers["x-own"] == "yes"
     assert not {"connection", "transfer-encoding", "content-length"} & set(answer.headers)
-    assert said["headers"]["traceparent"] == "00-1-2-01"
-    assert said["headers"]["accept"] == "text/event-stream"
-    assert said["headers"]["x-amzn-bedrock-agentcore-runtime-session-id"] == pool.sessions()[0].session_id
-    assert "te" not in said["headers"]
-    assert said["headers"].get("connection") is None
+    assert echo["headers"]["traceparent"] == "00-1-2-01"
+    assert echo["headers"]["accept"] == "text/event-stream"
+    assert echo["headers"]["x-amzn-bedrock-agentcore-runtime-session-id"] == pool.sessions()[0].session_id
+    assert "te" not in echo["headers"]
+    assert echo["headers"].get("connection") is None
 
 
 async def test_an_error_status_of_the_agent_is_an_answer(lab, call, read):
@@ -70,14 +70,14 @@ async def test_an_error_status_of_the_agent_is_an_answer(lab, call, read):
 
 async def test_the_script_runs_as_if_by_hand_in_a_folder_of_its_own(lab, call, read):
     pool = lab.pool()
-    said = json.loads(await read(await pool.invoke(call(lab.asgi(ECHO)))))
+    echo = json.loads(await read(await pool.invoke(call(lab.asgi(ECHO)))))
     stream = pool.sessions()[0].stream
     folder = lab.home / "sessions" / stream.rpartition("]")[2]
-    assert said["argv"] == ["agent.py"]
-    assert said["name"] == "__main__"
-    assert said["main"] == said["file"] == f"{folder}/agent.py"
-    assert said["cwd"] == said["path"][0] == str(folder)
-    assert said["host"] == "127.0.0.1"
+    assert echo["argv"] == ["agent.py"]
+    assert echo["name"] == "__main__"
+    assert echo["main"] == echo["file"] == f"{folder}/agent.py"
+    assert echo["cwd"] == echo["path"][0] == str(folder)
+    assert echo["host"] == "127.0.0.1"
 
 
 async def test_the_environment_is_clean_and_the_runtimes_own_variables_win(lab, call, read, monkeypatch, tmp_path):
@@ -89,15 +89,15 @@ async def test_the_environment_is_clean_and_the_runtimes_own_variables_win(lab, 
     overlay.mkdir()
     pool = lab.pool(environment={"AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"})
     runtime = lab.asgi(ECHO, environment={"AWS_REGION": "us-west-2", "MODE": "fast"}, search_path=(overlay,))
-    said = json.loads(await read(await pool.invoke(call(runtime))))
-    environment = said["environment"]
+    echo = json.loads(await read(await pool.invoke(call(runtime))))
+    environment = echo["environment"]
     assert environment["AWS_REGION"] == "us-west-2"
     assert environment["MODE"] == "fast"
     assert environment["AWS_ENDPOINT_URL_S3"] == "http://127.0.0.1:1"
     assert environment["TZ"] == "UTC"
     assert environment["PYTHONUNBUFFERED"] == "1"
     assert environment["PYTHONPATH"] == str(overlay)
-    assert said["path"][1] == str(overlay)
+    assert echo["path"][1] == str(overlay)
     assert not {"SECRET_TOKEN", "AWS_PROFILE", "PYTHONDONTWRITEBYTECODE"} & set(environment)
 
 
@@ -181,9 +181,9 @@ async def test_sessions_are_apart_by_id_by_qualifier_and_by_runtime(lab, call, r
         call(runtime, qualifier="blue"),
         call(other),
     ]
-    answers = await asyncio.gather(*(pool.invoke(one) for one in calls))
-    said = [json.loads(await read(answer)) for answer in answers]
-    assert len({session.pid for session in pool.sessions()}) == len({one["cwd"] for one in said}) == 4
+    answers = await asyncio.gather(*(pool.invoke(request) for request in calls))
+    echoes = [json.loads(await read(answer)) for answer in answers]
+    assert len({session.pid for session in pool.sessions()}) == len({echo["cwd"] for echo in echoes}) == 4
     assert len(pool.sessions()) == 4
 
 
@@ -199,10 +199,10 @@ async def test_a_live_session_keeps_its_version_and_a_new_one_gets_the_new(lab, 
 
 
 async def test_admission_is_asked_once_for_each_new_process_and_may_refuse(lab, call, read):
-    asked = []
+    admissions = []
 
     def admit(runtime_id, qualifier, active_sessions):
-        asked.append((runtime_id, qualifier, active_sessions))
+        admissions.append((runtime_id, qualifier, active_sessions))
         if active_sessions >= 1:
             raise SessionLimitError("quota", "one is enough")
 
@@ -212,7 +212,7 @@ async def test_admission_is_asked_once_for_each_new_process_and_may_refuse(lab, 
     await read(await pool.invoke(call(runtime)))
     with pytest.raises(SessionLimitError, match="one is enough"):
         await pool.invoke(call(runtime, session_id="another-" * 5))
-    assert asked == [(runtime.runtime_id, "DEFAULT", 0), (runtime.runtime_id, "DEFAULT", 1)]
+    assert admissions == [(runtime.runtime_id, "DEFAULT", 0), (runtime.runtime_id, "DEFAULT", 1)]
     assert len(pool.sessions()) == 1
 
 

@@ -123,7 +123,7 @@ async def test_deleting_a_runtime_ends_its_sessions_only(lab, call, read):
     pool = lab.pool()
     one, two = lab.asgi(PID), lab.asgi(PID, name="two")
     calls = [call(one), call(one, qualifier="blue"), call(two)]
-    await asyncio.gather(*(pool.invoke(each) for each in calls))
+    await asyncio.gather(*(pool.invoke(request) for request in calls))
     assert await pool.stop_runtime(one.runtime_id) == 2
     assert [session.runtime_id for session in pool.sessions()] == [two.runtime_id]
 
@@ -263,19 +263,19 @@ async def test_a_pool_sweeps_what_a_former_one_could_not_take_along(lab, alive, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="holding the interpreter needs a C library to sleep in")
 async def test_a_killed_service_takes_along_an_agent_that_holds_the_interpreter(lab, alive, eventually):
-    answered, holding = lab.shared / "answered", lab.shared / "holding"
+    answered_marker, holding_marker = lab.shared / "answered", lab.shared / "holding"
     stuck = f"""
         import ctypes, pathlib
         async def invoke(payload, scope, receive, send):
             await answer(send, json.dumps([os.getpid()]).encode())
-            while not os.path.exists({str(answered)!r}):
+            while not os.path.exists({str(answered_marker)!r}):
                 await asyncio.sleep(0.01)
-            pathlib.Path({str(holding)!r}).touch()
+            pathlib.Path({str(holding_marker)!r}).touch()
             ctypes.PyDLL(None).sleep(600)
     """
     service, [pid] = _service(lab, lab.asgi(stuck))
     with service:
-        answered.touch()
-        await eventually(holding.exists)
+        answered_marker.touch()
+        await eventually(holding_marker.exists)
         service.kill()
     await eventually(lambda: not alive(pid))

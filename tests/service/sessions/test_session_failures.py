@@ -187,9 +187,9 @@ async def test_a_death_in_mid_stream_cuts_the_chunks_with_the_signal_named(lab, 
             yield "three"
     """)
     answer = await pool.invoke(call(runtime, {"until": str(lab.shared / "both are read")}))
-    got = b""
-    while got != b'data: "one"\n\ndata: "two"\n\n':
-        got += await anext(answer.chunks)
+    content = b""
+    while content != b'data: "one"\n\ndata: "two"\n\n':
+        content += await anext(answer.chunks)
     (lab.shared / "both are read").touch()
     with pytest.raises(AgentProcessError, match="was killed by SIGKILL in the middle of its answer") as caught:
         await anext(answer.chunks)
@@ -234,7 +234,7 @@ async def test_an_answer_that_is_none_is_distinguished_and_the_session_lives_on(
     [session] = pool.sessions()
     with pytest.raises(AgentProcessError, match=reason):
         await pool.invoke(call(runtime))
-    assert [one.pid for one in pool.sessions()] == [session.pid]
+    assert [live_session.pid for live_session in pool.sessions()] == [session.pid]
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,10 @@ async def test_what_a_session_writes_beyond_its_rate_is_dropped_and_reported(lab
             os.write(1, block * 1_000)
         os.write(1, b"the end\\n")
     """
-    begun = time.monotonic()
+    start_s = time.monotonic()
     with pytest.raises(Exception, match="exit code 0"):
         await pool.invoke(call(lab.runtime(source)))
-    allowed = BURST_BYTES + BYTES_PER_S * (time.monotonic() - begun + 1)
+    allowed = BURST_BYTES + BYTES_PER_S * (time.monotonic() - start_s + 1)
     assert sum(map(len, lab.lines.messages)) < allowed
     notices = [message for message in lab.lines.messages if message.startswith("Loom: ") and "dropped" in message]
     assert notices
@@ -110,13 +110,15 @@ def test_an_agent_that_prints_a_gibibyte_leaves_the_service_small_and_answering(
         return logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"]
 
     # Each look reads all that was kept: looks without a pause would delay what they wait for.
-    found = wait_until(dropped, what="the notice of dropped output", pause_s=1.0)
+    notices = wait_until(dropped, what="the notice of dropped output", pause_s=1.0)
     # By the session, which writes so much at most, or by the stream, which keeps so much at most.
-    assert any(each in found[0]["message"] for each in ("bytes were dropped here", "were dropped: it was too large"))
+    assert any(
+        reason in notices[0]["message"] for reason in ("bytes were dropped here", "were dropped: it was too large")
+    )
     assert service.memory_info().rss - before < 400 << 20
     assert sum(file.stat().st_size for file in aws.state.home.glob("logs.db*")) < 200 << 20
-    begun = time.monotonic()
+    start_s = time.monotonic()
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
-    kept = sum(len(event["message"]) for page in pages for event in page["events"])
-    assert kept <= STREAM_BYTES + (1 << 20)
-    assert time.monotonic() - begun < 60  # 122 s for what one such agent had printed
+    stored_chars = sum(len(event["message"]) for page in pages for event in page["events"])
+    assert stored_chars <= STREAM_BYTES + (1 << 20)
+    assert time.monotonic() - start_s < 60  # 122 s for what one such agent had printed

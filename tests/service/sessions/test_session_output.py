@@ -16,14 +16,14 @@ QUIET = "async def invoke(payload, scope, receive, send): await answer(send, b'd
 async def test_lines_carry_the_runtimes_group_a_stream_of_their_process_and_their_time(lab, call, read):
     pool = lab.pool()
     before_ms = int(time.time() * 1000)
-    made = call(lab.asgi(f"print('hello')\n{QUIET}"), qualifier="blue")
-    await read(await pool.invoke(made))
+    session_call = call(lab.asgi(f"print('hello')\n{QUIET}"), qualifier="blue")
+    await read(await pool.invoke(session_call))
     await pool.close()
     [(group, stream, timestamp_ms, message)] = lab.lines.events
     assert group == "/aws/bedrock-agentcore/runtimes/one-AbC123dEf4-blue"
     day, kind, process = re.fullmatch(r"(.{10})/\[runtime-logs-(.*)\](.*)", stream).groups()
     assert re.fullmatch(r"\d{4}/\d\d/\d\d", day)
-    assert kind == made.session_id
+    assert kind == session_call.session_id
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", process)
     assert before_ms <= timestamp_ms <= time.time() * 1000
     assert message == "hello"

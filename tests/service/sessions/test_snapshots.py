@@ -93,9 +93,9 @@ def deploy(aws: Any, name: str, code: str, **more: Any) -> str:
 def refused(aws: Any, name: str, code: str, **more: Any) -> tuple[str, str]:
     """The ARN of a version that failed, and why it did."""
     created = aws.create(name, aws.upload({"agent.py": code}), platformVersion="V2", **more)
-    described = aws.settled(created["agentRuntimeId"])
-    assert described["status"] == "CREATE_FAILED"
-    return described["agentRuntimeArn"], described["failureReason"]
+    runtime = aws.settled(created["agentRuntimeId"])
+    assert runtime["status"] == "CREATE_FAILED"
+    return runtime["agentRuntimeArn"], runtime["failureReason"]
 
 
 def messages(aws: Any, arn: str) -> str:
@@ -420,11 +420,11 @@ def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(
     in_use = deploy(aws, "in_use", SMALL)
     process = ask(aws, in_use, 1)
     arns = [deploy(aws, f"small_{number}", SMALL, hooksConfiguration=WARM_UP) for number in range(5)]
-    kept = wait_until(
-        lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == 4 and found,
+    session_files = wait_until(
+        lambda: (paths := list(sessions.glob("*.sessions"))) and len(paths) == 4 and paths,
         what="the end of two frozen processes",
     )
-    assert len(kept) == 4  # with the one that has a session
+    assert len(session_files) == 4  # with the one that has a session
     assert ask(aws, in_use, 1) == process
     log = (aws.state.home / "service.log").read_text()
     stopped = [arn for arn in (in_use, *arns) if f"of {arn.rpartition('/')[2]} was stopped" in log]
@@ -517,13 +517,13 @@ with tracer.start_as_current_span("at the start"):
             events = logs.filter_log_events(logGroupName="aws/spans", filterPattern='"in the session"')["events"]
         except logs.exceptions.ResourceNotFoundException:
             return None  # made with the first span
-        found = [span for event in events if arn in event["message"] for span in [json.loads(event["message"])]]
-        return found if len(found) == 2 else None
+        own_spans = [span for event in events if arn in event["message"] for span in [json.loads(event["message"])]]
+        return own_spans if len(own_spans) == 2 else None
 
-    found = wait_until(spans, what="the spans of two sessions")
-    assert found is not None
-    assert {span["attributes"]["session.id"] for span in found} == {session(1), session(2)}
-    assert len({span["resource"]["attributes"]["service.instance.id"] for span in found}) == 2
+    session_spans = wait_until(spans, what="the spans of two sessions")
+    assert session_spans is not None
+    assert {span["attributes"]["session.id"] for span in session_spans} == {session(1), session(2)}
+    assert len({span["resource"]["attributes"]["service.instance.id"] for span in session_spans}) == 2
 
 
 def test_many_sessions_start_at_once(aws: Any) -> None:

@@ -232,8 +232,8 @@ def test_the_command_line_ends_with_1_for_findings_and_0_for_none(
     home: Path, bench: loom.Workbench, loom_command: LoomCommand, tmp_path: Path
 ) -> None:
     def run(*arguments: str) -> tuple[int, str]:
-        done = loom_command.run("--home", str(home), *arguments, environment=os.environ)
-        return done.returncode, done.stdout
+        result = loom_command.run("--home", str(home), *arguments, environment=os.environ)
+        return result.returncode, result.stdout
 
     folder = agent_of(tmp_path / "dated", "import time\n\nBEGAN = time.time()\n\n\ndef used():\n    return BEGAN\n")
     code, output = run("check", "snapshot", str(folder))

@@ -20,25 +20,25 @@ from starlette.routing import Route
 
 class Planner(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        asked = context.get_user_input()
-        if asked == "hello":
+        prompt = context.get_user_input()
+        if prompt == "hello":
             await event_queue.enqueue_event(new_agent_text_message("Hello."))
             return
         task = context.current_task or new_task(context.message)
         if context.current_task is None:
             await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
-        if asked == "plan":
+        if prompt == "plan":
             question = new_agent_text_message("Where to?", task.context_id, task.id)
             await updater.requires_input(question, final=True)
             return
         await updater.start_work(new_agent_text_message("Working.", task.context_id, task.id))
-        if asked == "fail":
+        if prompt == "fail":
             await updater.failed(new_agent_text_message("No trains.", task.context_id, task.id))
             return
-        if asked == "wait":
+        if prompt == "wait":
             await asyncio.sleep(600)
-        for text in (f"Plan for {asked}: ", "train, hotel"):
+        for text in (f"Plan for {prompt}: ", "train, hotel"):
             await updater.add_artifact(
                 [Part(root=TextPart(text=text))], artifact_id="plan", name="plan", append=text.startswith("train")
             )

@@ -22,10 +22,10 @@ def agent(bench, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def test(agent):
-    started = agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12)
-    yield started
-    if started.state == "running":
-        started.stop()
+    ab_test = agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12)
+    yield ab_test
+    if ab_test.state == "running":
+        ab_test.stop()
 
 
 def session(number):

@@ -113,10 +113,10 @@ def test_a_token_is_neither_stored_nor_logged(
     answers = [protected.invoke(PROMPT, bearer=token) for token in tokens]
     views = [answer.authorization() for answer in answers]
     protected.telemetry.logs(limit=1000)
-    shown = repr(answers) + repr(views) + "".join(answer._repr_html_() for answer in answers) + caplog.text
-    shown += "".join(view._repr_html_() + str(view.to_dict()) for view in views)
+    output = repr(answers) + repr(views) + "".join(answer._repr_html_() for answer in answers) + caplog.text
+    output += "".join(view._repr_html_() + str(view.to_dict()) for view in views)
     secrets = [part for token in tokens for part in token.split(".")[1:]]
-    assert not any(part in shown for part in secrets)
+    assert not any(part in output for part in secrets)
     # In another process: one that opens SQLite's files beside SQLite loses its locks.
     patterns = [option for part in secrets for option in ("-e", part)]
     searched = subprocess.run(["grep", "-rlaF", *patterns, str(home)], capture_output=True, text=True)
@@ -202,9 +202,9 @@ def test_the_command_line_takes_a_token_from_variables_files_and_input(
     protected: loom.Agent, echo_code: Path, home: Path, loom_command: Any, tmp_path: Path
 ) -> None:
     variables = {**os.environ, "LOOM_HOME": str(home)}
-    made = loom_command.run("identity", "token", "--user", "alice", "--scope", "read", environment=variables)
-    token = made.stdout.strip()
-    assert (made.returncode, token.count(".")) == (0, 2)
+    result = loom_command.run("identity", "token", "--user", "alice", "--scope", "read", environment=variables)
+    token = result.stdout.strip()
+    assert (result.returncode, token.count(".")) == (0, 2)
     (tmp_path / "token").write_text(token + "\n")
     for source in ("LOOM_BEARER", f"@{tmp_path / 'token'}"):
         ran = loom_command.run(
@@ -251,7 +251,7 @@ def test_authorization_shows_which_credentials_the_agent_fetched(bench: loom.Wor
     agent = bench.deploy(tmp_path / "agent.py", name="fetching", authorizer="local")
     answer = agent.invoke(PROMPT, bearer=bench.identity.token("alice"))
     assert str(len(secret)) in answer.text, answer.error
-    view = wait_until(lambda: (found := answer.authorization()).outward and found, what="the agent's request")
+    view = wait_until(lambda: (view := answer.authorization()).outward and view, what="the agent's request")
     assert [(use.operation, use.provider, use.error) for use in view.outward] == [
         ("GetResourceApiKey", "search-engine", "")
     ]
@@ -287,17 +287,17 @@ app.run()
 
 
 def test_an_agent_keeps_a_token_for_evaluations_and_studies(bench: loom.Workbench, protected: loom.Agent) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def token() -> str:
-        asked.append("a token")
+        requests.append("a token")
         return bench.identity.token("alice")
 
     agent = protected.at(bearer=token)
     assert agent.invoke(PROMPT).ok
     assert agent.at("DEFAULT").invoke(PROMPT).ok
     assert agent.end_session(agent.invoke(PROMPT).session_id)
-    assert len(asked) == 4
+    assert len(requests) == 4
     turn = Turn(prompt=PROMPT, expected_answer="4")
     run = agent.evaluate(loom.EvalSet(name="sums", cases=(loom.EvalCase(id="sum", turns=(turn,)),)), ["contains"])
     assert run.scores()["state"].tolist() == ["scored"], run.failures().to_dict("records")

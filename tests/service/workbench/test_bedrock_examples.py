@@ -19,9 +19,11 @@ def test_the_shop_is_made_by_one_call_and_answers(bench: loom.Workbench) -> None
     agents = bench.bedrock.agents
     shop = agents.create_example("shop")
     assert "shipped" in shop.ask("What is the status of order 4711?", alias="live").text
-    asked = shop.ask("Pay a refund of 25 euros for order 4711", alias="live")
-    assert [(request.name, request.agent) for request in asked.requests] == [("pay_refund", "return_and_refund_desk")]
-    assert "was paid" in asked.answer({"pay_refund": "The refund was paid."}).text
+    response = shop.ask("Pay a refund of 25 euros for order 4711", alias="live")
+    assert [(request.name, request.agent) for request in response.requests] == [
+        ("pay_refund", "return_and_refund_desk")
+    ]
+    assert "was paid" in response.answer({"pay_refund": "The refund was paid."}).text
     before = agents.table()
     assert agents.create_example("shop").value.id == shop.value.id
     assert list(agents.table()["id"]) == list(before["id"])
@@ -50,12 +52,12 @@ def test_a_creation_that_is_stopped_anywhere_is_completed_by_the_next(bench: loo
     for agent in shop["agents"]:
         if agent["name"] in set(bench.bedrock.agents.table()["name"]):
             bench.bedrock.agents.delete(agent["name"])
-    seen = list[str]()
+    lines = list[str]()
     for stop in range(len(shop["functions"]) + len(shop["knowledge_bases"]) + len(shop["agents"])):
 
-        def progress(line: str, *, stop: int = stop, begun: int = len(seen)) -> None:
-            seen.append(line)
-            if len(seen) - begun > stop:
+        def progress(line: str, *, stop: int = stop, begun: int = len(lines)) -> None:
+            lines.append(line)
+            if len(lines) - begun > stop:
                 raise InterruptedError
 
         with pytest.raises(InterruptedError):

@@ -25,11 +25,11 @@ def failing(bench: loom.Workbench) -> loom.Agent:
 def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing: loom.Agent) -> None:
     rule = bench.alerts.add("error_rate", above=0.3, agent=failing.name)
     bench.alerts.add("error_rate", above=0.3, agent="nobody", name="nobody")
-    found = bench.alerts.check()
-    assert {each.rule.name: each.state for each in found.checked} == {rule.name: "alarm", "nobody": "no data"}
-    assert found.exit_code == 2
-    assert rule.name in found._repr_html_().replace("\xa0", " ")
-    assert "1 of 2 alerts in alarm" in repr(found)
+    report = bench.alerts.check()
+    assert {result.rule.name: result.state for result in report.checked} == {rule.name: "alarm", "nobody": "no data"}
+    assert report.exit_code == 2
+    assert rule.name in report._repr_html_().replace("\xa0", " ")
+    assert "1 of 2 alerts in alarm" in repr(report)
     assert list(bench.alerts.table()["state"]) == ["alarm", "no data"]
     assert set(bench.alerts.history(rule.name)["kind"]) == {"state"}
     for name in (rule.name, "nobody"):
@@ -52,11 +52,11 @@ def test_the_command_line_adds_lists_checks_and_removes(
     assert added.returncode == 0, added.stderr
     assert "set LOOM_ALERT_URL_NOWHERE" in added.stderr
     assert json.loads(added.stdout)["above"] == 0.3
-    assert [each["alert"] for each in json.loads(run("list").stdout)] == ["cli"]
+    assert [row["alert"] for row in json.loads(run("list").stdout)] == ["cli"]
     checked = run("check")
     assert checked.returncode == 2, checked.stderr
     assert json.loads(checked.stdout)["alerts"][0]["state"] == "alarm"
-    assert [each["kind"] for each in json.loads(run("history", "cli").stdout)] == ["not notified", "state"]
+    assert [row["kind"] for row in json.loads(run("history", "cli").stdout)] == ["not notified", "state"]
     assert run("remove", "cli").returncode == 0
     assert run("check").returncode == 0
     assert run("add", "error_rate", "--above", "5").returncode == 1

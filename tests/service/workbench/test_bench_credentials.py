@@ -64,12 +64,12 @@ def test_a_user_without_consent_is_shown_where_to_give_it(bench: loom.Workbench)
     provider = bench.identity.create_oauth2_provider(
         name("calendar"), client_id="agent", client_secret="the-secret", discovery_url=DISCOVERY
     )
-    asked = {"user": "alice", "workload": workload, "scopes": ["read"]}
-    status = bench.identity.token_status(provider.name, **asked, return_url=RETURN_URL)
+    arguments = {"user": "alice", "workload": workload, "scopes": ["read"]}
+    status = bench.identity.token_status(provider.name, **arguments, return_url=RETURN_URL)
     assert not status.granted
     assert "/identities/oauth2/authorize" in status.authorization_url
     assert "urn:" not in repr(status)
     with pytest.raises(RequestRejectedError, match="allowedResourceOauth2ReturnUrls"):
-        bench.identity.token_status(provider.name, **asked, return_url="https://elsewhere.example/")
+        bench.identity.token_status(provider.name, **arguments, return_url="https://elsewhere.example/")
     with pytest.raises(ResourceNotFoundError):
-        bench.identity.token_status("missing", **asked, return_url=RETURN_URL)
+        bench.identity.token_status("missing", **arguments, return_url=RETURN_URL)

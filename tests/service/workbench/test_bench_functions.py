@@ -18,10 +18,10 @@ def lambda_handler(event, context):
 
 def test_a_function_of_a_file_is_listed_called_and_deleted(bench: loom.Workbench, tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(ORDERS)
-    made = bench.tools.functions.create("bench-orders", tmp_path / "orders.py", description="Orders")
+    function = bench.tools.functions.create("bench-orders", tmp_path / "orders.py", description="Orders")
     (row,) = bench.tools.functions.table().query("name == 'bench-orders'").to_dict("records")
-    assert (row["handler"], row["description"], row["arn"]) == ("orders.lambda_handler", "Orders", made.value.arn)
-    reply = made.call({"order": "4711"})
+    assert (row["handler"], row["description"], row["arn"]) == ("orders.lambda_handler", "Orders", function.value.arn)
+    reply = function.call({"order": "4711"})
     assert (reply.ok, reply.value, reply.error) == (True, {"order": "4711", "status": "shipped"}, "")
     assert "asked for 4711" in reply.log
     assert "local AgentCore" in reply.labels
@@ -29,8 +29,8 @@ def test_a_function_of_a_file_is_listed_called_and_deleted(bench: loom.Workbench
     failed = bench.tools.functions.get("bench-orders").call()
     assert (failed.ok, failed.value, failed.error) == (False, None, "KeyError: 'order'")
     with pytest.raises(ResourceNotFoundError):
-        made.call(qualifier="live")
-    bench.tools.functions.delete(made.value.arn)
+        function.call(qualifier="live")
+    bench.tools.functions.delete(function.value.arn)
     with pytest.raises(ResourceNotFoundError, match=r"bench\.tools\.functions\.table"):
         bench.tools.functions.get("bench-orders")
 

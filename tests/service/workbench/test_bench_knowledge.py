@@ -31,9 +31,9 @@ def test_a_folder_is_searched_asked_and_kept_up_to_date(bench: loom.Workbench, t
     assert repr(base).startswith("Knowledge base handbook (active), ")
     first = base.add_folder(tmp_path, chunk_tokens=100)
     assert (first.status, first.scanned, first.indexed, first.failed) == ("COMPLETE", 2, 2, 0)
-    found = base.search("How long is the warranty?", k=1)
-    assert found.loc[0, "source"].endswith("/handbook/warranty.md")
-    assert found.loc[0, "score"] > 0.5
+    matches = base.search("How long is the warranty?", k=1)
+    assert matches.loc[0, "source"].endswith("/handbook/warranty.md")
+    assert matches.loc[0, "score"] > 0.5
     only = base.search("warranty", where={"equals": {"key": "topic", "value": "hours"}})
     assert only["metadata"].tolist() == [{"topic": "hours"}]
     reply = base.ask("How long is the warranty of a kettle?")

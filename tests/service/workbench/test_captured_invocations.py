@@ -32,7 +32,7 @@ def test_an_invocation_becomes_a_case_with_the_tools_of_its_trace_which_the_agen
     assert EMPTY.capture(inv.trace().trace).cases[0].turns == case.turns
     evalset.write(tmp_path / "set.json")
     run = calculator.evaluate(EvalSet.read(tmp_path / "set.json"), ["contains(texts=['391'])", "trajectory"])
-    assert all(each.passed for each in run.outcomes())
+    assert all(outcome.passed for outcome in run.outcomes())
 
 
 def test_a_session_becomes_one_case_of_all_its_turns(calculator: loom.Agent) -> None:
@@ -51,16 +51,18 @@ def test_calls_since_a_time_are_collected_and_evaluations_are_not(
     bench: loom.Workbench, calculator: loom.Agent
 ) -> None:
     begin = datetime.now(UTC)
-    asked = [calculator.invoke(f"What is {n} + 1?") for n in range(100, 103)]
+    invocations = [calculator.invoke(f"What is {n} + 1?") for n in range(100, 103)]
     broken = calculator.invoke(payload={"nothing": "to ask"})
-    calculator.evaluate(EMPTY.capture(asked[0]), ["exact"], reuse=False)
-    found = bench.evals.collect(EMPTY, "calculator", since=begin, successes=1.0)
-    assert [each.session_id for each in found.looked_at] == [each.session_id for each in (*asked, broken)]
-    assert len(found.evalset) == 4
-    sums = [case for case in found.evalset if case.prompt.startswith("What is")]
+    calculator.evaluate(EMPTY.capture(invocations[0]), ["exact"], reuse=False)
+    collection = bench.evals.collect(EMPTY, "calculator", since=begin, successes=1.0)
+    assert [conversation.session_id for conversation in collection.looked_at] == [
+        inv.session_id for inv in (*invocations, broken)
+    ]
+    assert len(collection.evalset) == 4
+    sums = [case for case in collection.evalset if case.prompt.startswith("What is")]
     assert [[tool.name for tool in case.expected_tools or ()] for case in sums] == [["calculator"]] * 3
     assert not bench.evals.collect(
-        found.evalset, "calculator", since=timedelta(hours=1), successes=0.0, failures=0.0
+        collection.evalset, "calculator", since=timedelta(hours=1), successes=0.0, failures=0.0
     ).taken
 
 
@@ -68,9 +70,9 @@ def test_a_set_grows_by_the_command_line_and_reports_what_it_took(
     calculator: loom.Agent, home: Path, tmp_path: Path
 ) -> None:
     def command(*arguments: str) -> object:
-        done = CliRunner().invoke(cli, ["--home", str(home), "--json", "evals", *arguments])
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout)
+        result = CliRunner().invoke(cli, ["--home", str(home), "--json", "evals", *arguments])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     file = str(tmp_path / "set.json")
     inv = calculator.invoke("What is 40 + 2, ann@example.org?")
@@ -81,10 +83,12 @@ def test_a_set_grows_by_the_command_line_and_reports_what_it_took(
     assert (case.prompt, case.tags) == ("What is 40 + 2, [email 1]?", ("captured", "sums"))
     again = command("capture", "calculator", "--into", file, "--invocation", id)
     assert again == {"path": file, "cases": 1, "added": []}
-    found = command("collect", "calculator", "--into", file, "--since", "1h", "--successes", "1")
-    assert isinstance(found, dict)
-    assert {each["taken"] for each in found["looked_at"] if inv.record.id in each["invocation_ids"]} == {False}
-    assert found["cases"] == len(EvalSet.read(file))
+    report = command("collect", "calculator", "--into", file, "--since", "1h", "--successes", "1")
+    assert isinstance(report, dict)
+    assert {
+        conversation["taken"] for conversation in report["looked_at"] if inv.record.id in conversation["invocation_ids"]
+    } == {False}
+    assert report["cases"] == len(EvalSet.read(file))
     wrong = CliRunner().invoke(cli, ["--home", str(home), "evals", "collect", "--into", file, "--since", "soon"])
     assert wrong.exit_code == 2
     assert "30m" in wrong.output

@@ -71,8 +71,8 @@ def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, age
     other = f"sqlite:///{tmp_path}/other.db"
     with loom.connect(home=home, database_url=other) as elsewhere:
         assert len(elsewhere.agents()) == 0
-        done = elsewhere.groups.import_file(file)
-        assert [entry.outcome for entry in done.entries] == ["added", "added"]
+        report = elsewhere.groups.import_file(file)
+        assert [entry.outcome for entry in report.entries] == ["added", "added"]
         assert set(elsewhere.agents(group="exported")["name"]) == {"first", "second"}
         assert elsewhere.agent("first").entry.message_format == form
         assert elsewhere.agent("first").entry.tags["key"] == SECRET  # from the runtime, not from the file
@@ -86,15 +86,15 @@ def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, age
     bench.groups.add("with-one-gone", *agents)
     file = bench.groups.export_file(tmp_path / "catalog.json", group="with-one-gone")
     document = json.loads(file.read_text())
-    gone = json.loads(json.dumps(document["agents"][0]))
-    gone["arn"] = gone["arn"][:-10] + "AAAAAAAAAA"
-    gone["name"] = "gone"
-    document["agents"].insert(0, gone)
+    missing_agent = json.loads(json.dumps(document["agents"][0]))
+    missing_agent["arn"] = missing_agent["arn"][:-10] + "AAAAAAAAAA"
+    missing_agent["name"] = "gone"
+    document["agents"].insert(0, missing_agent)
     file.write_text(json.dumps(document))
-    done = bench.groups.import_file(file)
-    assert [entry.agent for entry in done.failed] == ["gone"]
-    assert "not found" in done.failed[0].reason.lower()
-    assert len(done.entries) == len(document["agents"]) == 3
+    report = bench.groups.import_file(file)
+    assert [entry.agent for entry in report.failed] == ["gone"]
+    assert "not found" in report.failed[0].reason.lower()
+    assert len(report.entries) == len(document["agents"]) == 3
 
 
 @pytest.mark.parametrize(

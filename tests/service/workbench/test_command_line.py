@@ -100,7 +100,7 @@ def described(home: Path, name: str) -> dict[str, Any]:
     )  # fmt: skip
     with contextlib.closing(control):
         runtimes = control.list_agent_runtimes()["agentRuntimes"]
-        (runtime_id,) = [each["agentRuntimeId"] for each in runtimes if each["agentRuntimeName"] == name]
+        (runtime_id,) = [runtime["agentRuntimeId"] for runtime in runtimes if runtime["agentRuntimeName"] == name]
         return control.get_agent_runtime(agentRuntimeId=runtime_id)
 
 
@@ -110,19 +110,19 @@ def test_settings_of_deploy_reach_the_runtime(loom, up, tmp_path):
         "deploy", str(tmp_path), "--name", "set", "--platform", "V2", "--warmup", "/warmup", "--idle-timeout", "120",
         "--max-lifetime", "600", "--protocol", "AGUI", home=up,
     )  # fmt: skip
-    found = described(up, "set")
-    assert found["platformVersion"] == "V2"
-    assert found["hooksConfiguration"] == {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
-    assert found["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 120, "maxLifetime": 600}
-    assert found["protocolConfiguration"] == {"serverProtocol": "AGUI"}
+    runtime = described(up, "set")
+    assert runtime["platformVersion"] == "V2"
+    assert runtime["hooksConfiguration"] == {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
+    assert runtime["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 120, "maxLifetime": 600}
+    assert runtime["protocolConfiguration"] == {"serverProtocol": "AGUI"}
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="session storage is bound by bubblewrap")
 def test_a_platform_and_storage_of_deploy_reach_the_runtime(loom, up):
     loom("deploy", "calculator", "--name", "stored", "--platform", "V1", "--storage", "/mnt/notes", home=up)
-    found = described(up, "stored")
-    assert found["platformVersion"] == "V1"
-    assert found["filesystemConfigurations"] == [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
+    runtime = described(up, "stored")
+    assert runtime["platformVersion"] == "V1"
+    assert runtime["filesystemConfigurations"] == [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
 
 
 @pytest.mark.usefixtures("deployed")

@@ -106,8 +106,8 @@ def test_a_failing_tool_is_a_failed_call(mcp: McpClient) -> None:
 def test_progress_and_log_lines_arrive_before_the_result_in_order(mcp: McpClient) -> None:
     SEEN.clear()
     assert mcp.call("count", steps=3).text == "counted to 3"
-    progress = [seen for seen in SEEN if isinstance(seen, ProgressNotification)]
-    assert [(one.progress, one.total, one.message) for one in progress] == [
+    progress = [event for event in SEEN if isinstance(event, ProgressNotification)]
+    assert [(event.progress, event.total, event.message) for event in progress] == [
         (1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3"),
     ]  # fmt: skip
     assert [one.data for one in SEEN if isinstance(one, LogMessage)] == ["counted"]
@@ -135,9 +135,9 @@ def test_a_declined_sampling_request_fails_the_tool_and_a_model_can_answer_one(b
         ] == -1
     with bench.tools.mcp(COMMAND, on_sample=sampling_model(bench)) as mcp:
         call = mcp.call("summarize", text="hi")
-        answered = next(entry.message["result"] for entry in call.entries if "result" in entry.message)
-        assert call.text == f"The client's model answered: {answered['content']['text']}"
-        assert answered["_meta"] == {"loom/simulated": True}
+        result = next(entry.message["result"] for entry in call.entries if "result" in entry.message)
+        assert call.text == f"The client's model answered: {result['content']['text']}"
+        assert result["_meta"] == {"loom/simulated": True}
 
 
 def test_reading_and_prompts_begin_without_waiting(mcp: McpClient) -> None:
@@ -262,10 +262,10 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
         bench.tools.mcp([sys.executable, "-c", "print('hello')"])
     with pytest.raises(ProtocolError, match=r"did not open an MCP session.*Try: "):
         bench.tools.mcp(address.replace("/mcp", "/nothing"))
-    with socket.socket() as taken:  # bound, and nobody listens
-        taken.bind(("127.0.0.1", 0))
+    with socket.socket() as bound_socket:  # bound, and nobody listens
+        bound_socket.bind(("127.0.0.1", 0))
         with pytest.raises(ProtocolError, match="nothing answers") as nobody:
-            bench.tools.mcp(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp")
+            bench.tools.mcp(f"http://127.0.0.1:{bound_socket.getsockname()[1]}/mcp")
     assert "whether the server runs" in str(nobody.value)
     assert "loom up" not in str(nobody.value)
     with pytest.raises(ValueError, match="a command as a list"):

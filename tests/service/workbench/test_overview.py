@@ -27,8 +27,8 @@ def echo(bench: loom.Workbench) -> loom.Agent:
 def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
     bench: loom.Workbench, echo: loom.Agent
 ) -> None:
-    found = bench.telemetry.overview(timedelta(hours=1), agents=[echo.name])
-    assert (found.total.invocations, found.total.sessions, found.total.failed) == (3, 2, 0)
+    overview = bench.telemetry.overview(timedelta(hours=1), agents=[echo.name])
+    assert (overview.total.invocations, overview.total.sessions, overview.total.failed) == (3, 2, 0)
     caught = bench.telemetry.catch_up(agents=[echo.name])
     assert (caught.starts_looked, caught.failures) == (2, ())
     again = bench.telemetry.overview(agents=[echo.name])
@@ -45,21 +45,21 @@ def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
 def test_calls_are_priced_by_their_traces(bench: loom.Workbench, calculator: loom.Agent) -> None:
     calculator.invoke("What is 2+2?").raise_for_status().trace()
     bench.telemetry.catch_up(agents=[calculator.name])
-    found = bench.telemetry.overview(agents=[calculator.name]).total
-    assert found.priced >= 1
-    assert found.cost.known > 0
-    assert found.cost.is_estimate
+    total = bench.telemetry.overview(agents=[calculator.name]).total
+    assert total.priced >= 1
+    assert total.cost.known > 0
+    assert total.cost.is_estimate
 
 
 def test_an_agents_details_are_its_metadata_sessions_latency_and_log(echo: loom.Agent) -> None:
-    found = echo.telemetry.overview(timedelta(hours=1), bins=6)
-    assert found.metadata["runtime id"] == echo.entry.runtime_id
-    assert len(found.sessions) == 2
-    assert found.latency()["n"].sum() == 3
-    assert len(found.logs) > 0
-    assert found.logs_problem == ""
-    json.dumps(found.to_dict())
-    assert echo.entry.runtime_id in found._repr_html_()
+    overview = echo.telemetry.overview(timedelta(hours=1), bins=6)
+    assert overview.metadata["runtime id"] == echo.entry.runtime_id
+    assert len(overview.sessions) == 2
+    assert overview.latency()["n"].sum() == 3
+    assert len(overview.logs) > 0
+    assert overview.logs_problem == ""
+    json.dumps(overview.to_dict())
+    assert echo.entry.runtime_id in overview._repr_html_()
     assert len(echo.telemetry.overview(logs=0).logs) == 0
 
 
@@ -69,32 +69,32 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(
     with loom.connect(home=tmp_path / "other") as other:
         assert other.clients.account_id()  # known from before, and still no answer to how the place is doing
         assert local.stop(tmp_path / "other")
-        found = loom.overview([bench, other], timedelta(hours=1))
-        good, bad = found.places
+        overview = loom.overview([bench, other], timedelta(hours=1))
+        good, bad = overview.places
         assert (good.state, bad.state) == ("ok", "failed")
         assert good.figures is not None
         assert good.figures.invocations >= 3
         assert bad.figures is None
         assert bad.why
-        assert list(found.table()["state"]) == ["ok", "failed"]
-        assert "1 of 2 regions answered" in found.sentence()
-        json.dumps(found.to_dict())
-        assert "failed" in found._repr_html_()
-        assert "log could not be read" not in repr(found)
+        assert list(overview.table()["state"]) == ["ok", "failed"]
+        assert "1 of 2 regions answered" in overview.sentence()
+        json.dumps(overview.to_dict())
+        assert "failed" in overview._repr_html_()
+        assert "log could not be read" not in repr(overview)
 
 
 def test_missing_credentials_and_a_missing_region_are_rows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [each for each in os.environ if each.startswith("AWS_")]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     with loom.connect("aws", region="us-east-1", home=tmp_path) as one, loom.connect("aws", home=tmp_path) as other:
-        found = loom.overview([one, other])
-    assert [each.state for each in found.places] == ["failed", "failed"]
-    assert "credentials" in found.places[0].why
-    assert "No AWS region" in found.places[1].why
-    assert "0 of 2 regions answered" in repr(found)
+        overview = loom.overview([one, other])
+    assert [place.state for place in overview.places] == ["failed", "failed"]
+    assert "credentials" in overview.places[0].why
+    assert "No AWS region" in overview.places[1].why
+    assert "0 of 2 regions answered" in repr(overview)
 
 
 def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> N
         agent = bench.deploy("echo")
         agent.invoke("one")
         assert local.stop(home)
-        found = agent.telemetry.overview()
-        assert found.figures.invocations == 1
-        assert "The log could not be read" in found.logs_problem
+        overview = agent.telemetry.overview()
+        assert overview.figures.invocations == 1
+        assert "The log could not be read" in overview.logs_problem
 
 
 def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench) -> None:

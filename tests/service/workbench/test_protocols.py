@@ -32,39 +32,42 @@ def test_a_run_streams_typed_events_and_is_kept(assistant: loom.Agent) -> None:
     run = fold.run()
     assert (run.status, run.problems, run.unknown) == ("finished", (), ())
     assert "in transit" in run.text
-    assert [(each.name, each.state) for each in run.tools] == [("find_order", "done")]
-    kept = assistant.history.last()
-    assert kept.text == run.text
-    assert kept.protocols.agui().run == run
-    assert len(kept.protocols.agui().table()) == run.events
-    assert "find_order" in kept.protocols.agui()._repr_html_()
+    assert [(tool.name, tool.state) for tool in run.tools] == [("find_order", "done")]
+    inv = assistant.history.last()
+    assert inv.text == run.text
+    assert inv.protocols.agui().run == run
+    assert len(inv.protocols.agui().table()) == run.events
+    assert "find_order" in inv.protocols.agui()._repr_html_()
 
 
 def test_a_tool_changes_the_state_and_an_order_waits_for_a_yes(assistant: loom.Agent) -> None:
     added = ask_agui(assistant, "Add 2 lamps to the cart.")
     assert added.protocols.agui().state == {"cart": [{"item": "lamp", "quantity": 2}]}
-    asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
-    assert asked.protocols.agui().status == "interrupted"
-    (question,) = asked.protocols.agui().confirmations
+    order = ask_agui(assistant, "Place the order.", session_id=added.session_id)
+    assert order.protocols.agui().status == "interrupted"
+    (question,) = order.protocols.agui().confirmations
     assert "2 × lamp" in question.message
     assert question.response_schema is not None
-    done = confirm(asked, question.id, approved=True)
-    assert done.protocols.agui().status == "finished"
-    assert (done.protocols.agui().tools[0].result, done.protocols.agui().state) == ("Ordered: 2 × lamp.", {"cart": []})
-    said = agui_conversation(assistant.history.conversation(added.session_id))
-    asked_of = [each["content"] for each in said if each["role"] == "user"]
-    assert asked_of == ["Add 2 lamps to the cart.", "Place the order."]
-    assert [each["role"] for each in said][-1] == "assistant"
-    later = ask_agui(assistant, "Where is order A-1042?", session_id=added.session_id, messages=said)
+    confirmation = confirm(order, question.id, approved=True)
+    assert confirmation.protocols.agui().status == "finished"
+    assert (confirmation.protocols.agui().tools[0].result, confirmation.protocols.agui().state) == (
+        "Ordered: 2 × lamp.",
+        {"cart": []},
+    )
+    messages = agui_conversation(assistant.history.conversation(added.session_id))
+    prompts = [message["content"] for message in messages if message["role"] == "user"]
+    assert prompts == ["Add 2 lamps to the cart.", "Place the order."]
+    assert [message["role"] for message in messages][-1] == "assistant"
+    later = ask_agui(assistant, "Where is order A-1042?", session_id=added.session_id, messages=messages)
     assert (later.protocols.agui().status, later.protocols.agui().run.problems) == ("finished", ())
 
 
 def test_a_no_leaves_everything_as_it_was(assistant: loom.Agent) -> None:
     added = ask_agui(assistant, "Add 3 chairs to the cart.")
-    asked = ask_agui(assistant, "Place the order.", session_id=added.session_id)
-    done = confirm(asked, asked.protocols.agui().confirmations[0].id, approved=False)
-    assert done.protocols.agui().state == {"cart": [{"item": "chair", "quantity": 3}]}
-    assert "said no" in (done.protocols.agui().tools[0].result or "")
+    order = ask_agui(assistant, "Place the order.", session_id=added.session_id)
+    rejection = confirm(order, order.protocols.agui().confirmations[0].id, approved=False)
+    assert rejection.protocols.agui().state == {"cart": [{"item": "chair", "quantity": 3}]}
+    assert "said no" in (rejection.protocols.agui().tools[0].result or "")
 
 
 def test_an_input_that_is_none_is_a_run_error_and_a_failed_invocation(assistant: loom.Agent) -> None:
@@ -92,9 +95,9 @@ def test_runs_come_over_one_websocket_too(assistant: loom.Agent) -> None:
 
 
 def test_an_agent_that_speaks_no_ag_ui_has_an_empty_run(bench: loom.Workbench, calculator: loom.Agent) -> None:
-    found = calculator.invoke("What is 2+2?").protocols.agui()
-    assert (found.status, found.events) == ("not started", ())
-    assert "no AG-UI events" in found._repr_html_()
+    agui = calculator.invoke("What is 2+2?").protocols.agui()
+    assert (agui.status, agui.events) == ("not started", ())
+    assert "no AG-UI events" in agui._repr_html_()
 
 
 def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: loom.Agent) -> None:
@@ -106,8 +109,8 @@ def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: 
     channel = view_channel(dice, view, session_id=inv.session_id)
 
     def call(name: str, **arguments: object) -> dict[str, object]:
-        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-        return channel.receive(asked)[0]
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        return channel.receive(request)[0]
 
     assert "result" in call("roll_dice", count=2)
     history = call("roll_history")["result"]
@@ -131,8 +134,8 @@ def test_a_conversation_keeps_its_state_and_asks_before_it_orders(
     assert (events[0].type, events[-1].type) == ("RUN_STARTED", "RUN_FINISHED")
     assert len(agui.runs) == 2
     assert "2 × lamp" in agui.questions[0].message
-    done = agui.confirm(approved=True)
-    assert (agui.state, done.session_id) == ({"cart": []}, agui.session_id)
+    confirmation = agui.confirm(approved=True)
+    assert (agui.state, confirmation.session_id) == ({"cart": []}, agui.session_id)
     assert agui.messages[0]["role"] == "user"
     with pytest.raises(ProtocolError, match="asked nothing"):
         agui.confirm(approved=True)

@@ -27,18 +27,18 @@ def test_an_agent_of_looms_leaves_with_endpoints_packages_and_test(bench, tmp_pa
     test = agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12)
     assert len(keys_of(bench, "leaving")) == 2
     plan = agent.releases.removal_plan()
-    found = actions(plan)
-    assert found["runtime", agent.entry.runtime_id] == "delete"
-    assert found["endpoint", "prod"] == found["endpoint", "prod_v2"] == "delete"
-    assert found["A/B test", test.id] == "delete"
-    assert found["log group", agent.entry.log_group("prod")] == "keep"
-    assert [action for (kind, _), action in found.items() if kind == "package"] == ["delete", "delete"]
+    action_by_resource = actions(plan)
+    assert action_by_resource["runtime", agent.entry.runtime_id] == "delete"
+    assert action_by_resource["endpoint", "prod"] == action_by_resource["endpoint", "prod_v2"] == "delete"
+    assert action_by_resource["A/B test", test.id] == "delete"
+    assert action_by_resource["log group", agent.entry.log_group("prod")] == "keep"
+    assert [action for (kind, _), action in action_by_resource.items() if kind == "package"] == ["delete", "delete"]
     assert "leaving · removal" in plan._repr_html_()
     assert len(keys_of(bench, "leaving")) == 2  # a plan only reads
     lines = []
-    done = plan.apply(progress=lines.append)
+    removal = plan.apply(progress=lines.append)
     assert lines[-1] == "deleting the catalog entry leaving"
-    assert actions(done) == found
+    assert actions(removal) == action_by_resource
     assert keys_of(bench, "leaving") == []
     with pytest.raises(AgentNotFoundError):
         bench.agent("leaving")
@@ -59,14 +59,14 @@ def test_a_runtime_of_another_tool_is_kept_with_its_packages(bench, tmp_path):
         Key="their.zip",
         CopySource={"Bucket": code["code"]["s3"]["bucket"], "Key": code["code"]["s3"]["prefix"]},
     )
-    made = bench.clients.control().create_agent_runtime(
+    runtime = bench.clients.control().create_agent_runtime(
         agentRuntimeName="theirs",
         agentRuntimeArtifact={"codeConfiguration": {**code, "code": {"s3": place}}},
         roleArn=described["roleArn"],
         networkConfiguration={"networkMode": "PUBLIC"},
         platformVersion="V1",
     )
-    agent = bench.register(made["agentRuntimeArn"])
+    agent = bench.register(runtime["agentRuntimeArn"])
     plan = agent.releases.removal_plan()
     assert actions(plan)["runtime", agent.entry.runtime_id] == "keep"
     assert [step.kind for step in plan.value.deleted] == ["catalog entry"]
@@ -79,8 +79,11 @@ def test_an_endpoint_of_another_tool_keeps_the_runtime_until_it_is_deleted_by_ha
     agent = deploy_version(bench, tmp_path, "mixed", "one")
     bench.clients.control().create_agent_runtime_endpoint(agentRuntimeId=agent.entry.runtime_id, name="theirs")
     plan = agent.releases.removal_plan()
-    found = actions(plan)
-    assert (found["endpoint", "theirs"], found["runtime", agent.entry.runtime_id]) == ("keep", "keep")
+    action_by_resource = actions(plan)
+    assert (action_by_resource["endpoint", "theirs"], action_by_resource["runtime", agent.entry.runtime_id]) == (
+        "keep",
+        "keep",
+    )
     reason = next(step.reason for step in plan.value.steps if step.kind == "runtime")
     assert "1 endpoint of another tool: theirs" in reason
     assert all(step.action == "keep" for step in plan.value.steps if step.kind == "package")

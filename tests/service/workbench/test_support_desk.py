@@ -33,7 +33,7 @@ def end_at_first_lookup(_: str) -> None:
     raise FirstLookupError
 
 
-def run_notebook(given: Mapping[str, Any], connect: str) -> dict[str, Any]:
+def run_notebook(parameters: Mapping[str, Any], connect: str) -> dict[str, Any]:
     """Run the notebook's code, with other values of its parameters, and return its variables."""
     names: dict[str, Any] = {}
     for cell in json.loads(NOTEBOOK.read_text())["cells"]:
@@ -46,7 +46,7 @@ def run_notebook(given: Mapping[str, Any], connect: str) -> dict[str, Any]:
                 continue
             exec(compile(source.replace("loom.connect(where)", connect), NOTEBOOK.name, "exec"), names)
             if "parameters" in cell["metadata"].get("tags", ()):
-                names.update(given)
+                names.update(parameters)
     return names
 
 
@@ -75,8 +75,8 @@ class Runs:
     updates_here: int
 
 
-def operations(sent: list[SentRequest]) -> list[str]:
-    return list(dict.fromkeys(operation_of(request, SERVICES, region="us-east-1") for request in sent))
+def operations(requests: list[SentRequest]) -> list[str]:
+    return list(dict.fromkeys(operation_of(request, SERVICES, region="us-east-1") for request in requests))
 
 
 @pytest.fixture(scope="module")
@@ -90,27 +90,28 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
         iam = bench.clients.client("iam")
         role = iam.create_role(RoleName="desk", AssumeRolePolicyDocument=document(trust))["Role"]["Arn"]
         iam.put_role_policy(RoleName="desk", PolicyName="all", PolicyDocument=document(policy))
-        given = {"role_arn": role, "storage": STORAGE}
+        parameters = {"role_arn": role, "storage": STORAGE}
         agents = [bench.deploy(name) for name in ("mcp_server", "support_desk")]
-        with recording_proxy(state.url) as (address, sent):
+        with recording_proxy(state.url) as (address, requests):
             environment = {name: value.replace(state.url, address) for name, value in state.environment().items()}
-            known = bench.context
+            context = bench.context
             recorded = Context(
                 where="local",
-                settings=known.settings,
-                store=known.store,
+                settings=context.settings,
+                store=context.store,
                 clients=Clients(Connection(region=state.region, environment=environment)),
-                environment=known.environment,
+                environment=context.environment,
             )
-            here = run_notebook({**given, "recorded": loom.Workbench(recorded)}, "recorded")
-            here["agent"].configure({"KNOWLEDGE_BASE_ID": here["handbook"].value.id})  # which it has already
-            updates = sum(request.method == "PUT" and "/runtimes/" in request.target for request in sent)
+            local_variables = run_notebook({**parameters, "recorded": loom.Workbench(recorded)}, "recorded")
+            # The agent has this value already.
+            local_variables["agent"].configure({"KNOWLEDGE_BASE_ID": local_variables["handbook"].value.id})
+            updates = sum(request.method == "PUT" and "/runtimes/" in request.target for request in requests)
             recorded.clients.close()
-            operations_here = operations(sent)
-        here["trace"].cost()
+            operations_here = operations(requests)
+        local_variables["trace"].cost()
         delete_everything(bench)
 
-        with recording_proxy(state.url) as (address, sent):
+        with recording_proxy(state.url) as (address, requests):
             for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
                 patch.delenv(name, raising=False)
             patch.setenv("LOOM_HOME", str(home.parent / "aws"))
@@ -120,10 +121,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
                 assert not aws.context.labels
                 for agent in agents:
                     aws.register(agent.arn)
-            sent.clear()
-            there = run_notebook({**given, "where": "aws"}, "loom.connect(where)")
-            there["bench"].close()
-            yield Runs(here, there, operations_here, operations(sent), updates)
+            requests.clear()
+            aws_variables = run_notebook({**parameters, "where": "aws"}, "loom.connect(where)")
+            aws_variables["bench"].close()
+            yield Runs(local_variables, aws_variables, operations_here, operations(requests), updates)
 
 
 def document(statement: Mapping[str, Any]) -> str:

@@ -18,9 +18,9 @@ from loomlib.errors import ResourceNotFoundError
 
 @pytest.fixture
 def homes(tmp_path: Path) -> Iterator[list[Path]]:
-    made = [tmp_path / "learners" / name for name in ("ada", "ben")]
-    yield made
-    for home in made:
+    homes = [tmp_path / "learners" / name for name in ("ada", "ben")]
+    yield homes
+    for home in homes:
         local.stop(home)
 
 

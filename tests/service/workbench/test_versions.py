@@ -38,10 +38,10 @@ def test_versions_say_what_serves_them_and_what_they_are_made_of(agent):
     table = agent.versions().set_index("version")
     assert list(table.index) == ["5", "4", "3", "2", "1"]
     assert list(table["status"]) == ["READY", "UPDATE_FAILED", "READY", "READY", "READY"]
-    shown = {version: set(filter(None, names.split(", "))) for version, names in table["endpoints"].items()}
-    assert shown == endpoints_by_version(agent)
-    assert "listed" in shown["2"]
-    assert "DEFAULT" in shown["5"]
+    endpoints = {version: set(filter(None, names.split(", "))) for version, names in table["endpoints"].items()}
+    assert endpoints == endpoints_by_version(agent)
+    assert "listed" in endpoints["2"]
+    assert "DEFAULT" in endpoints["5"]
     assert table.loc["5", "code"] == table.loc["3", "code"]
     assert len(set(table["code"])) == 4
     assert all(len(code) == 16 for code in table["code"])
@@ -50,8 +50,8 @@ def test_versions_say_what_serves_them_and_what_they_are_made_of(agent):
 
 
 def test_an_endpoint_serves_the_promoted_version_and_returns_to_the_one_before(agent):
-    made = agent.releases.create("prod", version=1, description="production")
-    assert (made.version, made.status) == ("1", "READY")
+    endpoint = agent.releases.create("prod", version=1, description="production")
+    assert (endpoint.version, endpoint.status) == ("1", "READY")
     assert "one" in answer(agent, "prod")
     lines = []
     moved = agent.releases.promote("prod", version=2, progress=lines.append)
@@ -141,10 +141,10 @@ def test_two_versions_are_compared_by_code_and_configuration_without_their_secre
     agent = deploy_version(bench, tmp_path, "compared", "two", more=code, environment=second, idle_timeout_s=300)
     diff = agent.releases.diff(1)
     assert {'-VERSION = "one"', '+VERSION = "two"'} <= set(diff.text.splitlines())
-    shown = f"{diff!r} {diff._repr_html_()} {diff.to_dict()} {diff.table().to_string()}"
-    assert SECRET not in shown
+    output = f"{diff!r} {diff._repr_html_()} {diff.to_dict()} {diff.table().to_string()}"
+    assert SECRET not in output
     for value in ("value-before", "value-after", "left-value", "came-value"):
-        assert value not in shown
+        assert value not in output
     assert "[api key 1]" in diff.text or "[secret 1]" in diff.text, diff.text
     rows = {(row["kind"], row["name"]): row["change"] for row in diff.to_dict()["differences"]}
     assert rows == {

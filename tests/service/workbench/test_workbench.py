@@ -65,11 +65,11 @@ def test_lifetimes_and_storage_of_a_deployment_reach_the_runtime(bench):
 
 def test_the_agents_start_is_found_in_its_logs_and_kept(calculator):
     inv = calculator.invoke("What is 2+2?")
-    found = inv.latency()
-    assert found.state == "found"
-    assert 0 < found.cold_start_latency_ms < inv.duration_ms
-    assert inv.record.cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
-    assert calculator.history.last().latency().cold_start_latency_ms == pytest.approx(found.cold_start_latency_ms)
+    latency = inv.latency()
+    assert latency.state == "found"
+    assert 0 < latency.cold_start_latency_ms < inv.duration_ms
+    assert inv.record.cold_start_latency_ms == pytest.approx(latency.cold_start_latency_ms)
+    assert calculator.history.last().latency().cold_start_latency_ms == pytest.approx(latency.cold_start_latency_ms)
 
 
 def test_a_session_remembers_and_is_listed(calculator):
@@ -162,8 +162,10 @@ def test_removing_an_agent_with_its_runtime_leaves_nothing_to_ask(bench, tmp_pat
 
 def test_keys_are_in_no_representation(bench, calculator):
     keys = [value for name, value in bench.environment().items() if "KEY" in name]
-    shown = "".join((repr(bench), bench._repr_html_(), repr(calculator), calculator._repr_html_(), repr(bench.clients)))
-    assert not any(key in shown for key in keys)
+    output = "".join(
+        (repr(bench), bench._repr_html_(), repr(calculator), calculator._repr_html_(), repr(bench.clients))
+    )
+    assert not any(key in output for key in keys)
 
 
 def test_deploying_to_aws_without_credentials_says_what_is_missing(monkeypatch, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 from loomlib.plugins import hookimpl
 
 
-def fails(*given: object, **options: object) -> Any:
+def fails(*arguments: object, **options: object) -> Any:
     raise ValueError("<script>alert('made')</script>\x1b[31m")
 
 

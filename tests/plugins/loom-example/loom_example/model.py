@@ -29,5 +29,5 @@ async def _frames(reply: Reply) -> AsyncIterator[bytes]:
 
 
 def _reply(request: Mapping[str, Any]) -> Reply:
-    said = " ".join(part.get("text", "") for part in request["messages"][-1]["content"])
-    return Reply(text=f"Polly says: {said}", input_tokens=len(said.split()), output_tokens=2 + len(said.split()))
+    text = " ".join(part.get("text", "") for part in request["messages"][-1]["content"])
+    return Reply(text=f"Polly says: {text}", input_tokens=len(text.split()), output_tokens=2 + len(text.split()))

@@ -10,5 +10,5 @@ def rule() -> Rule:
 
 
 def _check(case: InvocationCase, thresholds: object) -> FindingDraft:
-    said = (FindingEvidence(text="it took time"),)
-    return FindingDraft(ms_at_stake=case.total_ms, evidence=said, confidence="high", because="it always does")
+    evidence = (FindingEvidence(text="it took time"),)
+    return FindingDraft(ms_at_stake=case.total_ms, evidence=evidence, confidence="high", because="it always does")

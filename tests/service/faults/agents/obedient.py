@@ -22,8 +22,8 @@ def option(payload, name, default=""):
 
 @app.entrypoint
 async def answer(payload, context):
-    started = datetime.now(UTC) + timedelta(seconds=float(option(payload, "skew_s", 0)))
-    print(f"Agent invoked - Start time: {started.replace(tzinfo=None).isoformat()}, Session: {context.session_id}")
+    start_time = datetime.now(UTC) + timedelta(seconds=float(option(payload, "skew_s", 0)))
+    print(f"Agent invoked - Start time: {start_time.replace(tzinfo=None).isoformat()}, Session: {context.session_id}")
     with open(os.environ["TALLY"], "a+") as tally:
         tally.write(f"{context.session_id} {os.getpid()}\n")
         tally.seek(0)

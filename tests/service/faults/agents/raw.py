@@ -13,8 +13,8 @@ async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b'{"status": "Healthy"}'})
         return
-    asked = json.loads((await receive())["body"])["prompt"]
-    length = [(b"content-length", b"1000")] if asked == "too long" else []
+    prompt = json.loads((await receive())["body"])["prompt"]
+    length = [(b"content-length", b"1000")] if prompt == "too long" else []
     await send({"type": "http.response.start", "status": 200, "headers": SSE + length})
     await send({"type": "http.response.body", "body": b'data: "all "\n\ndata: "that "\n\ndata: "ca', "more_body": True})
     raise ConnectionError("that was all")

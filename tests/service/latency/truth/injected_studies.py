@@ -157,13 +157,13 @@ class Lane:
         SigV4Auth(self.credentials, "bedrock-agentcore", self.bench.context.clients.region).add_auth(request)
         if self._connection.sock is None:
             self._connection.connect()
-        sent, sent_ns = time.time(), time.monotonic_ns()
+        sent_at, sent_ns = time.time(), time.monotonic_ns()
         self._connection.request("POST", path, self._payload, dict(request.headers))
         answer = self._connection.getresponse()
         body = answer.read()
         whole_ms = (time.monotonic_ns() - sent_ns) / 1e6
         assert answer.status == 200, body
-        return NullCall(sent=sent, whole_ms=whole_ms, noted=json.loads(body))
+        return NullCall(sent=sent_at, whole_ms=whole_ms, noted=json.loads(body))
 
 
 def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
@@ -198,21 +198,21 @@ def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
     with recording_proxy(
         variables["AWS_ENDPOINT_URL"],
         before_request=lambda headers: _delay(laws["request"], headers),
-        before_answer=lambda sent: _delay(laws["response"], sent.headers),
+        before_answer=lambda request: _delay(laws["response"], request.headers),
     ) as (url, _):
-        given = bench.context
+        context = bench.context
         clients = Clients(
             Connection(
-                region=given.clients.region, environment={**variables, "AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": url}
+                region=context.clients.region, environment={**variables, "AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": url}
             )
         )
         behind = loom.Workbench(
-            type(given)(
-                where=given.where,
-                settings=given.settings,
-                store=given.store,
+            type(context)(
+                where=context.where,
+                settings=context.settings,
+                store=context.store,
                 clients=clients,
-                environment=given.environment,
+                environment=context.environment,
             )
         )
         credentials = Credentials(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"])
@@ -235,12 +235,12 @@ def run_studies(platform: str, seeds: Sequence[int], home: Path, design: Design 
         home: A home folder of its own; its service ends.
         design: The calls of each study.
     """
-    found = Coverage()
+    total = Coverage()
     with loom.connect(home=home) as bench, _lane(bench, platform) as lane:
         for coverage in lane.run(seeds, design or Design()).coverage():
-            found.add(coverage)
+            total.add(coverage)
     local.stop(home)
-    return found
+    return total
 
 
 def run_at_once(
@@ -256,13 +256,13 @@ def run_at_once(
             default, since a call uses more than one.
         design: The calls of each study.
     """
-    found = Coverage()
+    total = Coverage()
     lanes = lanes or max(1, len(os.sched_getaffinity(0)) // 2)
     with ProcessPoolExecutor(lanes, mp_context=get_context("spawn")) as pool:
-        started = [
+        futures = [
             pool.submit(run_studies, platform, seeds[lane::lanes], folder / f"{platform}-{lane}", design)
             for lane in range(lanes)
         ]
-        for lane in started:
-            found.add(lane.result())
-    return found
+        for future in futures:
+            total.add(future.result())
+    return total

@@ -112,19 +112,19 @@ class Rest:
             noted: What the agent's clock says.
             answered: What it says of the moment when the agent had answered: the session's next call tells it.
         """
-        waited = {name: law.offset for name, law in constant(platform).items()}
+        offsets = {name: law.offset for name, law in constant(platform).items()}
         if kind == WARM:
-            waited["start"] = 0.0
+            offsets["start"] = 0.0
         before = (noted["received"] - sent) * 1e3
         inside = (answered - noted["received"]) * 1e3
         return cls(
             kind=kind,
-            whole=whole_ms - sum(waited.values()),
-            start=(noted["began"] - sent) * 1e3 - waited["request"] - waited["start"],
-            before=before - waited["request"] - (waited["start"] if platform == "V1" else 0.0),
-            outside=whole_ms - inside - waited["response"] - (before if kind == COLD else waited["request"]),
-            model=noted["model"] - waited["model"],
-            tool=noted["tool"] - waited["tool"],
+            whole=whole_ms - sum(offsets.values()),
+            start=(noted["began"] - sent) * 1e3 - offsets["request"] - offsets["start"],
+            before=before - offsets["request"] - (offsets["start"] if platform == "V1" else 0.0),
+            outside=whole_ms - inside - offsets["response"] - (before if kind == COLD else offsets["request"]),
+            model=noted["model"] - offsets["model"],
+            tool=noted["tool"] - offsets["tool"],
         )
 
 
@@ -201,7 +201,7 @@ def check_study(result: StudyResult, inside: Any, rests: Sequence[Rest], platfor
     """
     random = np.random.default_rng(seed)
     cold, warm = (Sums.simulate(kind, platform, rests, random) for kind in (COLD, WARM))
-    found, summary = Coverage(), result.estimates()
+    coverage, summary = Coverage(), result.estimates()
 
     def median(values: Draws) -> float:
         return float(np.median(values))
@@ -212,22 +212,22 @@ def check_study(result: StudyResult, inside: Any, rests: Sequence[Rest], platfor
     for scenario in summary.scenarios:
         name, sums = scenario.scenario.value, cold if scenario.scenario == COLD else warm
         for share, estimate in ((0.5, scenario.p50), (0.9, scenario.p90), (0.99, scenario.p99)):
-            found.check(f"{name} p{share * 100:.0f}", estimate, float(np.quantile(sums.whole, share)))
+            coverage.check(f"{name} p{share * 100:.0f}", estimate, float(np.quantile(sums.whole, share)))
         # The proxy sends an answer at once, so its first byte comes when its last one does.
-        found.check(f"{name} first byte p50", scenario.ttft_p50, median(sums.whole))
-        found.check(f"{name} first byte p90", scenario.ttft_p90, float(np.quantile(sums.whole, 0.9)))
-        found.check(f"{name} start p50", scenario.start, median(sums.start))
+        coverage.check(f"{name} first byte p50", scenario.ttft_p50, median(sums.whole))
+        coverage.check(f"{name} first byte p90", scenario.ttft_p90, float(np.quantile(sums.whole, 0.9)))
+        coverage.check(f"{name} start p50", scenario.start, median(sums.start))
         parts = inside.inside[scenario.scenario]
         for part, values in (("model", sums.model), ("tools", sums.tools), ("service_network", sums.network)):
-            found.check(f"{name} {part} p50", parts[part].p50_ms, median(values))
-            found.check(f"{name} {part} share", parts[part].share, ratio(values, sums.whole))
-            found.check(f"{name} {part} share p50", parts[part].p50_share, median(values / sums.whole))
+            coverage.check(f"{name} {part} p50", parts[part].p50_ms, median(values))
+            coverage.check(f"{name} {part} share", parts[part].share, ratio(values, sums.whole))
+            coverage.check(f"{name} {part} share p50", parts[part].p50_share, median(values / sums.whole))
     if summary.session_cost is not None:
-        found.check("cost of a new session", summary.session_cost.estimate, median(cold.start - warm.start))
-    found.check("answers begin p90", summary.answers_begin_p90, float(np.quantile(warm.whole, 0.9)))
-    found.check("cold cold_start p50", inside.inside[COLD]["cold_start"].p50_ms, median(cold.cold_start))
-    found.check("cold cold_start share", inside.inside[COLD]["cold_start"].share, ratio(cold.cold_start, cold.whole))
-    found.check("cold start, cold − warm", inside.extra["cold_start"], median(cold.cold_start))
+        coverage.check("cost of a new session", summary.session_cost.estimate, median(cold.start - warm.start))
+    coverage.check("answers begin p90", summary.answers_begin_p90, float(np.quantile(warm.whole, 0.9)))
+    coverage.check("cold cold_start p50", inside.inside[COLD]["cold_start"].p50_ms, median(cold.cold_start))
+    coverage.check("cold cold_start share", inside.inside[COLD]["cold_start"].share, ratio(cold.cold_start, cold.whole))
+    coverage.check("cold start, cold − warm", inside.extra["cold_start"], median(cold.cold_start))
     for part, first, second in (("model", cold.model, warm.model), ("tools", cold.tools, warm.tools)):
-        found.check(f"{part}, cold − warm", inside.extra[part], median(first - second))
-    return found
+        coverage.check(f"{part}, cold − warm", inside.extra[part], median(first - second))
+    return coverage

@@ -16,15 +16,15 @@ memory = client.create_memory_and_wait("sdk_memory", strategies, description="of
 assert memory["status"] == "ACTIVE", memory
 memory_id = memory["memoryId"]
 assert client.create_or_get_memory("sdk_memory", strategies)["id"] == memory_id
-assert [each["type"] for each in client.get_memory_strategies(memory_id)] == ["SEMANTIC", "SUMMARIZATION"]
-assert memory_id in [each["id"] for each in client.list_memories()]
+assert [strategy["type"] for strategy in client.get_memory_strategies(memory_id)] == ["SEMANTIC", "SUMMARIZATION"]
+assert memory_id in [summary["id"] for summary in client.list_memories()]
 
 place = {"memory_id": memory_id, "actor_id": "ada", "session_id": "travel"}
 said = [
     client.create_event(**place, messages=[(f"question {i}", "USER"), (f"answer {i}", "ASSISTANT")]) for i in range(4)
 ]
 listed = client.list_events(**place)
-assert [each["eventId"] for each in listed] == [each["eventId"] for each in reversed(said)]
+assert [event["eventId"] for event in listed] == [event["eventId"] for event in reversed(said)]
 turns = client.get_last_k_turns(**place, k=2)
 assert len(turns) == 2, turns
 
@@ -33,7 +33,7 @@ forked = client.fork_conversation(
     **place, root_event_id=root, branch_name="cheaper", new_messages=[("a train?", "USER")]
 )
 client.create_event(**place, messages=[("yes, a train", "ASSISTANT")], branch={"name": "cheaper"})
-branches = {each["name"]: each for each in client.list_branches(**place)}
+branches = {branch["name"]: branch for branch in client.list_branches(**place)}
 assert set(branches) == {"main", "cheaper"}, branches
 assert branches["cheaper"]["rootEventId"] == root
 assert branches["cheaper"]["eventCount"] == 2
@@ -41,7 +41,7 @@ assert branches["main"]["eventCount"] == 4
 assert len(client.list_branch_events(**place, branch_name="cheaper")) == 2
 assert len(client.list_branch_events(**place)) == 4
 assert len(client.list_branch_events(**place, branch_name="cheaper", include_parent_branches=True)) == 4
-merged = [each["content"] for each in client.merge_branch_context(**place, branch_name="cheaper")]
+merged = [message["content"] for message in client.merge_branch_context(**place, branch_name="cheaper")]
 assert sorted(merged) == sorted(["question 0", "answer 0", "question 1", "answer 1", "a train?", "yes, a train"]), (
     merged
 )
@@ -51,25 +51,25 @@ assert tree["main_branch"]["branches"]["cheaper"]["root_event_id"] == root
 
 added = client.add_user_preference_strategy_and_wait(memory_id, "Likes", namespaces=["/likes/{actorId}/"])
 assert len(added["strategies"]) == 3
-likes = next(each for each in added["strategies"] if each["name"] == "Likes")
+likes = next(strategy for strategy in added["strategies"] if strategy["name"] == "Likes")
 custom = client.add_custom_semantic_strategy_and_wait(
     memory_id,
     "Own",
     extraction_config={"prompt": "extract", "modelId": "m"},
     consolidation_config={"prompt": "consolidate", "modelId": "m"},
 )
-own = next(each for each in custom["strategies"] if each["name"] == "Own")
+own = next(strategy for strategy in custom["strategies"] if strategy["name"] == "Own")
 assert own["configuration"]["type"] == "SEMANTIC_OVERRIDE", own
 client.modify_strategy(
     memory_id, own["strategyId"], configuration={"extraction": {"appendToPrompt": "new", "modelId": "n"}}
 )
-own = next(each for each in client.get_memory_strategies(memory_id) if each["name"] == "Own")
+own = next(strategy for strategy in client.get_memory_strategies(memory_id) if strategy["name"] == "Own")
 override = own["configuration"]["extraction"]["customExtractionConfiguration"]["semanticExtractionOverride"]
 assert override == {"appendToPrompt": "new", "modelId": "n"}, own
 client.add_episodic_strategy_and_wait(memory_id, "Episodes", reflection_namespace_templates=["/reflections/{actorId}/"])
 client.modify_strategy(memory_id, likes["strategyId"], description="what they like", namespaces=["/taste/{actorId}/"])
 client.delete_strategy(memory_id, own["strategyId"])
-left = {each["name"]: each for each in client.get_memory_strategies(memory_id)}
+left = {strategy["name"]: strategy for strategy in client.get_memory_strategies(memory_id)}
 assert set(left) == {"Facts", "Summaries", "Likes", "Episodes"}, left
 assert left["Likes"]["namespaceTemplates"] == ["/taste/{actorId}/"]
 
@@ -85,8 +85,8 @@ control.update_memory(
 )
 described = control.get_memory(second["id"])
 assert (described["description"], described["eventExpiryDuration"], described["strategyCount"]) == ("changed", 30, 1)
-assert {each["id"] for each in control.list_memories(max_results=100)} >= {memory_id, second["id"]}
+assert {summary["id"] for summary in control.list_memories(max_results=100)} >= {memory_id, second["id"]}
 control.delete_memory(second["id"], wait_for_deletion=True)
 client.delete_memory_and_wait(memory_id)
-assert memory_id not in [each["id"] for each in client.list_memories()]
+assert memory_id not in [summary["id"] for summary in client.list_memories()]
 print("all as on AWS")

@@ -17,7 +17,7 @@ added = manager.add_turns(
 manager.add_turns(**place, messages=[BlobMessage({"state": [1, {"deep": None}]})])
 manager.add_turns(**place, messages=[ConversationalMessage("Bye", MessageRole.USER)])
 events = manager.list_events(**place)
-assert [each.eventId for each in events][-1] == added.eventId
+assert [event.eventId for event in events][-1] == added.eventId
 assert events[1].payload == [{"blob": {"state": [1, {"deep": None}]}}]
 only = manager.list_events(
     **place,
@@ -27,20 +27,20 @@ only = manager.list_events(
         )
     ],
 )
-assert [each.eventId for each in only] == [added.eventId]
+assert [event.eventId for event in only] == [added.eventId]
 assert manager.get_event(**place, event_id=added.eventId).metadata["topic"]["stringValue"] == "hobby"
 manager.fork_conversation(
     **place, root_event_id=added.eventId, branch_name="b", messages=[ConversationalMessage("I row", MessageRole.USER)]
 )
-assert {each.name for each in manager.list_branches(**place)} == {"main", "b"}
+assert {branch.name for branch in manager.list_branches(**place)} == {"main", "b"}
 assert len(manager.list_events(**place, branch_name="b")) == 1
 assert len(manager.list_events(**place, branch_name="b", include_parent_branches=True)) == 2
 assert manager.get_last_k_turns(**place, k=1)[0][0]["content"]["text"] == "I row"
 session = manager.create_memory_session("grace", "s-2")
 event = session.add_turns([ConversationalMessage("hello", MessageRole.USER)])
 assert session.get_event(event.eventId).eventId == event.eventId
-assert {each.sessionId for each in manager.list_actor_sessions("grace")} == {"s-1", "s-2"}
-assert [each.actorId for each in manager.list_actors()] == ["grace"]
+assert {summary.sessionId for summary in manager.list_actor_sessions("grace")} == {"s-1", "s-2"}
+assert [summary.actorId for summary in manager.list_actors()] == ["grace"]
 session.delete_event(event.eventId)
 assert session.list_events() == []
 print("all as on AWS")

@@ -76,13 +76,13 @@ def test_every_price_has_a_source_and_a_date(bench: loom.Workbench) -> None:
 def test_tokens_that_no_span_states_are_counted_when_asked_for(plugged: loom.Workbench) -> None:
     agent = plugged.deploy("echo", name="unstated")
     agent.invoke("hello").raise_for_status()
-    found = agent.telemetry.traces(last=1, source="archive")
-    assert found.states() == {"found": 1}
-    assert found.cost().model.state == "unknown"
-    counted = found.cost(count_missing=True)
+    traces = agent.telemetry.traces(last=1, source="archive")
+    assert traces.states() == {"found": 1}
+    assert traces.cost().model.state == "unknown"
+    counted = traces.cost(count_missing=True)
     assert counted.model.state == "known"
     assert counted.model.is_estimate
-    (line,) = [each for each in found[0].cost(count_missing=True).lines if each.item == "input tokens"]
+    (line,) = [line for line in traces[0].cost(count_missing=True).lines if line.item == "input tokens"]
     # Four characters a token, and four tokens for the message, as for the calls that the local model answers.
     assert line.quantity == 4 + -(-len("What is 2+2, my friend?") // 4)
     assert "counted" in line.why
@@ -96,9 +96,9 @@ def test_a_plugins_span_source_is_asked_by_name_in_python_and_on_the_command_lin
     view = inv.trace(source="archive")
     assert [span.name for span in view.trace.spans] == ["invoke_agent it", "chat"]
     assert view.breakdown().total_ms == inv.duration_ms
-    asked = ("--home", str(plugged.context.settings.home), "trace", "archived", "--source", "archive")
-    done = loom_command.run(*asked, environment=os.environ)
-    assert (done.returncode, "union of 1 chat span" in done.stdout) == (0, True), done.stdout + done.stderr
+    arguments = ("--home", str(plugged.context.settings.home), "trace", "archived", "--source", "archive")
+    result = loom_command.run(*arguments, environment=os.environ)
+    assert (result.returncode, "union of 1 chat span" in result.stdout) == (0, True), result.stdout + result.stderr
     with pytest.raises(PluginError, match=r"There is no span source 'achive'.*Try: archive"):
         inv.trace(source="achive")
 

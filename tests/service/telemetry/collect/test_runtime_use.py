@@ -52,9 +52,9 @@ def known_use(inv: loom.Invocation) -> RuntimeUse:
         use = view.runtime_use()
         return None if use is None or use.vcpu_s is None else use
 
-    found = wait_until(known, what="the record of the process's use")
-    assert found is not None
-    return found
+    runtime_use = wait_until(known, what="the record of the process's use")
+    assert runtime_use is not None
+    return runtime_use
 
 
 def test_cpu_that_an_agent_burnt_and_memory_that_it_took_are_measured(busy: loom.Agent) -> None:
@@ -78,12 +78,12 @@ def test_cpu_of_a_process_that_the_agent_started_and_waited_for_counts_too(busy:
 def test_the_cost_has_a_runtime_part_by_itself(busy: loom.Agent) -> None:
     inv = busy.invoke(payload={"cpu_s": 0.1}).raise_for_status()
     known_use(inv)
-    found = inv.trace().cost()
-    assert found.runtime.state == "known"
-    assert found.runtime.known > 0
-    assert {line.item for line in found.lines} >= {"runtime CPU", "runtime memory"}
+    cost = inv.trace().cost()
+    assert cost.runtime.state == "known"
+    assert cost.runtime.known > 0
+    assert {line.item for line in cost.lines} >= {"runtime CPU", "runtime memory"}
     use = RuntimeUse.during(1.0, active_vcpus=1.0, memory_gb=1.0)
-    assert inv.trace().cost(runtime=use).runtime.known != found.runtime.known
+    assert inv.trace().cost(runtime=use).runtime.known != cost.runtime.known
 
 
 def test_the_records_have_aws_s_form_and_state_that_they_are_local(busy: loom.Agent, bench: loom.Workbench) -> None:

@@ -101,9 +101,9 @@ def test_a_partial_trace_is_fetched_again_until_it_is_whole(silent: loom.Agent, 
     late = inv.trace()
     assert late.state == "found"
     assert late.breakdown()["model"].share == pytest.approx(0.1, abs=0.001)
-    kept = silent.context.store.traces.get(inv.record.id)
-    assert kept is not None
-    assert kept.is_complete
+    stored_trace = silent.context.store.traces.get(inv.record.id)
+    assert stored_trace is not None
+    assert stored_trace.is_complete
 
 
 def test_split_messages_find_their_spans(silent: loom.Agent, logs: Any) -> None:

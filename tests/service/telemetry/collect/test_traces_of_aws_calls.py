@@ -21,26 +21,26 @@ def remembering(bench: loom.Workbench) -> loom.Agent:
 def ask(agent: loom.Agent, *steps: str) -> TraceView:
     view = agent.invoke(payload={"steps": list(steps)}).raise_for_status().trace()
     assert view.state == "found"
-    found = view.breakdown()
-    assert sum(part.duration_ns for part in found.parts) == found.total_ns
+    breakdown = view.breakdown()
+    assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns
     return view
 
 
 def test_calls_to_memory_are_the_memorys_time_and_their_retries_are_reported(remembering: loom.Agent) -> None:
     view = ask(remembering, "remember")
-    made, listed = view.trace.of_operation("memory")
-    assert (made.name, listed.name) == ("Bedrock AgentCore.CreateEvent", "Bedrock AgentCore.ListEvents")
-    assert made.kind == "client"
+    create_span, list_span = view.trace.of_operation("memory")
+    assert (create_span.name, list_span.name) == ("Bedrock AgentCore.CreateEvent", "Bedrock AgentCore.ListEvents")
+    assert create_span.kind == "client"
     assert {"rpc.system": "aws-api", "rpc.service": "Bedrock AgentCore", "rpc.method": "CreateEvent"}.items() <= dict(
-        made.attributes
+        create_span.attributes
     ).items()
-    assert made.attributes["http.status_code"] == 201
-    assert (made.attributes["retry_attempts"], listed.attributes["retry_attempts"]) == (0, 1)
-    assert [event.attributes["exception.type"] for event in listed.events] == ["ThrottlingException"]
-    assert (made.status, listed.status) != ("error", "error")
-    assert view.breakdown()["memory"].duration_ns >= made.duration_ns + listed.duration_ns > 0
+    assert create_span.attributes["http.status_code"] == 201
+    assert (create_span.attributes["retry_attempts"], list_span.attributes["retry_attempts"]) == (0, 1)
+    assert [event.attributes["exception.type"] for event in list_span.events] == ["ThrottlingException"]
+    assert (create_span.status, list_span.status) != ("error", "error")
+    assert view.breakdown()["memory"].duration_ns >= create_span.duration_ns + list_span.duration_ns > 0
     (agent,) = view.trace.of_operation("invoke_agent")
-    assert made.parent_id == listed.parent_id == agent.span_id
+    assert create_span.parent_id == list_span.parent_id == agent.span_id
 
 
 def test_a_model_that_is_asked_without_a_framework_is_a_model_call_with_tokens(remembering: loom.Agent) -> None:
@@ -67,10 +67,10 @@ def test_cells_of_a_code_interpreter_are_spans_with_their_exit_codes(remembering
 
 def test_files_and_pictures_of_a_code_interpreter_are_in_the_trace_and_on_its_page(remembering: loom.Agent) -> None:
     view = ask(remembering, "draw")
-    (made,) = view.artifacts()
-    assert (made.span_id, made.name) == ("", "code interpreter")
-    assert [(file.path, file.action) for file in made.files] == [("numbers.csv", "wrote"), ("dot.png", "read")]
-    (picture,) = made.pictures
+    (artifact,) = view.artifacts()
+    assert (artifact.span_id, artifact.name) == ("", "code interpreter")
+    assert [(file.path, file.action) for file in artifact.files] == [("numbers.csv", "wrote"), ("dot.png", "read")]
+    (picture,) = artifact.pictures
     assert (picture.title, picture.kind) == ("dot.png", "image/png")
     assert picture.content.startswith(b"\x89PNG")
     page = view._repr_html_()

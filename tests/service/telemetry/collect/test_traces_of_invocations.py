@@ -19,9 +19,9 @@ def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator:
     inv = calculator.invoke("What is 2+2?").raise_for_status()
     view = inv.trace()
     assert view.state == "found"
-    found = view.breakdown()
-    assert sum(part.duration_ns for part in found.parts) == found.total_ns == total_ns(inv)
-    assert all(found[name].duration_ns > 0 for name in ("cold_start", "agent", "model", "tools"))
+    breakdown = view.breakdown()
+    assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)
+    assert all(breakdown[name].duration_ns > 0 for name in ("cold_start", "agent", "model", "tools"))
     assert view.trace.trace_id == inv.record.trace_id
     assert view.trajectory().tool_names == ("calculator",)
     assert view.trajectory().final_answer == inv.text
@@ -31,24 +31,28 @@ def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculat
     first = calculator.invoke("What is 2+2?")
     second = calculator.invoke("What is 3*7?", session_id=first.session_id).raise_for_status()
     view = second.trace()
-    found = view.breakdown()
+    breakdown = view.breakdown()
     assert view.state == "found"
     assert view.trace.trace_id == second.record.trace_id != first.record.trace_id
-    assert found["cold_start"].duration_ns == 0
-    assert found["model"].duration_ns > 0
-    assert sum(part.duration_ns for part in found.parts) == total_ns(second)
+    assert breakdown["cold_start"].duration_ns == 0
+    assert breakdown["model"].duration_ns > 0
+    assert sum(part.duration_ns for part in breakdown.parts) == total_ns(second)
 
 
 def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 1+1?")
-    first, looks = inv.trace(), []
-    again = inv.trace(progress=looks.append)
-    assert looks == []
+    first, lines = inv.trace(), []
+    again = inv.trace(progress=lines.append)
+    assert lines == []
     assert again.breakdown() == first.breakdown()
     assert again.to_dict() == first.to_dict()
-    kept = calculator.context.store.traces.get(inv.record.id)
-    assert kept is not None
-    assert (kept.state, kept.is_complete, kept.span_count) == ("found", True, len(first.trace.spans))
+    stored_trace = calculator.context.store.traces.get(inv.record.id)
+    assert stored_trace is not None
+    assert (stored_trace.state, stored_trace.is_complete, stored_trace.span_count) == (
+        "found",
+        True,
+        len(first.trace.spans),
+    )
 
 
 def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: loom.Agent) -> None:
@@ -56,36 +60,36 @@ def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: 
     view = inv.trace()
     assert view.state == "exports_nothing"
     assert any("OpenTelemetry" in line for line in view.sentences())
-    found = view.breakdown()
-    assert sum(part.duration_ns for part in found.parts) == total_ns(inv)
-    assert found["model"].certainty == "missing"
+    breakdown = view.breakdown()
+    assert sum(part.duration_ns for part in breakdown.parts) == total_ns(inv)
+    assert breakdown["model"].certainty == "missing"
 
 
 def test_delayed_logs_are_waited_for_and_the_wait_is_shown(open_bench: Callable[..., loom.Workbench]) -> None:
     bench = open_bench(log_delay_s=1.5)
-    said: list[str] = []
+    lines: list[str] = []
     inv = bench.deploy("calculator").invoke("What is 2+2?")
-    view = inv.trace(progress=said.append)
+    view = inv.trace(progress=lines.append)
     assert view.state == "found"
-    assert said[0].startswith("0 spans so far")
-    assert "of at most 6 s" in said[0]
+    assert lines[0].startswith("0 spans so far")
+    assert "of at most 6 s" in lines[0]
 
 
 def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> None:
     calls = [calculator.invoke(f"What is {number}+1?") for number in range(3)]
     calls.append(calculator.invoke("What is 9*9?", session_id=calls[0].session_id))
-    looks: list[str] = []
-    found = calculator.telemetry.traces(last=4, progress=looks.append)
-    assert [view.invocation_id for view in found] == [inv.record.id for inv in reversed(calls)]
-    assert found.states() == {"found": 4}
-    for view, inv in zip(found, reversed(calls), strict=True):
+    lines: list[str] = []
+    traces = calculator.telemetry.traces(last=4, progress=lines.append)
+    assert [view.invocation_id for view in traces] == [inv.record.id for inv in reversed(calls)]
+    assert traces.states() == {"found": 4}
+    for view, inv in zip(traces, reversed(calls), strict=True):
         assert view.trace.trace_id == inv.record.trace_id
         assert sum(part.duration_ns for part in view.breakdown().parts) == total_ns(inv)
-    assert list(found.parts()["cold"]) == [False, True, True, True]
-    assert set(found.tool_calls()["tool"]) == {"calculator"}
-    looks.clear()
-    assert calculator.telemetry.traces(last=4, progress=looks.append).states() == {"found": 4}
-    assert looks == []
+    assert list(traces.parts()["cold"]) == [False, True, True, True]
+    assert set(traces.tool_calls()["tool"]) == {"calculator"}
+    lines.clear()
+    assert calculator.telemetry.traces(last=4, progress=lines.append).states() == {"found": 4}
+    assert lines == []
 
 
 def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent) -> None:
@@ -114,7 +118,7 @@ def test_a_refused_call_has_no_trace_and_gives_the_reason(calculator: loom.Agent
 def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 6*7?")
     layers = inv.telemetry.layers()
-    assert [each.name for each in layers.layers] == [
+    assert [layer.name for layer in layers.layers] == [
         "client",
         "runtime logs",
         "spans and messages",
@@ -122,13 +126,13 @@ def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: 
         "service metrics",
         "Logs Insights",
     ]
-    states = {each.name: each.state for each in layers.layers}
+    states = {layer.name: layer.state for layer in layers.layers}
     assert (
         states["client"] == states["runtime logs"] == states["spans and messages"] == states["Logs Insights"] == "found"
     )
     assert (states["service metrics"], layers["service metrics"].says.startswith("None yet")) == ("empty", True)
     assert dict(layers["client"].facts)["duration_ms"] == inv.duration_ms
-    assert all(each.cannot_see for each in layers.layers)
+    assert all(layer.cannot_see for layer in layers.layers)
     assert len(layers.table()) == 6
 
 
@@ -154,8 +158,8 @@ def test_spans_and_durations_are_found_when_the_clock_is_set_by_days_during_a_ca
         view = wait_until(lambda inv=inv: view if (view := inv.trace()).state != "undelivered" else None)
         assert view.state == "found"
         assert {span.name for span in view.trace.spans} >= {"POST /invocations", "execute_tool wait"}
-        found = view.breakdown()
-        assert sum(part.duration_ns for part in found.parts) == found.total_ns == total_ns(inv)
-        assert 100_000_000 <= found["tools"].duration_ns < found.total_ns
+        breakdown = view.breakdown()
+        assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)
+        assert 100_000_000 <= breakdown["tools"].duration_ns < breakdown.total_ns
         tool = next(span for span in view.trace.spans if span.name == "execute_tool wait")
-        assert tool.duration_ns == found["tools"].duration_ns
+        assert tool.duration_ns == breakdown["tools"].duration_ns

@@ -78,10 +78,10 @@ def warm(agent: loom.Agent) -> loom.Invocation:
 
 
 def test_a_cold_start_is_named_first(warm: loom.Invocation) -> None:
-    found = warm.trace().findings()
-    assert found.first is not None
-    assert found.first.rule == "cold_start", found.table()
-    assert found.problems == ()
+    findings = warm.trace().findings()
+    assert findings.first is not None
+    assert findings.first.rule == "cold_start", findings.table()
+    assert findings.problems == ()
 
 
 @pytest.mark.parametrize("cause", PLANS)
@@ -91,10 +91,10 @@ def test_a_cause_planted_in_a_running_agent_is_named_first(
     inv = agent.invoke("", payload={"plan": PLANS[cause]}, session_id=warm.record.session_id).raise_for_status()
     view = inv.trace()
     assert view.state == "found"
-    found = view.findings()
-    assert found.first is not None
-    assert found.first.rule == cause, found.table()
-    assert found.problems == ()
+    findings = view.findings()
+    assert findings.first is not None
+    assert findings.first.rule == cause, findings.table()
+    assert findings.problems == ()
 
 
 def test_calm_calls_are_left_in_peace_and_have_a_price(agent: loom.Agent, warm: loom.Invocation) -> None:

@@ -126,14 +126,14 @@ class Collector:
 
     def metrics(self) -> dict[str, list[dict[str, Any]]]:
         """Each metric's forms as they came, by name."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        metrics: dict[str, list[dict[str, Any]]] = {}
         for path, _, body in self.requests:
             if path.endswith("/v1/metrics"):
                 for resource in json.loads(body)["resourceMetrics"]:
                     for scope in resource["scopeMetrics"]:
                         for metric in scope["metrics"]:
-                            found.setdefault(metric["name"], []).append(metric)
-        return found
+                            metrics.setdefault(metric["name"], []).append(metric)
+        return metrics
 
     def named(self, name: str) -> list[Seen]:
         return [span for span in self.spans if span.name == name]
@@ -161,36 +161,36 @@ def _read(document: dict[str, Any], headers: dict[str, str]) -> Iterator[Seen]:
 
 
 def _attributes(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for pair in pairs:
         [(form, value)] = pair["value"].items() or [("", None)]
-        found[pair["key"]] = int(value) if form == "intValue" else value
-    return found
+        attributes[pair["key"]] = int(value) if form == "intValue" else value
+    return attributes
 
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    kept = Collector()
+    collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status = kept.take(self.path, headers, self.rfile.read(int(headers["content-length"])))
+            status = collector.take(self.path, headers, self.rfile.read(int(headers["content-length"])))
             self.send_response(status)
-            self.send_header("content-length", str(len(kept.body)))
+            self.send_header("content-length", str(len(collector.body)))
             self.end_headers()
-            self.wfile.write(kept.body)
+            self.wfile.write(collector.body)
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    kept.url = f"http://127.0.0.1:{server.server_port}/otlp"
+    collector.url = f"http://127.0.0.1:{server.server_port}/otlp"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield kept
+    yield collector
     server.shutdown()
     thread.join()
     server.server_close()

@@ -144,8 +144,8 @@ async def test_a_provider_that_is_set_in_the_course_of_a_call_takes_over_without
     pool, runtime = lab.pool(), lab.paced(KEEPING + KEPT)
     await ask(pool, runtime, "set")
     await eventually(lambda: names(lab.collector) == TREE)
-    kept = json.loads(await ask(pool, runtime, "kept"))
-    assert sorted(kept) == TREE[1:]  # the root span had begun before
+    span_names = json.loads(await ask(pool, runtime, "kept"))
+    assert sorted(span_names) == TREE[1:]  # the root span had begun before
     assert not [line for line in lab.lines if "Overriding" in line]
 
 
@@ -194,21 +194,21 @@ app.run()
 
 
 async def test_exporters_that_the_agent_brings_find_the_local_service(lab, ask):
-    seen = json.loads(await ask(lab.pool(), lab.runtime(VARIABLES)))
-    assert seen["OTEL_EXPORTER_OTLP_ENDPOINT"] == lab.collector.url
-    assert seen["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == f"{lab.collector.url}/v1/traces"
-    assert seen["OTEL_EXPORTER_OTLP_PROTOCOL"] == "http/protobuf"
-    assert "Authorization=Bearer%20KEY," in seen["OTEL_EXPORTER_OTLP_HEADERS"]
-    assert seen["OTEL_RESOURCE_ATTRIBUTES"].startswith("service.name=one.DEFAULT,")
-    assert not [name for name in seen if name.startswith("LOOM_") and name != "LOOM_SESSION"]
+    environment = json.loads(await ask(lab.pool(), lab.runtime(VARIABLES)))
+    assert environment["OTEL_EXPORTER_OTLP_ENDPOINT"] == lab.collector.url
+    assert environment["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == f"{lab.collector.url}/v1/traces"
+    assert environment["OTEL_EXPORTER_OTLP_PROTOCOL"] == "http/protobuf"
+    assert "Authorization=Bearer%20KEY," in environment["OTEL_EXPORTER_OTLP_HEADERS"]
+    assert environment["OTEL_RESOURCE_ATTRIBUTES"].startswith("service.name=one.DEFAULT,")
+    assert not [name for name in environment if name.startswith("LOOM_") and name != "LOOM_SESSION"]
 
 
 async def test_a_runtime_that_sends_telemetry_elsewhere_gets_no_half_of_ours(lab, ask):
-    seen = json.loads(
+    environment = json.loads(
         await ask(lab.pool(), lab.runtime(VARIABLES, OTEL_EXPORTER_OTLP_ENDPOINT="https://elsewhere.example"))
     )
-    found = {name: value for name, value in seen.items() if name.startswith("OTEL_EXPORTER_")}
-    assert found == {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://elsewhere.example"}
+    exporter_variables = {name: value for name, value in environment.items() if name.startswith("OTEL_EXPORTER_")}
+    assert exporter_variables == {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://elsewhere.example"}
 
 
 async def test_the_runtimes_own_service_name_and_resource_are_those_of_its_spans(lab, ask, eventually):

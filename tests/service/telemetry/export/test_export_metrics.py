@@ -56,7 +56,7 @@ async def test_metrics_that_are_switched_off_stay_away_and_the_spans_come(lab, a
 
 
 async def test_a_provider_of_meters_of_the_agents_own_decides_where_its_metrics_go(lab, ask):
-    more = """
+    code = """
     from opentelemetry import metrics
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -72,8 +72,8 @@ async def test_a_provider_of_meters_of_the_agents_own_decides_where_its_metrics_
         return sorted(metric.name for scope in found for metric in scope.metrics if "tool" in metric.name)
     """
     pool = lab.pool()
-    kept = json.loads(await ask(pool, lab.paced(more)))
-    assert "strands.tool.call_count" in kept
+    metric_names = json.loads(await ask(pool, lab.paced(code)))
+    assert "strands.tool.call_count" in metric_names
     await pool.close()
     assert lab.collector.metrics() == {}
 
@@ -125,7 +125,7 @@ def test_a_histogram_arrives_with_its_values(values: list[float]) -> None:
     (point,) = group.records[0]["points"]
     assert (point["count"], point["sum"]) == (len(values), pytest.approx(sum(values)))
     assert (point["min"], point["max"]) == (min(values), max(values))
-    assert sum(held for _, held in point["buckets"]) == len(values)
+    assert sum(count for _, count in point["buckets"]) == len(values)
     assert points.take() == b""
 
 
@@ -134,14 +134,14 @@ def test_however_many_and_far_apart_its_values_are_a_histogram_holds_few_buckets
     buckets = Buckets()
     for value in values:
         buckets.add(value)
-        assert all(len(range(min(held), max(held) + 1)) <= 160 for held in buckets.counts if held)
-    counted_ones = sum(sum(held.values()) for held in buckets.counts)
-    assert counted_ones + int(buckets.encoded()["zeroCount"]) == buckets.count == len(values)
-    for held, sign in zip(buckets.counts, (1, -1), strict=True):
+        assert all(len(range(min(counts), max(counts) + 1)) <= 160 for counts in buckets.counts if counts)
+    nonzero_count = sum(sum(counts.values()) for counts in buckets.counts)
+    assert nonzero_count + int(buckets.encoded()["zeroCount"]) == buckets.count == len(values)
+    for counts, sign in zip(buckets.counts, (1, -1), strict=True):
         for value in values:
             if value * sign >= 1e-300:
                 index = math.ceil(math.log2(value * sign) * 2.0**buckets.scale) - 1
-                assert index in held
+                assert index in counts
 
 
 def test_metrics_that_nobody_takes_fill_a_bounded_memory() -> None:
@@ -149,9 +149,9 @@ def test_metrics_that_nobody_takes_fill_a_bounded_memory() -> None:
     waits = Series(scope=("mine", ""), name="took", unit="s", kind="histogram")
     for number in range(20_000):
         points.record(waits, number)
-    (held,) = points._histograms[waits].values()
-    assert held.count == 20_000
-    assert sum(map(len, held.counts)) <= 160
+    (histogram,) = points._histograms[waits].values()
+    assert histogram.count == 20_000
+    assert sum(map(len, histogram.counts)) <= 160
 
 
 def test_totals_beyond_the_limit_are_one_total_also_after_points_were_taken() -> None:
@@ -162,10 +162,10 @@ def test_totals_beyond_the_limit_are_one_total_also_after_points_were_taken() ->
             points.take()
     points.record(open_ones, -1, {"number": 0})
     points.record(open_ones, 1, {"number": "new"})
-    found = json.loads(points.take())["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"]
-    numbers = [point["asInt"] for point in found if point["attributes"][0]["key"] == "otel.metric.overflow"]
+    data_points = json.loads(points.take())["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"]
+    numbers = [point["asInt"] for point in data_points if point["attributes"][0]["key"] == "otel.metric.overflow"]
     assert numbers == ["501"]
-    assert "0" in [point["asInt"] for point in found]
+    assert "0" in [point["asInt"] for point in data_points]
     assert len(points._totals[open_ones]) == SERIES_LIMIT + 1
 
 
@@ -174,9 +174,9 @@ def test_series_beyond_the_limit_count_as_one() -> None:
     for number in range(5_000):
         points.record(Series(scope=("mine", ""), name="sold", unit="", kind="counter"), 1, {"number": number})
     (group,) = decode_json(points.take(), "metrics").groups
-    found = group.records[0]["points"]
-    assert len(found) == 2_001
-    assert sum(point["value"] for point in found) == 5_000
+    data_points = group.records[0]["points"]
+    assert len(data_points) == 2_001
+    assert sum(point["value"] for point in data_points) == 5_000
 
 
 async def test_a_process_reports_once_that_it_makes_no_spans_and_that_it_makes_some_after_all(lab, ask, eventually):

@@ -82,12 +82,12 @@ def test_a_collector_that_dies_over_a_request_gets_it_again(capsys):
 
 
 def test_first_spans_that_end_at_the_same_time_start_one_thread(monkeypatch):
-    made: list[str] = []
+    thread_names: list[str] = []
 
     class Interrupted(threading.Thread):
         def __init__(self, **given):
-            made.append(given["name"])
-            if len(made) == 1:
+            thread_names.append(given["name"])
+            if len(thread_names) == 1:
                 tracer.start_span("of another thread").end()
             super().__init__(**given)
 
@@ -98,7 +98,7 @@ def test_first_spans_that_end_at_the_same_time_start_one_thread(monkeypatch):
         tracer.start_span("of this one").end()
         monkeypatch.undo()
         assert sender.flush(60)
-    assert made == ["loom-spans"]
+    assert thread_names == ["loom-spans"]
     assert all(name in b"".join(requests) for name in (b"of this one", b"of another thread"))
 
 

@@ -18,8 +18,8 @@ def deploy(aws):
     """The assistant as it is in the blueprints."""
     files = {str(path.relative_to(BLUEPRINT)): path.read_bytes() for path in BLUEPRINT.rglob("*") if path.is_file()}
     files.pop("requirements.txt")  # the workbench has them
-    made = aws.create("assistant", aws.upload(files))
-    described = aws.settled(made["agentRuntimeId"])
+    runtime = aws.create("assistant", aws.upload(files))
+    described = aws.settled(runtime["agentRuntimeId"])
     assert described["status"] == "READY", described
     return described
 
@@ -33,12 +33,12 @@ def spans_of(aws, session_id, wanted):
     """The records of `aws/spans` that name the session, once `wanted` is among their names."""
 
     def complete():
-        found = []
+        records = []
         with contextlib.suppress(aws.client("logs").exceptions.ResourceNotFoundException):
             pages = aws.client("logs").get_paginator("filter_log_events")
             for page in pages.paginate(logGroupName="aws/spans", filterPattern=f'"{session_id}"'):
-                found += [json.loads(event["message"]) for event in page["events"]]
-        return found if wanted in {span["name"] for span in found} else []
+                records += [json.loads(event["message"]) for event in page["events"]]
+        return records if wanted in {span["name"] for span in records} else []
 
     return wait_until(complete, what=f"the span {wanted}")
 

@@ -71,17 +71,17 @@ async def test_a_full_garbage_collection_is_an_event_of_the_invocation_in_which_
 )
 async def test_what_was_said_survives_in_every_convention(lab, ask, eventually, opt_in):
     more = {"OTEL_SEMCONV_STABILITY_OPT_IN": opt_in} if opt_in else {}
-    said = "naïve \\ud83e\\uddf5 text"
-    pool, runtime = lab.pool(), lab.paced(ANSWER=said, **more)
+    answer = "naïve \\ud83e\\uddf5 text"
+    pool, runtime = lab.pool(), lab.paced(ANSWER=answer, **more)
     await ask(pool, runtime, "what of the looms?")
     await eventually(lambda: lab.collector.named("POST /invocations"))
     [agent] = lab.collector.named("invoke_agent paced")
     [tool] = lab.collector.named("execute_tool look")
-    spoken = {name: value for _, event in agent.events for name, value in event.items()} | agent.attributes
-    given = {name: value for _, event in tool.events for name, value in event.items()} | tool.attributes
-    assert any("what of the looms?" in str(value) for value in spoken.values())
-    assert any("naïve" in str(value) for value in spoken.values())
-    assert any("looms" in str(value) for value in given.values())
+    agent_values = {name: value for _, event in agent.events for name, value in event.items()} | agent.attributes
+    tool_values = {name: value for _, event in tool.events for name, value in event.items()} | tool.attributes
+    assert any("what of the looms?" in str(value) for value in agent_values.values())
+    assert any("naïve" in str(value) for value in agent_values.values())
+    assert any("looms" in str(value) for value in tool_values.values())
     assert ("gen_ai.provider.name" if opt_in else "gen_ai.system") in agent.attributes
     if opt_in:
         assert "looms" in str(tool.attributes["gen_ai.tool.call.arguments"])
@@ -117,7 +117,7 @@ async def test_sessions_at_once_each_have_a_whole_trace_of_their_own(lab, ask, e
     await eventually(lambda: len(lab.collector.named("POST /invocations")) == len(sessions))
     lab.collector.spans.clear()
     headers = {session: {"traceparent": f"00-{trace}-00000000000000aa-01"} for session, trace in traces.items()}
-    await asyncio.gather(*(ask(pool, runtime, session_id=each, headers=headers[each]) for each in sessions))
+    await asyncio.gather(*(ask(pool, runtime, session_id=session, headers=headers[session]) for session in sessions))
     await eventually(lambda: len(lab.collector.named("POST /invocations")) == len(sessions))
     for session in sessions:
         mine = [span for span in lab.collector.spans if span.attributes["session.id"] == session]
@@ -131,7 +131,7 @@ async def test_calls_of_one_session_at_the_same_time_do_not_share_a_trace(lab, a
     await eventually(lambda: lab.collector.named("POST /invocations"))
     lab.collector.spans.clear()
     headers = [{"traceparent": f"00-{number:032x}-00000000000000aa-01"} for number in range(1, 6)]
-    await asyncio.gather(*(ask(pool, runtime, headers=each) for each in headers))
+    await asyncio.gather(*(ask(pool, runtime, headers=request_headers) for request_headers in headers))
     await eventually(lambda: len(lab.collector.named("POST /invocations")) == 5)
     for number in range(1, 6):
         assert len([span for span in lab.collector.spans if int(span.trace, 16) == number]) == 8

@@ -23,8 +23,8 @@ def span(trace_id: str = "0af7651916cd43dd8448eb211c80319c", span_id: str = "9a8
     """A span of OTLP/JSON that began a second ago and took 120 ms."""
     start = time.time_ns() - 10**9
     times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 120_000_000)}
-    given = {"traceId": trace_id, "spanId": span_id, "name": "chat", "kind": 1, **times, "attributes": []}
-    return given | more
+    defaults = {"traceId": trace_id, "spanId": span_id, "name": "chat", "kind": 1, **times, "attributes": []}
+    return defaults | more
 
 
 def traces(*spans: Any, group: str | None = GROUP, scope: str = "strands.telemetry.tracer") -> dict[str, Any]:
@@ -49,11 +49,11 @@ class Exporter:
         self, path: str, body: bytes | Mapping[str, Any] | None, content_type: str = "application/json", **headers: str
     ) -> tuple[int, bytes]:
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        extra_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(
             self.aws.state.url + path,
             data=data,
-            headers={"content-type": content_type, "authorization": f"Bearer {self.aws.state.token}", **named},
+            headers={"content-type": content_type, "authorization": f"Bearer {self.aws.state.token}", **extra_headers},
         )
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:

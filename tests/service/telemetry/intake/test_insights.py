@@ -93,14 +93,14 @@ def test_how_often_each_tool_was_used(aws: Any, talked: tuple[str, list[str]]) -
 
 
 def test_cold_starts_an_hour(aws: Any, talked: tuple[str, list[str]]) -> None:
-    found = ask(aws, COLD_STARTS, talked[0])
-    assert sum(int(row["cold_starts"]) for row in found) == 3  # one for each session
+    rows = ask(aws, COLD_STARTS, talked[0])
+    assert sum(int(row["cold_starts"]) for row in rows) == 3  # one for each session
 
 
 def test_the_slowest_sessions(aws: Any, talked: tuple[str, list[str]]) -> None:
-    found = ask(aws, SLOWEST, talked[0])
-    assert {row["session_id"] for row in found} == set(talked[1])
-    assert [float(row["duration"]) for row in found] == sorted((float(row["duration"]) for row in found), reverse=True)
+    rows = ask(aws, SLOWEST, talked[0])
+    assert {row["session_id"] for row in rows} == set(talked[1])
+    assert [float(row["duration"]) for row in rows] == sorted((float(row["duration"]) for row in rows), reverse=True)
 
 
 def test_spans_are_asked_by_their_fields(aws: Any, exporter: Exporter) -> None:
@@ -155,7 +155,7 @@ def test_a_query_without_end_can_be_stopped_and_hinders_nobody(start_service: Ca
     logs.put_log_events(logGroupName="endless", logStreamName="s", logEvents=[event])
     query_id = start(aws, "filter @message like /(a|a)*b/ | limit 1", "endless")
     assert logs.get_query_results(queryId=query_id)["status"] == "Running"
-    assert [each["queryId"] for each in logs.describe_queries(status="Running")["queries"]] == [query_id]
+    assert [query["queryId"] for query in logs.describe_queries(status="Running")["queries"]] == [query_id]
     assert logs.stop_query(queryId=query_id)["success"]
     assert settled(aws, query_id)["status"] == "Cancelled"
     query_id = start(aws, "filter @message like /(a|a)*b/ | limit 1", "endless")

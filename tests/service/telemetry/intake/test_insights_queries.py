@@ -29,16 +29,16 @@ def rows(*messages: str | dict[str, Any], step_ms: int = 60_000) -> list[Row]:
 
 
 def ask(query: str, *messages: str | dict[str, Any], step_ms: int = 60_000) -> list[dict[str, str]]:
-    found = [dict(row) for row in Query(query).run(rows(*messages, step_ms=step_ms)).rows]
-    for row in found:
+    results = [dict(row) for row in Query(query).run(rows(*messages, step_ms=step_ms)).rows]
+    for row in results:
         row.pop("@ptr", None)
-    return found
+    return results
 
 
 def test_without_a_sort_the_newest_events_come_first() -> None:
-    found = ask("fields @timestamp, @message | limit 2", "a", "b", "c")
-    assert [row["@message"] for row in found] == ["c", "b"]
-    assert found[0]["@timestamp"] == "2026-11-21 20:49:10.857"
+    results = ask("fields @timestamp, @message | limit 2", "a", "b", "c")
+    assert [row["@message"] for row in results] == ["c", "b"]
+    assert results[0]["@timestamp"] == "2026-11-21 20:49:10.857"
 
 
 def test_a_query_without_fields_shows_time_and_message() -> None:
@@ -86,14 +86,14 @@ def test_filters_choose_events(condition: str, expected: str) -> None:
         {"name": "b", "n": 5},
         {"name": "c", "n": 11, "extra": "e"},
     ]
-    found = ask(f"filter {condition} | fields name | sort @timestamp", *messages)
-    assert "".join(row["name"] for row in found) == expected
+    results = ask(f"filter {condition} | fields name | sort @timestamp", *messages)
+    assert "".join(row["name"] for row in results) == expected
 
 
 def test_a_glob_takes_as_little_as_it_can_and_the_last_one_the_rest() -> None:
     query = "parse @message 'user=*, took * ms: *' as user, took, rest | display user, took, rest"
-    found = ask(query, "user=ann, took 5 ms: all, of it", "nothing of this", "user=, took 7 ms: ")
-    assert found == [{"user": "", "took": "7", "rest": ""}, {}, {"user": "ann", "took": "5", "rest": "all, of it"}]
+    results = ask(query, "user=ann, took 5 ms: all, of it", "nothing of this", "user=, took 7 ms: ")
+    assert results == [{"user": "", "took": "7", "rest": ""}, {}, {"user": "ann", "took": "5", "rest": "all, of it"}]
 
 
 def test_a_pattern_names_what_it_finds() -> None:
@@ -154,8 +154,8 @@ def test_numbers_are_sorted_as_numbers_and_missing_values_come_last() -> None:
         ("asc", ["9.5", "10", "1e1", "text", None]),
         ("desc", ["text", "10", "1e1", "9.5", None]),
     ):
-        found = ask(f"fields d | sort d {direction}", *messages)
-        assert [row.get("d") for row in found] == expected
+        results = ask(f"fields d | sort d {direction}", *messages)
+        assert [row.get("d") for row in results] == expected
 
 
 def test_statistics_of_statistics_and_duplicates() -> None:
@@ -212,16 +212,16 @@ def test_no_text_is_anything_but_a_query_or_malformed(text: str) -> None:
 @given(st.lists(st.integers(-1000, 1000), max_size=40), st.sampled_from(["asc", "desc"]), st.integers(1, 50))
 def test_sort_with_a_limit_is_the_beginning_of_the_whole_order(values: list[int], direction: str, limit: int) -> None:
     messages = [{"d": value} for value in values]
-    found = ask(f"fields d | sort d {direction} | limit {limit}", *messages)
-    assert [int(row["d"]) for row in found] == sorted(values, reverse=direction == "desc")[:limit]
+    results = ask(f"fields d | sort d {direction} | limit {limit}", *messages)
+    assert [int(row["d"]) for row in results] == sorted(values, reverse=direction == "desc")[:limit]
 
 
 @given(st.lists(st.text(max_size=20), max_size=20), st.text(min_size=1, max_size=5))
 def test_what_a_search_begins_with_never_hides_an_event(messages: list[str], word: str) -> None:
     quoted = word.replace("\\", "\\\\").replace('"', '\\"')
     query = Query(f'filter @message like "{quoted}" | stats count() as n')
-    kept = [message for message in messages if all(text in message for text in query.required)]
-    assert query.run(rows(*kept)).rows == query.run(rows(*messages)).rows
+    candidates = [message for message in messages if all(text in message for text in query.required)]
+    assert query.run(rows(*candidates)).rows == query.run(rows(*messages)).rows
 
 
 @given(
@@ -232,5 +232,5 @@ def test_what_a_search_begins_with_never_hides_an_event(messages: list[str], wor
 def test_what_a_search_for_a_field_begins_with_never_hides_an_event(values: list[Any], sign: str, word: str) -> None:
     query = Query(f'filter d {sign} "{word}" | stats count() as n')
     messages = [json.dumps({"d": value}, ensure_ascii=False) for value in values]
-    kept = [message for message in messages if all(text in message for text in query.required)]
-    assert query.run(rows(*kept)).rows == query.run(rows(*messages)).rows
+    candidates = [message for message in messages if all(text in message for text in query.required)]
+    assert query.run(rows(*candidates)).rows == query.run(rows(*messages)).rows

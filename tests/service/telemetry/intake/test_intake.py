@@ -37,17 +37,17 @@ def protobuf(document: dict[str, Any]) -> bytes:
                 else based(value)
                 for key, value in item.items()
             }
-        return [based(each) for each in item] if isinstance(item, list) else item
+        return [based(element) for element in item] if isinstance(item, list) else item
 
     return json_format.ParseDict(based(document), ExportTraceServiceRequest()).SerializeToString()
 
 
 def test_a_span_sent_as_json_is_a_record_of_aws_spans(exporter: Exporter) -> None:
     trace = new_trace()
-    given = span(trace, parentSpanId="75cb16b56ec40052", status={"code": 1}, kind=2, attributes=[text("a", "b")])
-    assert exporter.send(traces(given)) == {}
+    otlp_span = span(trace, parentSpanId="75cb16b56ec40052", status={"code": 1}, kind=2, attributes=[text("a", "b")])
+    assert exporter.send(traces(otlp_span)) == {}
     (record,) = exporter.records(pattern=f'"{trace}"')
-    start, end = int(given["startTimeUnixNano"]), int(given["endTimeUnixNano"])
+    start, end = int(otlp_span["startTimeUnixNano"]), int(otlp_span["endTimeUnixNano"])
     assert record == {
         "resource": {"attributes": {"service.name": "demo.DEFAULT", "aws.log.group.names": GROUP}},
         "scope": {"name": "strands.telemetry.tracer"},
@@ -95,10 +95,10 @@ def test_protobuf_and_json_make_the_same_record(exporter: Exporter, packed: bool
     headers = {"content_encoding": "gzip"} if packed else {}
     status, answer = exporter.post("/otlp/v1/traces", gzip.compress(body) if packed else body, PROTOBUF, **headers)
     assert (status, answer) == (200, b"")
-    ours, theirs = exporter.records(pattern=f'"{trace}"', at_least=2)
-    assert ours == theirs
-    assert ours["attributes"]["bytes"] == "AP8="
-    assert ours["attributes"]["odd"] == "NaN"
+    json_record, protobuf_record = exporter.records(pattern=f'"{trace}"', at_least=2)
+    assert json_record == protobuf_record
+    assert json_record["attributes"]["bytes"] == "AP8="
+    assert json_record["attributes"]["odd"] == "NaN"
 
 
 def test_the_conversation_goes_to_the_runtime_s_group_and_leaves_the_span(exporter: Exporter) -> None:
@@ -142,15 +142,15 @@ def test_a_span_without_a_session_takes_its_sender_s_and_else_its_trace_s(export
     exporter.send(traces(span(trace, "3" * 16), span(other, "4" * 16)), x_loom_session="that-of-the-sender")
     by_span = {record["spanId"]: record["attributes"].get("session.id") for record in exporter.records(at_least=4)}
     assert [by_span[digit * 16] for digit in "1234"] == [SESSION, SESSION, "that-of-the-sender", "that-of-the-sender"]
-    found = exporter.events(pattern='"that-of-the-sender"')
-    assert len(found) == 2
+    events = exporter.events(pattern='"that-of-the-sender"')
+    assert len(events) == 2
 
 
 def test_a_session_s_stream_names_its_session_and_group(aws: Any, exporter: Exporter) -> None:
     echo = aws.deploy("intake_echo")
     session = "session-" + secrets.token_hex(20)
     aws.invoke(echo["agentRuntimeArn"], runtimeSessionId=session)
-    (live,) = [each for each in local.status(aws.state.home).sessions if each.session_id == session]
+    (live,) = [entry for entry in local.status(aws.state.home).sessions if entry.session_id == session]
     trace = new_trace()
     events = [{"name": "gen_ai.user.message", "timeUnixNano": "1", "attributes": [text("content", "hi")]}]
     exporter.send(traces(span(trace, events=events), group=None), x_loom_stream=live.stream.rpartition("]")[2])
@@ -168,8 +168,8 @@ def test_log_records_and_metrics_land_in_the_runtime_s_group(exporter: Exporter)
     record = {"timeUnixNano": now, "severityNumber": 9, "severityText": "INFO", "body": {"stringValue": mark}}
     logs = {"resourceLogs": [{"resource": resource, "scopeLogs": [{"scope": {"name": "app"}, "logRecords": [record]}]}]}
     exporter.send(logs, "logs")
-    (found,) = exporter.records(GROUP, f'"{mark}"')
-    assert (found["body"], found["severityNumber"], found["scope"]) == (mark, 9, {"name": "app"})
+    (log_record,) = exporter.records(GROUP, f'"{mark}"')
+    assert (log_record["body"], log_record["severityNumber"], log_record["scope"]) == (mark, 9, {"name": "app"})
     point = {"timeUnixNano": now, "count": "2", "sum": 0.4, "min": 0.1, "max": 0.3, "bucketCounts": ["0", "2"]}
     metric = {
         "name": "strands.tool.duration",
@@ -282,8 +282,8 @@ def test_pages_of_spans_lose_and_repeat_nothing(exporter: Exporter) -> None:
     long = text("long", "x" * 2_000)
     spans = [span(trace, f"{number:016x}", attributes=[long]) for number in range(1, 1_501)]
     exporter.send(traces(*spans))
-    found = exporter.events(pattern=f'"{trace}"')
-    ids = [json.loads(event["message"])["spanId"] for event in found]
+    events = exporter.events(pattern=f'"{trace}"')
+    ids = [json.loads(event["message"])["spanId"] for event in events]
     assert len(ids) == len(set(ids)) == 1_500
     page = exporter.aws.client("logs").filter_log_events(logGroupName="aws/spans", filterPattern=f'"{trace}"')
     assert sum(len(event["message"]) for event in page["events"]) <= 1_000_000

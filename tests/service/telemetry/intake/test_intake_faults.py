@@ -35,8 +35,8 @@ EVENT_LIMIT_BYTES = 262_144 - 26
 def collecting(aws: Any) -> psutil.Process:
     """The service's collecting process."""
     children = psutil.Process(aws.state.pid).children(recursive=True)
-    (found,) = [each for each in children if "loomlib.local.otlp" in each.cmdline()]
-    return found
+    (process,) = [process for process in children if "loomlib.local.otlp" in process.cmdline()]
+    return process
 
 
 def test_an_attribute_of_ten_megabytes_is_cut_in_the_event_and_whole_in_the_store(exporter: Exporter) -> None:
@@ -97,9 +97,9 @@ def test_times_that_cannot_be_are_refused_or_kept_as_they_are(exporter: Exporter
     beyond = span(trace, "3" * 16, endTimeUnixNano=str(2**64 - 1))
     answer = exporter.send(traces(backwards, unended, beyond))
     assert answer["partialSuccess"]["rejectedSpans"] == "1"
-    found = {record["spanId"]: record for record in exporter.records(pattern=f'"{trace}"', at_least=2)}
-    assert found["1" * 16]["durationNano"] == -1_000_000_000
-    assert set(found) == {"1" * 16, "2" * 16}
+    records = {record["spanId"]: record for record in exporter.records(pattern=f'"{trace}"', at_least=2)}
+    assert records["1" * 16]["durationNano"] == -1_000_000_000
+    assert set(records) == {"1" * 16, "2" * 16}
 
 
 def test_a_batch_that_is_cut_off_is_not_stored(exporter: Exporter) -> None:
@@ -159,11 +159,11 @@ def test_more_than_can_be_kept_waiting_is_refused_for_later(start_service: Calla
     process.suspend()
     try:
         with ThreadPoolExecutor(4) as pool:
-            sent = [pool.submit(exporter.post, "/otlp/v1/traces", body, content_encoding="gzip") for _ in range(4)]
-            wait_until(lambda: any(each.done() for each in sent), what="the first refusal")
-            early = [each.result() for each in sent if each.done()]
+            futures = [pool.submit(exporter.post, "/otlp/v1/traces", body, content_encoding="gzip") for _ in range(4)]
+            wait_until(lambda: any(future.done() for future in futures), what="the first refusal")
+            early = [future.result() for future in futures if future.done()]
             process.resume()
-            answers = [each.result()[0] for each in sent]
+            answers = [future.result()[0] for future in futures]
     finally:
         process.resume()
     assert [status for status, _ in early] == [503]

@@ -29,8 +29,8 @@ def a_second_of_spans(exporter: Exporter) -> tuple[list[int], int]:
         )
     )
     wait_until(lambda: len(exporter.events(pattern=f'"{trace}"')) >= 3, what="three events")
-    found = exporter.events(pattern=f'"{trace}"')
-    return [event["timestamp"] for event in found], sent_ms
+    events = exporter.events(pattern=f'"{trace}"')
+    return [event["timestamp"] for event in events], sent_ms
 
 
 def test_the_stream_of_spans_has_the_times_of_its_first_and_last_event(exporter: Exporter) -> None:
@@ -64,12 +64,12 @@ def test_streams_are_ordered_by_their_last_event_and_paged(exporter: Exporter) -
     pages = logs.get_paginator("describe_log_streams").paginate(
         logGroupName=group, orderBy="LastEventTime", descending=True, limit=2
     )
-    assert [[each["logStreamName"] for each in page["logStreams"]] for page in pages] == [
+    assert [[stream["logStreamName"] for stream in page["logStreams"]] for page in pages] == [
         ["stream 0", "stream 1"],
         ["stream 2"],
     ]
-    found = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix="stream 1")["logStreams"]
-    assert [each["logStreamName"] for each in found] == ["stream 1"]
+    streams = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix="stream 1")["logStreams"]
+    assert [stream["logStreamName"] for stream in streams] == ["stream 1"]
 
 
 def test_what_cloudwatch_refuses_is_refused(exporter: Exporter) -> None:
@@ -78,9 +78,9 @@ def test_what_cloudwatch_refuses_is_refused(exporter: Exporter) -> None:
         logs.describe_log_streams(logGroupName="nothing")
     group = f"refused-{secrets.token_hex(4)}"
     logs.create_log_group(logGroupName=group)
-    for wrong, said in (
+    for parameters, message in (
         ({"orderBy": "LastEventTime", "logStreamNamePrefix": "a"}, "Cannot order by"),
         ({"nextToken": "of nobody"}, "nextToken"),
     ):
-        with pytest.raises(ClientError, match=said):
-            logs.describe_log_streams(logGroupName=group, **wrong)
+        with pytest.raises(ClientError, match=message):
+            logs.describe_log_streams(logGroupName=group, **parameters)

@@ -35,17 +35,17 @@ class Comparison:
 def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
     """The agent's answer holds the truth; the moment of sending and the whole are the client's."""
     noted: dict[str, Any] = json.loads(inv.text)
-    found = view.breakdown()
+    breakdown = view.breakdown()
     began, ended = noted["handler"]
     truth = {name: sum(end - start for start, end in joined(noted[name])) for name in WORK}
     truth["agent"] = ended - began - sum(truth.values())
-    outside = found.total_ns - (ended - began)
-    is_cold = found["cold_start"].duration_ns > 0
-    sent = found.start_ns - (time.time_ns() - time.monotonic_ns())
-    truth["cold_start"] = began - sent if is_cold else 0
+    outside = breakdown.total_ns - (ended - began)
+    is_cold = breakdown["cold_start"].duration_ns > 0
+    sent_ns = breakdown.start_ns - (time.time_ns() - time.monotonic_ns())
+    truth["cold_start"] = began - sent_ns if is_cold else 0
     truth["service_network"] = outside - truth["cold_start"]
     return Comparison(
-        traced={name: found[name].duration_ms for name in BUCKETS},
+        traced={name: breakdown[name].duration_ms for name in BUCKETS},
         truth={name: ns / 1e6 for name, ns in truth.items()},
         slept_ms=(noted["slept"][1] - noted["slept"][0]) / 1e6,
         is_cold=is_cold,

@@ -50,7 +50,7 @@ def collector_stopped(bench: loom.Workbench) -> Iterator[None]:
     state = local.find(bench.context.settings.home)
     assert state is not None
     children = psutil.Process(state.pid).children(recursive=True)
-    (process,) = [each for each in children if "loomlib.local.otlp" in " ".join(each.cmdline())]
+    (process,) = [process for process in children if "loomlib.local.otlp" in " ".join(process.cmdline())]
     process.suspend()
     try:
         yield
@@ -63,9 +63,9 @@ def new_session() -> str:
 
 
 def adds_up(inv: loom.Invocation, view: TraceView) -> bool:
-    found = view.breakdown()
+    breakdown = view.breakdown()
     assert inv.duration_ms is not None
-    return sum(part.duration_ns for part in found.parts) == found.total_ns == round(inv.duration_ms * 1e6)
+    return sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == round(inv.duration_ms * 1e6)
 
 
 def has_exported(bench: loom.Workbench, session_id: str) -> bool:
@@ -116,15 +116,17 @@ def test_a_process_that_is_killed_before_its_spans_left_is_reported_as_died(
     session = new_session()
     with collector_stopped(bench):
         inv = halting.invoke(payload={"until": THERE}, session_id=session).raise_for_status()
-        (served,) = (each for each in local.status(bench.context.settings.home).sessions if each.session_id == session)
-        psutil.Process(served.pid).kill()
+        (entry,) = (
+            entry for entry in local.status(bench.context.settings.home).sessions if entry.session_id == session
+        )
+        psutil.Process(entry.pid).kill()
         until(lambda: inv.trace().state == "died")
         view = inv.trace()
         assert "ended before it had exported its spans" in str(view)
         assert "OTEL_SDK_DISABLED" not in str(view)
         assert adds_up(inv, view)
-        said = [line for line in halting.telemetry.logs(session_id=session)["message"] if line.startswith("Loom:")]
-        assert ["killed by SIGKILL" in line for line in said] == [True]
+        lines = [line for line in halting.telemetry.logs(session_id=session)["message"] if line.startswith("Loom:")]
+        assert ["killed by SIGKILL" in line for line in lines] == [True]
 
 
 def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
@@ -132,11 +134,11 @@ def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
 ) -> None:
     go_on, session = shared / new_session(), new_session()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(halting.invoke, payload={"until": str(go_on)}, session_id=session)
+        future = pool.submit(halting.invoke, payload={"until": str(go_on)}, session_id=session)
         until(lambda: has_exported(bench, session))
         with collector_stopped(bench):
             go_on.touch()
-            inv = asked.result(timeout=120).raise_for_status()
+            inv = future.result(timeout=120).raise_for_status()
             half = inv.trace()
             assert half.state == "partial"
             assert len(half.trace.of_operation("chat")) == 1
@@ -155,10 +157,10 @@ def test_an_agent_that_is_killed_leaves_what_it_had_done(
 ) -> None:
     go_on, session = shared / new_session(), new_session()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(halting.invoke, payload={"until": str(go_on), "dies": True}, session_id=session)
+        future = pool.submit(halting.invoke, payload={"until": str(go_on), "dies": True}, session_id=session)
         until(lambda: has_exported(bench, session))
         go_on.touch()
-        inv = asked.result(timeout=120)
+        inv = future.result(timeout=120)
     assert not inv.ok
     view = inv.trace()
     assert view.state == "partial"

@@ -41,18 +41,18 @@ async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.In
 
 
 def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
-    until = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + PATIENCE_S
     views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
-    while any(view.state != "found" for view in views.values()) and time.monotonic() < until:
+    while any(view.state != "found" for view in views.values()) and time.monotonic() < deadline_s:
         views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
     for inv in calls:
         assert views[inv.record.id].state == "found"
         assert views[inv.record.id].trace.trace_id == inv.record.trace_id
-        found = views[inv.record.id].breakdown()
+        breakdown = views[inv.record.id].breakdown()
         assert inv.duration_ms is not None
-        assert sum(part.duration_ns for part in found.parts) == found.total_ns == round(inv.duration_ms * 1e6)
-        assert min(part.duration_ns for part in found.parts) >= 0
-        assert found["unknown"].duration_ns == 0
+        assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == round(inv.duration_ms * 1e6)
+        assert min(part.duration_ns for part in breakdown.parts) >= 0
+        assert breakdown["unknown"].duration_ns == 0
         check_brackets(inv, views[inv.record.id])
     return [compare(inv, views[inv.record.id]) for inv in calls]
 
@@ -71,42 +71,46 @@ def test_planted_delays_are_found_in_many_sessions_at_once(bench: loom.Workbench
 
     first = asyncio.run(at_once(agent, [None] * SESSIONS[convention]))
     cold = compared(agent, first)
-    assert all(each.is_cold for each in cold)
-    assert all(each.traced["cold_start"] >= each.slept_ms >= 300 for each in cold)
+    assert all(comparison.is_cold for comparison in cold)
+    assert all(comparison.traced["cold_start"] >= comparison.slept_ms >= 300 for comparison in cold)
 
     warm = compared(agent, asyncio.run(at_once(agent, [inv.session_id for inv in first])))
-    assert not any(each.is_cold for each in warm)
+    assert not any(comparison.is_cold for comparison in warm)
     assert follows(agent, convention)
-    for each in [*cold, *warm]:
-        assert each.traced["model"] >= 400 - CLOCKS_NS / 1e6
-        assert each.traced["tools"] >= 200 - CLOCKS_NS / 1e6
-        assert each.traced["memory"] >= 50 - CLOCKS_NS / 1e6
+    for comparison in [*cold, *warm]:
+        assert comparison.traced["model"] >= 400 - CLOCKS_NS / 1e6
+        assert comparison.traced["tools"] >= 200 - CLOCKS_NS / 1e6
+        assert comparison.traced["memory"] >= 50 - CLOCKS_NS / 1e6
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Workbench, convention: str) -> None:
     agent = deploy(bench, f"alone_{convention}", **CONVENTIONS[convention])
     calls = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
-    found = compared(agent, calls)  # by its brackets: after the agent was ready to serve, before it began to answer
-    assert all(each.is_cold for each in found)
-    assert all(each.traced["cold_start"] <= each.truth["cold_start"] + CLOCKS_NS / 1e6 for each in found)
+    # By its brackets: after the agent was ready to serve, before it began to answer.
+    comparisons = compared(agent, calls)
+    assert all(comparison.is_cold for comparison in comparisons)
+    assert all(
+        comparison.traced["cold_start"] <= comparison.truth["cold_start"] + CLOCKS_NS / 1e6
+        for comparison in comparisons
+    )
 
 
 def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
     agent = deploy(bench, "both_tools")
     inv = agent.invoke("Weave.").raise_for_status()
     view = inv.trace()
-    (found,) = compared(agent, [inv])
+    (comparison,) = compared(agent, [inv])
     calls = view.tool_calls()
     assert sorted(calls["tool"]) == ["look", "search"]
-    assert found.traced["tools"] < sum(calls["duration_ms"])
-    assert found.traced["tools"] >= max(calls["duration_ms"])
+    assert comparison.traced["tools"] < sum(calls["duration_ms"])
+    assert comparison.traced["tools"] >= max(calls["duration_ms"])
 
 
 def test_the_cold_start_of_a_restored_session_has_none_of_the_agents_start(bench: loom.Workbench) -> None:
     agent = deploy(bench, "restored", platform="V2")
     cold = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
-    for each, inv in zip(compared(agent, cold), cold, strict=True):
-        assert each.is_cold
-        assert each.slept_ms >= 300  # in the snapshot's process, before the call
+    for comparison, inv in zip(compared(agent, cold), cold, strict=True):
+        assert comparison.is_cold
+        assert comparison.slept_ms >= 300  # in the snapshot's process, before the call
         assert json.loads(inv.text)["slept"] == json.loads(cold[0].text)["slept"]

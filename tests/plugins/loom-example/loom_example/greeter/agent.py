@@ -11,10 +11,10 @@ def invoke(payload):
     """Answer {"prompt": …}."""
     messages = [{"role": "user", "content": [{"text": payload["prompt"]}]}]
     client = boto3.client("bedrock-runtime")
-    said = client.converse(modelId="any", messages=messages)["output"]["message"]["content"][0]["text"]
+    answer = client.converse(modelId="any", messages=messages)["output"]["message"]["content"][0]["text"]
     events = client.converse_stream(modelId="any", messages=messages)["stream"]
     deltas = [event["contentBlockDelta"]["delta"]["text"] for event in events if "contentBlockDelta" in event]
-    return {"result": f"{said}, thank you" if "".join(deltas) == said else "The model streams something else"}
+    return {"result": f"{answer}, thank you" if "".join(deltas) == answer else "The model streams something else"}
 
 
 if __name__ == "__main__":

@@ -69,10 +69,11 @@ def answer(payload, context):
     noted["calls"] += 1
     if _IS_RESTORED and noted["calls"] == 1:
         _wait("start", injected)
-    began, started = time.time(), datetime.now(UTC).isoformat(timespec="microseconds")
+    began, start_time = time.time(), datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
-        f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
+        f"Agent invoked - Start time: {start_time}, Session ID: {context.session_id}, Request ID: {request_id}",
+        flush=True,
     )
     took = {}
     with _span("invoke_agent", **{"gen_ai.agent.name": "injected"}):

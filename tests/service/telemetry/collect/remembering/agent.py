@@ -21,12 +21,12 @@ class Refusal:
 
 
 def throttle_once(client):
-    left = [1]
+    remaining_refusals = [1]
 
     def answer(request, **_):
-        if not left:
+        if not remaining_refusals:
             return None
-        left.clear()
+        remaining_refusals.clear()
         headers = {"x-amzn-errortype": "ThrottlingException", "content-type": "application/json"}
         return AWSResponse(request.url, 429, headers, Refusal())
 
@@ -36,11 +36,11 @@ def throttle_once(client):
 def remember():
     memory_id = os.environ["MEMORY_ID"]
     boto3.client("bedrock-agentcore-control").get_memory(memoryId=memory_id)
-    memory, of = boto3.client("bedrock-agentcore"), {"memoryId": memory_id, "sessionId": "one"}
+    memory, session = boto3.client("bedrock-agentcore"), {"memoryId": memory_id, "sessionId": "one"}
     throttle_once(memory)
-    said = {"conversational": {"content": {"text": "hello"}, "role": "USER"}}
-    memory.create_event(actorId="me", eventTimestamp=0, payload=[said], **of)
-    memory.list_events(actorId="me", **of)
+    message = {"conversational": {"content": {"text": "hello"}, "role": "USER"}}
+    memory.create_event(actorId="me", eventTimestamp=0, payload=[message], **session)
+    memory.list_events(actorId="me", **session)
 
 
 def think():
@@ -79,10 +79,10 @@ def draw():
 
 def instrumented():
     """What an instrumentation of botocore does, under its name."""
-    theirs, call = trace.get_tracer("opentelemetry.instrumentation.botocore.s3"), BaseClient._make_api_call
+    tracer, call = trace.get_tracer("opentelemetry.instrumentation.botocore.s3"), BaseClient._make_api_call
 
     def traced(client, name, parameters):
-        with theirs.start_as_current_span(f"S3.{name}", kind=trace.SpanKind.CLIENT):
+        with tracer.start_as_current_span(f"S3.{name}", kind=trace.SpanKind.CLIENT):
             return call(client, name, parameters)
 
     BaseClient._make_api_call = traced
@@ -97,7 +97,7 @@ def answer(payload):
     with spans.start_as_current_span("invoke_agent it", attributes={"gen_ai.operation.name": "invoke_agent"}):
         for step in payload["steps"]:
             steps = (remember, think, fail, compute, draw, instrumented)
-            {known.__name__: known for known in steps}[step]()
+            {function.__name__: function for function in steps}[step]()
     return {"result": "done"}
 
 

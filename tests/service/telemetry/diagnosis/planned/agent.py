@@ -31,7 +31,7 @@ class PlannedModel(Model):
     def get_config(self):
         return self.config
 
-    def structured_output(self, *given, **more):
+    def structured_output(self, *args, **kwargs):
         raise TypeError("not asked for")
 
     async def stream(self, messages, tool_specs=None, system_prompt=None, **more):

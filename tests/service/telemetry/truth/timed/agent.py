@@ -38,7 +38,7 @@ class PacedModel(Model):
     def get_config(self):
         return {"model_id": "paced"}
 
-    def structured_output(self, *given, **more):
+    def structured_output(self, *args, **kwargs):
         raise TypeError("not asked for")
 
     async def stream(self, messages, tool_specs=None, system_prompt=None, **more):
@@ -66,12 +66,12 @@ def tools(noted):
     """Two tools that note when they were working, and are at work at the same time however busy the machine is."""
     meeting = threading.Barrier(2)
 
-    def work(what, seconds):
+    def work(subject, seconds):
         began = time.monotonic_ns()
         meeting.wait(60)
         time.sleep(seconds)
         noted["tools"].append((began, time.monotonic_ns()))
-        return what
+        return subject
 
     @tool
     def look(what: str) -> str:
