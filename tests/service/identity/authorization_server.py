@@ -27,6 +27,8 @@ class TokenIssuer:
     lifetime_s: int = 3600
     refusal: str = ""
     """OAuth's error code for all further requests."""
+    nests_user_tokens: bool = False
+    """Whether a user's first token comes within `authed_user`, as from Slack."""
     raw: tuple[int, dict[str, str], bytes] | None = None
     """An answer to send in place of the server's own."""
 
@@ -46,16 +48,18 @@ class TokenIssuer:
         if client != (CLIENT_ID, CLIENT_SECRET) and how != "none":
             return 401, {"error": "invalid_client"}
         if grant == "authorization_code":
-            asked = self.codes.pop(form["code"], None)
+            authorization = self.codes.pop(form["code"], None)
             challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest())
-            if asked is None or asked["code_challenge"] != challenge.decode().rstrip("="):
+            if authorization is None or authorization["code_challenge"] != challenge.decode().rstrip("="):
                 return 400, {"error": "invalid_grant"}
-            if asked["redirect_uri"] != form["redirect_uri"]:
+            if authorization["redirect_uri"] != form["redirect_uri"]:
                 return 400, {"error": "invalid_grant"}
         answer = {"access_token": f"{grant}-{secrets.token_hex(8)}", "token_type": "Bearer"}
         answer |= {"expires_in": self.lifetime_s}
         if grant in ("authorization_code", "refresh_token"):
             answer["refresh_token"] = secrets.token_hex(8)
+        if self.nests_user_tokens and grant == "authorization_code":
+            answer = {"ok": True, "authed_user": answer}
         return 200, answer
 
     def consent(self, query: dict[str, str]) -> str:
@@ -90,18 +94,18 @@ def serving() -> Iterator[TokenIssuer]:
             if issuer.raw is not None:
                 self._send(*issuer.raw)
                 return
-            given = {name: values[0] if len(values) == 1 else " ".join(values) for name, values in form.items()}
+            fields = {name: values[0] if len(values) == 1 else " ".join(values) for name, values in form.items()}
             header = self.headers.get("authorization", "")
             if header.startswith("Basic "):
                 pair = base64.b64decode(header.removeprefix("Basic ")).decode()
                 first, _, second = pair.partition(":")
                 (client_id,), (secret,) = parse_qs(f"a={first}")["a"], parse_qs(f"a={second}")["a"]
                 client, how = (client_id, secret), "basic"
-            elif "client_secret" in given:
-                client, how = (given.pop("client_id"), given.pop("client_secret")), "post"
+            elif "client_secret" in fields:
+                client, how = (fields.pop("client_id"), fields.pop("client_secret")), "post"
             else:
                 client, how = ("", ""), "none"
-            status, answer = issuer.token(given, client, how)
+            status, answer = issuer.token(fields, client, how)
             self._send(status, {"content-type": "application/json"}, json.dumps(answer).encode())
 
         def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:

@@ -98,8 +98,10 @@ def test_a_user_goes_back_to_registered_addresses_only(aws: Any, identities: Ide
         identities.ask(token, provider, FLOW)
 
 
-def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Identities) -> None:
+@pytest.mark.parametrize("is_nested", [False, True], ids=["plain", "in Slack's form"])
+def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Identities, is_nested: bool) -> None:
     token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    identities.issuer.nests_user_tokens = is_nested
     identities.issuer.lifetime_s = 30
     first = begun(identities, token, provider)
     consented(first["authorizationUrl"])
@@ -135,16 +137,16 @@ def test_the_pages_open_in_a_browser_s_window_only(identities: Identities) -> No
 
 
 def test_the_sdk_waits_for_the_user(aws: Any, identities: Identities) -> None:
-    asked = {"region": aws.state.region, "workload": identities.name("sdk"), "provider": identities.provider()}
-    ran = subprocess.run(
-        [sys.executable, str(SCRIPT), json.dumps({**asked, "return_url": RETURN_URL})],
+    arguments = {"region": aws.state.region, "workload": identities.name("sdk"), "provider": identities.provider()}
+    process = subprocess.run(
+        [sys.executable, str(SCRIPT), json.dumps({**arguments, "return_url": RETURN_URL})],
         env={"PATH": os.environ["PATH"], **aws.state.environment()},
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["user"].startswith("authorization_code-")
-    assert found["machine"].startswith("client_credentials-")
-    assert (found["key"], found["provider"]) == ("the key", asked["provider"])
+    assert process.returncode == 0, process.stderr
+    results = json.loads(process.stdout.splitlines()[-1])
+    assert results["user"].startswith("authorization_code-")
+    assert results["machine"].startswith("client_credentials-")
+    assert (results["key"], results["provider"]) == ("the key", arguments["provider"])

@@ -41,17 +41,17 @@ class StoredToken:
             former_refresh: The refresh token to keep when the answer has none.
         """
         nested: Any = answer.get("authed_user")  # Slack's form of a user's token
-        given = answer
+        token_fields = answer
         if not answer.get("access_token") and isinstance(nested, dict):
-            given = cast("dict[str, Any]", nested)
-        access: Any = given.get("access_token")
+            token_fields = cast("dict[str, Any]", nested)
+        access: Any = token_fields.get("access_token")
         if not isinstance(access, str) or not access:
             return None
         try:
-            lifetime_s = float(answer.get("expires_in") or _SHORT_LIVED_S)
+            lifetime_s = float(token_fields.get("expires_in") or _SHORT_LIVED_S)
         except (TypeError, ValueError):
             lifetime_s = _SHORT_LIVED_S
-        refresh = answer.get("refresh_token")
+        refresh = token_fields.get("refresh_token")
         return cls(
             access_token=access,
             refresh_token=refresh if isinstance(refresh, str) else former_refresh,
@@ -155,13 +155,13 @@ class VaultSettings:
 
     async def set_key(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer SetTokenVaultCMK."""
-        given = parameters["kmsConfiguration"]
-        arn = given.get("kmsKeyArn")
-        if (given["keyType"] == "CustomerManagedKey") != bool(arn):
+        configuration = parameters["kmsConfiguration"]
+        arn = configuration.get("kmsKeyArn")
+        if (configuration["keyType"] == "CustomerManagedKey") != bool(arn):
             raise invalid("kmsKeyArn is needed with CustomerManagedKey, and with nothing else")
         if arn and not await asyncio.to_thread(_has_key, arn):
             raise invalid(f"The KMS key {arn} does not exist")
-        return await self._change(self._vault(parameters, place), dict(given))
+        return await self._change(self._vault(parameters, place), dict(configuration))
 
     async def reset(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer ResetTokenVaultKeyMaterial: the tokens are lost with the key that is gone."""
