@@ -30,14 +30,14 @@ _MOST_EARLIER = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsAdvice:
-    """How many calls each scenario of a study needs.
+    """The number of calls that each scenario of a study needs.
 
     Attributes:
-        aim: What the calls are needed for, such as "p90 within 10 %".
-        assurance: Share of the studies of that size that reach the aim.
-        pilot: Id of the study whose spread the numbers rest on.
+        aim: The purpose of the calls, such as "p90 within 10 %".
+        assurance: Share of studies of that size that reach the aim.
+        pilot: Id of the study whose spread the numbers are based on.
         needed: Calls by scenario; None when more than 10,000 are needed.
-        unknown: Scenarios with fewer than six answered calls in the pilot, about which nothing is known.
+        unknown: Scenarios with fewer than six answered calls in the pilot, so that the number is unknown.
     """
 
     aim: str
@@ -65,7 +65,7 @@ class CallsAdvice:
         return {scenario.value: needed for scenario, needed in self.needed.items() if needed is not None}
 
     def sentence(self) -> str:
-        """Return the numbers and what they rest on."""
+        """Return the numbers and the study that they are based on."""
         parts = [
             f"about {plural(needed, f'{scenario} call')}"
             if needed is not None
@@ -104,11 +104,11 @@ def advise(
         qualifier: Its endpoint.
         p: The percentile, 0 to 1.
         within: The wanted margin of its interval, as a share of its value; not used with `difference`.
-        difference: The difference between two studies that is to be seen, as a share; None for a margin.
+        difference: The difference between two studies that must be detectable, as a share; None for a margin.
         pilot: Id of the earlier study; None for the newest of the same agent, endpoint and prompt.
 
     Raises:
-        StudyError: There is no such study.
+        StudyError: No such study is stored.
     """
     study = StudyLedger(store, pilot).stored if pilot else _newest(store, design, agent_arn, scope, qualifier)
     calls = [Measurement.read(row) for row in StudyLedger(store, study.id).rows()]
@@ -134,7 +134,7 @@ def advise(
 
 @lru_cache(maxsize=64)
 def needed_for_width(durations_ms: tuple[float, ...], p: float, within: float) -> int | None:
-    """Return `calls_for_width`, which every view of a result asks for again."""
+    """Return `calls_for_width`, cached because every view of a result needs it."""
     return calls_for_width(durations_ms, p, within=within)
 
 

@@ -51,7 +51,7 @@ D = TypeVar("D", bound=AgentDesign)
 
 
 class EndpointStudy(Study[U, R], Generic[A, U, R]):
-    """A study of one endpoint of an agent, whatever makes its calls: its name, how it resumes, and what it measures."""
+    """A study of one endpoint of an agent: its name, how it is resumed, and what it measures."""
 
     agent: A
 
@@ -62,7 +62,7 @@ class EndpointStudy(Study[U, R], Generic[A, U, R]):
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that recreates the stored study."""
         return f'{type(self).__name__}.resume(agent, "{self.study_id}")'
 
     def check(self, stored: StudyRow) -> None:
@@ -82,7 +82,7 @@ class EndpointStudy(Study[U, R], Generic[A, U, R]):
 
 
 class AgentStudy(EndpointStudy[MeasuredAgent, U, R], Generic[U, R, D]):
-    """A study that calls an agent one time after the other; a kind of study adds its design and its units.
+    """A study that calls an agent, one call at a time; each kind of study adds its design and its units.
 
     Args:
         agent: The agent, such as `bench.agent("calculator")`.
@@ -105,7 +105,7 @@ class AgentStudy(EndpointStudy[MeasuredAgent, U, R], Generic[U, R, D]):
         return cls(agent, study_id=study_id).use_stored_design()
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the study's row for the store."""
         return self.row(
             scope=self.agent.scope,
             agent_arn=self.agent.arn,
@@ -124,13 +124,13 @@ class AgentStudy(EndpointStudy[MeasuredAgent, U, R], Generic[U, R, D]):
         former, now = stored.environment.get("platform_version", ""), platform_version(self.agent)
         if former and now and former != now:
             raise StudyError(
-                f"This study measures platform {former}, and the runtime is on {now} now",
+                f"This study measures platform {former}, but the runtime is now on {now}",
                 on=stored.id,
                 try_=f'a new study, or bench.deploy(…, platform_version="{former}")',
             )
 
     def stored_outcome(self, unit: U) -> UnitOutcome | None:
-        """Return the outcome of a call that had ended when its process was killed."""
+        """Return the stored outcome of a call that had ended before its process was killed."""
         return stored_outcome(self.agent, self.study_id, unit)
 
 
@@ -150,7 +150,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
     async def _gone(self, answer: StoredAnswer) -> StudyInterruptedError | None:
-        """Return the error that ends the study when the service accepts no connections; else None."""
+        """Return the error that ends the study when the service does not accept connections; otherwise None."""
         if answer.failure != "transport" or await self._agent.is_alive():
             return None
         return self._study.unreachable(self._agent.name)
@@ -192,7 +192,7 @@ def opening_outcome(answer: StoredAnswer, stop: StudyInterruptedError | None = N
 
 
 def call_labels(study_id: str, unit: MeasuredUnit, *, timed: bool = True) -> tuple[str, ...]:
-    """Return the labels of a call's invocation; a resumed study finds the invocation by them.
+    """Return the labels of a call's invocation, by which a resumed study finds it.
 
     Args:
         study_id: The study.
@@ -204,7 +204,7 @@ def call_labels(study_id: str, unit: MeasuredUnit, *, timed: bool = True) -> tup
 
 
 def stored_outcome(agent: MeasuredAgent, study_id: str, unit: MeasuredUnit) -> UnitOutcome | None:
-    """Return the outcome of a call that had ended when its process was killed, from its stored invocation.
+    """Return the outcome of a call that had ended before its process was killed, from its stored invocation.
 
     Args:
         agent: The agent.
@@ -212,7 +212,7 @@ def stored_outcome(agent: MeasuredAgent, study_id: str, unit: MeasuredUnit) -> U
         unit: The unit that was left running.
 
     Returns:
-        None when nobody saw the call end.
+        None when the end of the call was not recorded.
     """
     from loomlib.store import INTERRUPTED
 

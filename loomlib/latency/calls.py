@@ -1,6 +1,7 @@
-"""Making the timed calls of a latency study, each in the session that its scenario asks for.
+"""The timed calls of a latency study, each in the session that its scenario requires.
 
-A closed loop with one call at a time: the next call waits for the last. It shows what one caller sees, not how the
+A closed loop with one call at a time: each call waits for the previous one to end. It shows what one caller sees, not
+how the
 agent behaves under load.
 """
 
@@ -39,7 +40,7 @@ class Calls(AgentProcedure[Measurement, StudyDesign]):
         return f"loom-latency{uuid.uuid4().hex}"
 
     async def measure(self, unit: Measurement, session_id: str | None) -> UnitOutcome:
-        """Make the timed call, after the untimed one that opens its session where the scenario asks for it."""
+        """Make the timed call, after an untimed one that opens its session where the scenario requires it."""
         assert session_id is not None
         if unit.scenario is not Scenario.COLD and not self._is_open(session_id):
             opening = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit, timed=False))
@@ -71,5 +72,5 @@ class Calls(AgentProcedure[Measurement, StudyDesign]):
     async def _outcome(self, unit: Measurement, answer: StoredAnswer, *, timed: bool) -> UnitOutcome:
         stop = await self._gone(answer)
         if stop is not None and answer.bytes_received == 0:
-            raise stop  # nobody answered: the call stays planned
+            raise stop  # no response: the call stays planned
         return call_outcome(answer, stop) if timed else opening_outcome(answer, stop)

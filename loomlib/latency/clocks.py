@@ -2,7 +2,7 @@
 
 A call is sent, then its agent starts, then its first byte comes back: send ≤ start ≤ receive on any one clock. The
 start line carries the agent's clock, so its distance to the send and to the receive brackets the offset between the two
-clocks, and every call narrows the bracket. Warm calls do so closely; a study without any has its cold ones.
+clocks, and every call narrows the bracket. Warm calls do so closely; a study without warm calls uses its cold calls.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class ClockBound:
 
     @property
     def allows_agreement(self) -> bool:
-        """True when the calls are compatible with clocks that agree."""
+        """True when the calls are consistent with clocks that agree."""
         return self.low_ms <= 0 <= self.high_ms
 
     @property
     def correction_ms(self) -> float:
-        """Correction to subtract from a start latency: 0 while the clocks may agree, else the middle of the bound."""
+        """Correction to subtract from a start latency: 0 if the clocks may agree, else the middle of the bound."""
         return 0.0 if self.allows_agreement else (self.low_ms + self.high_ms) / 2
 
     @property

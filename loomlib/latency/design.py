@@ -38,8 +38,8 @@ class StudyDesign:
         timeout_s: Limit of each call in seconds; None for the agent's own setting.
         find_starts: Whether to read from the logs when the agent started.
         name: Name of the study.
-        until: When to stop before the last planned call, such as "p90 within 10 %"; every scenario must meet it,
-            each with an interval that holds at every look (see `loomlib.statistics.sequential`). None for all calls.
+        until: When to stop before the last planned call, such as "p90 within 10 %"; every scenario must meet it, each
+            with an interval that is valid at every look (see `loomlib.statistics.sequential`). None for all calls.
     """
 
     cold: int = 20
@@ -84,7 +84,7 @@ class StudyDesign:
         )
 
     def session_plan(self, call: PlannedCall) -> str:
-        """Return which session a call uses: a new one, a new one that is opened first, or the n-th long-lived one."""
+        """Return the session of a call: a new one, a new one that is opened first, or the n-th long-lived one."""
         if call.scenario is Scenario.COLD:
             return "new"
         if call.scenario is Scenario.WARM:

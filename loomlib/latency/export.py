@@ -1,4 +1,4 @@
-"""What a latency study adds to its JSON summary."""
+"""Additions of a latency study to the common JSON summary."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _distribution(measurements: Sequence[Measurement], mixtures: Mapping[Scenari
 
 
 def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
-    """Draw each scenario's time as stacked shares, as far as the client and the start lines show them."""
+    """Draw each scenario's time as stacked shares, as known from the client and the start lines."""
     bars: dict[str, dict[str, Any]] = {}
     for scenario in reversed(Scenario):
         for part in split_time(measurements, floor, scenario):

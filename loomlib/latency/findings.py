@@ -1,6 +1,6 @@
-"""Findings of a latency study: what its calls show beyond the table, with the numbers.
+"""Findings of a latency study: what its calls show beyond the table, with figures.
 
-A finding is a place to look, not a verdict. Comparisons use 99 % intervals, since several are made on the same calls.
+A finding is a hint, not a verdict. Comparisons use 99 % intervals, since several are made on the same calls.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _start_states(measurements: Sequence[Measurement]) -> StudyFinding | None:
         return None
     advice = {
         NO_START_LINE: 'Have the agent log "Agent invoked - Start time: {ISO time}" when a call reaches it.',
-        NOT_FOUND_YET: "Logs can be minutes late: run the study again; it makes no call and reads them again.",
+        NOT_FOUND_YET: "Logs can arrive minutes late: run the study again; it makes no calls and only reads the logs.",
         NO_LOGS: "Check that the credentials may read the agent's log group.",
     }
     return StudyFinding(
@@ -157,7 +157,7 @@ def _mixture(summary: ScenarioSummary) -> StudyFinding | None:
 
 
 def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
-    """Look for calls beyond Tukey's outer fence, Q3 + 3·IQR (Exploratory Data Analysis, 1977), of the logarithms.
+    """Find calls beyond Tukey's outer fence, Q3 + 3·IQR (Exploratory Data Analysis, 1977), of the logarithms.
 
     Durations are skewed to the right; on their own scale the fence would call every long tail an outlier.
     """
@@ -198,12 +198,12 @@ def _drift(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | N
         evidence=f"median {milliseconds(percentile(first, 0.5))} in the first half, "
         f"{milliseconds(percentile(second, 0.5))} in the second "
         f"({percent(_DRIFT_CONFIDENCE)} interval of the change {number(low)} to {milliseconds(high)})",
-        advice="Scenarios were mixed in blocks, so their comparison stands; the absolute numbers depend on when.",
+        advice="Scenarios were mixed in blocks, so their comparison is valid; absolute numbers depend on the time.",
     )
 
 
 def _connections(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
-    """Look for new connections in timed calls: they are part of the time to first byte."""
+    """Find new connections in timed calls: they are part of the time to first byte."""
     opened = [call.connect_ms for call in calls if call.connection_reused is False and call.connect_ms]
     usual = median([call.duration_ms or 0 for call in calls]) if calls else 0
     if not opened or len(opened) == len(calls) or median(opened) < 0.05 * usual:
@@ -247,7 +247,7 @@ def _floor(summary: StudySummary) -> StudyFinding | None:
 
 
 def _width(measurements: Sequence[Measurement], summary: StudySummary) -> StudyFinding | None:
-    """Look for intervals of p90 with an end far from its value; say how many calls would make them narrow."""
+    """Find intervals of p90 that are wide for their value, and the number of calls that would narrow them."""
     margins: list[str] = []
     widest = 0.0
     for item in summary.scenarios:
@@ -272,8 +272,8 @@ def _width(measurements: Sequence[Measurement], summary: StudySummary) -> StudyF
         return None
     return StudyFinding(
         kind="width",
-        title=f"p90 is known within ±{percent(widest)} only",
+        title=f"p90 is known only within ±{percent(widest)}",
         evidence="; ".join(margins),
-        advice="Make a larger study: LatencyStudy(agent).advice(within=0.1).counts() has the numbers of calls, by the "
-        "spread of this one.",
+        advice="Run a larger study: LatencyStudy(agent).advice(within=0.1).counts() returns the numbers of calls, "
+        "computed from the spread of this study.",
     )

@@ -1,4 +1,4 @@
-"""A limit on a scenario's 90th percentile, and since when it has been missed."""
+"""A gate on a scenario's 90th percentile, and how long its limit has been missed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class LatencyGate(Gate):
     Attributes:
         scenario: The scenario.
         confidence: Certainty that the percentile is above the limit, by the number of calls below it.
-        since: When the first of an unbroken series of missed studies of this agent, endpoint and prompt was made, this
-            one included; None unless the gate is missed.
+        since: Time of the first study in an unbroken series of missed ones of this agent, endpoint and prompt, this one
+            included; None unless the gate is missed.
         studies: Length of that series.
     """
 
@@ -62,7 +62,7 @@ def judge(
     scenario: Scenario,
     planned: int | None = None,
 ) -> LatencyGate:
-    """Compare a stored study with a limit; earlier studies of the same agent and prompt tell since when it is missed.
+    """Compare a stored study with a limit; earlier ones of the agent and prompt show since when it is missed.
 
     Args:
         store: The store with the studies.
@@ -132,7 +132,7 @@ def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario) -> tuple[d
     """Find the unbroken series of studies above the limit that ends with this one.
 
     Returns:
-        When the series began, and the number of its studies.
+        The start of the series, and the number of its studies.
     """
     study, store = ledger.stored, ledger.store
     since, studies = study.created_at, 1

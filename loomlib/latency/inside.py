@@ -140,7 +140,7 @@ def share_text(share: Estimate, otherwise: float | None) -> str:
 
     Args:
         share: The share with its interval.
-        otherwise: The share to show when there is no interval; None to show why there is none.
+        otherwise: The share to show when there is no interval; None to show the reason instead.
     """
     if share.value is None or share.low is None or share.high is None:
         return str(share) if otherwise is None else percent(otherwise)

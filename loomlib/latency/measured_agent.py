@@ -18,7 +18,7 @@ StoredAnswer: TypeAlias = "InvocationRecord | InvocationRow"
 
 
 class StudiedAgent(Protocol):
-    """What every study needs of its agent."""
+    """The operations that every study needs from its agent."""
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class AgentWithPauses(Protocol):
     """An agent whose garbage collections are reported; the local AgentCore's are."""
 
     def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
-        """Return for each invocation how long its process stood still for full garbage collections; may block.
+        """Return for each invocation how long full garbage collections paused its process; may block.
 
         Invocations of which nothing is known are left out.
         """
@@ -124,10 +124,10 @@ class AgentWithProcessStarts(Protocol):
 
 @runtime_checkable
 class AgentOfWorkers(Protocol):
-    """An agent that the workers of a Dask cluster can make for themselves."""
+    """An agent that the workers of a Dask cluster can create for themselves."""
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker makes this agent: an importable function, and JSON values without secrets."""
+        """Return how a worker creates this agent: an importable function, and JSON values without secrets."""
         ...
 
 
@@ -143,28 +143,28 @@ class AgentWithPlatform(Protocol):
 
 @runtime_checkable
 class AgentWithRelease(Protocol):
-    """An agent of which it is known what its endpoint serves."""
+    """An agent that reports what its endpoint serves."""
 
     def release(self) -> Mapping[str, str]:
         """Return the `version` and the `code` (a digest) that the endpoint serves, without what is unknown; may block.
 
-        A later watch names the version with which an agent became slower.
+        A later watch names the version that made an agent slower.
         """
         ...
 
 
 @runtime_checkable
 class AgentWithStarts(Protocol):
-    """An agent of whose sessions it is recorded how they started; the local AgentCore does so."""
+    """An agent that records how its sessions started; agents on the local AgentCore do."""
 
     def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
-        """Return how sessions started, by session; may block. Sessions of which nothing is recorded are left out."""
+        """Return how sessions started, by session; may block. Sessions without a record are left out."""
         ...
 
 
 @runtime_checkable
 class AgentAsProcess(Protocol):
-    """An agent whose process can be started without AgentCore; HTTP agents of the local AgentCore can."""
+    """An agent whose process can be started without AgentCore, such as HTTP agents on the local AgentCore."""
 
     def process_variables(self) -> Mapping[str, str]:
         """Return the variables that point the process's AWS clients to the agent's environment."""

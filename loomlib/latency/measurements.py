@@ -30,11 +30,11 @@ class Measurement(MeasuredUnit):
         connect_ms: Time to open the connection, 0 for one that was open.
         connection_reused: Whether the connection was open before the call.
         start_latency_ms: The agent's own start line minus the client's send, by two clocks.
-        start_state: How the search for the start line ended; None when nothing was searched.
+        start_state: How the search for the start line ended; None when there was no search.
         session_plan: Which session the call was planned to use.
-        garbage_collection_ms: How long the agent's process stood still for full garbage collections during the call;
-            None when that is not known.
-        started_process: Whether a process (a microVM) was started for the call, by the logs; None when not known.
+        garbage_collection_ms: How long full garbage collections paused the agent's process during the call; None when
+            unknown.
+        started_process: Whether a process (a microVM) was started for the call, by the logs; None when unknown.
     """
 
     block: int
@@ -70,8 +70,8 @@ class Measurement(MeasuredUnit):
 
         Args:
             row: The row.
-            garbage_collection_ms: What the study stores of the call's garbage collections.
-            started_process: What the study stores of whether the call started a process.
+            garbage_collection_ms: Stored duration of the call's garbage collections.
+            started_process: Stored answer to whether the call started a process.
         """
         return cls(
             **unit_fields(row),

@@ -1,4 +1,4 @@
-"""How a latency study is measured, and its limitations."""
+"""The method of a latency study, and its limitations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Scenarios whose calls are of two kinds, which no single percentile describes: the share and the figures of each.
 
 Two things show a mixture. The logs tell which calls started a process (a microVM): a warm call whose microVM had gone,
-or a cold call that a warm pool served. Where they tell nothing, a gap between the durations does, when it is wider than
-the range of either group and each group has a tenth of the calls.
+or a cold call that a warm pool served. Where the logs say nothing, a gap between the durations does, when it is wider
+than the range of either group and each group has at least a tenth of the calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .measurements import Measurement
 from .stopping import StudyIntervals
 
 FEWEST: Final = 12
-"""Calls from which on a gap is looked for."""
+"""Smallest number of calls in which a gap is searched."""
 BY_STARTS: Final = "process starts"
 BY_GAP: Final = "a gap between the durations"
 
@@ -91,7 +91,7 @@ class Mixture:
         return self.basis == BY_STARTS
 
     def sentence(self, scenario: str) -> str:
-        """Return the share of each kind and what it takes.
+        """Return the share and the duration of each kind.
 
         Args:
             scenario: The scenario's name.
@@ -129,7 +129,7 @@ def find_mixture(calls: Sequence[Measurement], intervals: StudyIntervals) -> Mix
     starting = [call for call in done_calls if call.started_process]
     running = [call for call in done_calls if call.started_process is False]
     if starting and running:
-        kinds = ((starting, "started a process"), (running, "process was there"))
+        kinds = ((starting, "started a process"), (running, "found a running process"))
         basis = BY_STARTS
     elif (cut := _gap(done_calls)) is not None:
         ordered = sorted(done_calls, key=_duration)

@@ -1,7 +1,7 @@
-"""How a call's time is divided, as far as the client and the start lines show it.
+"""The division of a call's time, as known from the client and the start lines.
 
 Shares are sums over a scenario's calls divided by the sum of their durations, so they add up to 1 (medians would not).
-Model, tools and the agent's own work cannot be separated from outside: that takes a trace.
+Model, tools and the agent's own work cannot be separated from outside: that needs a trace.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class StudyResult(StudyRecord):
 
     @classmethod
     def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
-        """Return the fields that this kind of result adds, but for the store.
+        """Return the fields that this kind of result adds, except for the store.
 
         Args:
             study: The stored study.
@@ -131,7 +131,7 @@ class StudyResult(StudyRecord):
         return call("StudyResult.measurements", self.calls)
 
     def inside(self, traces: Iterable[CallTrace]) -> ScenarioParts:
-        """Return each scenario's time by the parts of its calls' traces: which parts are slower in a cold session.
+        """Return each scenario's time by the parts of its calls' traces, to show which are slower in a cold session.
 
         Examples:
             >>> result.inside(agent.telemetry.traces(last=100)).table()
@@ -165,10 +165,10 @@ class StudyResult(StudyRecord):
         return changes
 
     def _caveats(self, before: StudyResult) -> list[str]:
-        """Return what differs between the studies beside the time."""
+        """Return what differs between the studies besides the time."""
         texts: list[str] = []
         if before.design.prompt != self.design.prompt:
-            texts.append("The prompts differ, so a difference may be theirs.")
+            texts.append("The prompts differ, so a difference may come from them.")
         if before.scope != self.scope:
             texts.append(f"One study ran {before.scope}, the other {self.scope}: the machines differ.")
         if before.platform_version != self.platform_version:
@@ -179,7 +179,7 @@ class StudyResult(StudyRecord):
         if (before.dask is None) != (self.dask is None):
             texts.append("The calls of one study were made by several workers at once, those of the other one by one.")
         texts.append(
-            "The studies ran at different times, so what else changed in between is part of a difference; "
+            "The studies ran at different times, so any other change in between is part of a difference; "
             "ComparisonStudy calls two agents in turn."
         )
         return texts

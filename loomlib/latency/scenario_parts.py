@@ -1,4 +1,4 @@
-"""Which parts are slower in a cold session: each scenario's time by the parts of its calls' traces."""
+"""Parts that are slower in a cold session: each scenario's time by the parts of its calls' traces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScenarioParts:
     """Parts of the time of a study's calls, by scenario. Only answered calls whose spans were found count.
 
     Attributes:
-        inside: The parts of call scenario's calls.
+        inside: The parts of each scenario's calls.
         extra: Median paired difference between the cold and the warm call of a block, by part, in milliseconds.
         states: How collecting the spans ended, by call.
         title: Subtitle of the chart, with the study's labels.

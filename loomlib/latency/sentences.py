@@ -15,7 +15,7 @@ from .scenarios import Scenario
 from .summaries import StudySummary
 
 _COMMON = 0.25
-"""Share of a scenario's calls with a garbage collection from which on it is named."""
+"""Share of a scenario's calls with a garbage collection above which it is mentioned."""
 
 _GROUPS: Mapping[tuple[Scenario, ...], str] = {
     (Scenario.WARM, Scenario.STICKY): "After that",
@@ -100,7 +100,7 @@ def _mixtures(summary: StudySummary) -> list[str]:
 
 
 def _garbage_collections(result: StudyResult) -> str:
-    """Name the full garbage collections that a scenario's calls contain, and what its median is without them."""
+    """Return the full garbage collections that a scenario's calls contain, and its median without them."""
     texts: list[str] = []
     for scenario in (Scenario.WARM, Scenario.STICKY):
         timings = [

@@ -46,11 +46,11 @@ async def find_starts(
 
     Args:
         agent: The agent.
-        ledger: Where the answers are stored.
+        ledger: The ledger in which the answers are stored.
         measurements: The study's calls.
         deadline_s: Limit of all searches together, in seconds. What is not found by then is stored as "not_found_yet";
             running the study again searches again.
-        report: Called with how many searches have ended, and how many there are.
+        report: Called with the number of ended searches and the number of all searches.
     """
     calls = to_search(measurements)
     until = time.monotonic() + deadline_s

@@ -22,7 +22,7 @@ class StudyIntervals:
 
     Attributes:
         planned: Calls of each scenario that the design plans, if the study ended early by its rule; None otherwise.
-            The calls of such a study are as many as made an interval narrow, so only a confidence sequence holds.
+            Such a study ends when an interval is narrow, so only a confidence sequence is valid.
     """
 
     planned: int | None = None
@@ -48,7 +48,7 @@ class StudyIntervals:
 def enough_calls(
     design: StudyDesign, rule: StoppingRule, read: Callable[[], Sequence[Measurement]], following: Measurement
 ) -> str | None:
-    """Return a sentence with each scenario's interval when all of them are narrow enough; None to go on.
+    """Return a sentence with each scenario's interval when all of them are narrow enough; None to continue.
 
     Args:
         design: The study's design.
@@ -70,7 +70,7 @@ def enough_calls(
     return (
         f"Stopped after {number(following.position, 0)} of {number(sum(design.counts.values()), 0)} planned calls, at "
         f"{design.until}{' in each scenario' if len(texts) > 1 else ''}: {'; '.join(texts)}. These 95 % intervals "
-        "hold however often a study looks, as those of the table and of gates do; those of parts from traces do not."
+        "hold however often a study looks, like those of the table and of gates, but unlike those of parts from traces."
     )
 
 

@@ -40,7 +40,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
 
     The whole plan is stored before the first call and every call is stored as it ends. A study that was stopped or
     killed is resumed by running it again with its `study_id`, or with `LatencyStudy.resume(agent, study_id)`: it makes
-    the pending calls and no other. A call whose end nobody saw is made again as attempt 2.
+    only the pending calls. A call whose end was not recorded is repeated as attempt 2.
 
     Examples:
         >>> study = LatencyStudy(agent, cold=20, warm=20, sticky=20)
@@ -111,7 +111,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     def advice(
         self, *, p: float = 0.9, within: float = 0.1, difference: float | None = None, pilot: str | None = None
     ) -> CallsAdvice:
-        """Return how many calls each scenario needs, from the spread of an earlier study; makes no call.
+        """Return the number of calls that each scenario needs, from the spread of an earlier study; no call is made.
 
         Examples:
             >>> advice = LatencyStudy(agent, sticky=0).advice(within=0.1)
@@ -120,12 +120,12 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
 
         Args:
             p: The percentile of interest, 0 to 1.
-            within: The margin that its interval shall have, as a share of its value.
-            difference: Instead of a margin: the difference between two studies that shall be seen, as a share.
+            within: The required margin of its interval, as a share of its value.
+            difference: The difference between two studies that must be detectable, as a share; in place of a margin.
             pilot: Id of the earlier study; the newest of the same agent, endpoint and prompt by default.
 
         Raises:
-            StudyError: No earlier study is stored: make a pilot first.
+            StudyError: No earlier study is stored: run a pilot first.
         """
         return advise(
             self.store,
@@ -139,7 +139,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             pilot=pilot,
         )
 
-    # What the kernel asks (see `Study`).
+    # Methods that the kernel calls (see `Study`).
 
     @property
     def colours(self) -> Mapping[str, str]:
@@ -173,10 +173,10 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         return unit.session_plan if unit.scenario is Scenario.STICKY else f"block {unit.block}"
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker of a Dask cluster makes this study.
+        """Return how a worker of a Dask cluster creates this study.
 
         Raises:
-            StudyError: It has a stopping rule, which depends on the order of the calls, or workers cannot make its
+            StudyError: It has a stopping rule, which depends on the order of the calls, or workers cannot create its
                 agent.
         """
         if self.design.until is not None:
@@ -195,7 +195,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         return WorkerReference(factory=f"{__name__}:study_of_worker", arguments=arguments)
 
     def enough(self, unit: Measurement) -> str | None:
-        """Return how narrow the intervals are once each scenario meets the design's stopping rule."""
+        """Return a sentence with the intervals once each scenario meets the design's stopping rule."""
         rule = self.design.stopping_rule
         return None if rule is None else enough_calls(self.design, rule, self.units, unit)
 

@@ -158,13 +158,13 @@ def _change(before: ScenarioSummary, after: ScenarioSummary) -> ScenarioChange:
 def _of_duration(subject: str, difference: Estimate, before: Estimate) -> str:
     if difference.value is None:
         return (
-            f"of {subject} the change is not known ({difference.n} answered in one study, {difference.needed_n} needed)"
+            f"the change of {subject} is not known ({difference.n} answered in one study, {difference.needed_n} needed)"
         )
     bounds = f"95 % interval {difference.interval_text('ms')}"
     if not _excludes_zero(difference):
         return f"{subject} show no change ({milliseconds(difference.value)}, {bounds})"
     word = "more" if difference.value > 0 else "less"
-    share = f", {percent(abs(difference.value) / before.value)} of before" if before.value else ""
+    share = f", {percent(abs(difference.value) / before.value)} of the earlier value" if before.value else ""
     return f"{subject} take {milliseconds(abs(difference.value))} {word} ({bounds}{share})"
 
 

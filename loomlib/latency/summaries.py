@@ -130,7 +130,7 @@ def _session_cost(measurements: Sequence[Measurement], intervals: StudyIntervals
     if not pairs:
         return None
     by_start = [(a.start_latency_ms, b.start_latency_ms) for a, b in pairs if a.has_start and b.has_start]
-    # The start lines decide when they are there for nearly all pairs; a few of them would be a choice of calls.
+    # Start lines are used when nearly all pairs have them; a few of them would be a biased selection of calls.
     if len(by_start) >= max(SMALLEST_N, 0.8 * len(pairs)):
         return _cost(by_start, "the agent starts", intervals)
     by_byte = [(a.ttft_ms, b.ttft_ms) for a, b in pairs]

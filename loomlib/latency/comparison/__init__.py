@@ -1,7 +1,7 @@
 """Comparison of agents: the same prompt to each of them in turn, in one interleaved study.
 
-`design` is the plan, `study` how one call is made, `result` what is stored, `effects` the differences with their
-intervals, `analysis` what is concluded.
+`design` is the plan, `study` makes the calls, `result` is the stored result, `effects` has the differences with their
+intervals, `analysis` the conclusions.
 """
 
 from loomlib.experiments import register_result

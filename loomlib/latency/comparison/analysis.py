@@ -1,4 +1,4 @@
-"""What a comparison of agents concludes: which is faster, by how much, and whether the data say so."""
+"""Conclusions of a comparison of agents: which is faster, by how much, and whether the data show it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _faster(first: str, other: AgentEffect) -> str:
     if difference is None or difference.value is None:
         n, needed = (difference.n, difference.needed_n) if difference else (0, 6)
         return (
-            f"The data do not say whether {other.agent} or {first} is faster: {plural(n, 'answered call')} of one of "
-            f"them, {needed} are needed."
+            f"The data do not say whether {other.agent} or {first} is faster: one of them has only "
+            f"{plural(n, 'answered call')}, and {needed} are needed."
         )
     bounds = f"{percent(difference.confidence)} interval {difference.interval_text('ms')}"
     if not _excludes_zero(difference):
@@ -66,7 +66,7 @@ def _slow_calls(first: str, other: AgentEffect) -> str:
         return ""
     word = "less" if difference.value < 0 else "more"
     return (
-        f"One call in ten of {other.agent} takes {milliseconds(abs(difference.value))} {word} than of {first} at p90 "
+        f"At p90, a call of {other.agent} takes {milliseconds(abs(difference.value))} {word} than one of {first} "
         f"({percent(difference.confidence)} interval {difference.interval_text('ms')})."
     )
 
@@ -170,9 +170,9 @@ def method(result: ComparisonResult) -> StudyMethod:
     design = result.design
     session = "a new session" if design.new_sessions else "one session of its agent, opened by an untimed call"
     limits = [
-        "The agents were compared with this prompt only; another one may turn the order around.",
-        "Medians, 90th percentiles and failures are not adjusted for each other: of twenty comparisons of agents "
-        "without any difference, about three show one in some figure.",
+        "The agents were compared with this prompt only; another prompt may reverse the order.",
+        "Medians, 90th percentiles and failures are not adjusted for multiple comparisons: of twenty "
+        "comparisons of identical agents, about three show a difference in one of the figures.",
     ]
     if result.scope == "local":
         limits.append("The agents ran on this machine: network, microVM and AWS's own queues are not in these numbers.")
@@ -184,7 +184,7 @@ def method(result: ComparisonResult) -> StudyMethod:
             f"timed call is in {session}.",
             f"Differences: {DIFFERENCE_METHOD}; of failed calls: {SHARE_DIFFERENCE_METHOD} "
             f"({percent(difference_confidence(result))} intervals{_adjusted(result)}).",
-            "Failed calls are in no percentile.",
+            "Failed calls are excluded from percentiles.",
         ],
         limits=limits,
         run_again=f"loom.ComparisonStudy(agents, calls={design.calls}, prompt={design.prompt!r}, "
@@ -194,7 +194,7 @@ def method(result: ComparisonResult) -> StudyMethod:
 
 
 def _adjusted(result: ComparisonResult) -> str:
-    """Return why intervals of differences have another level with more than two agents."""
+    """Return why the intervals of differences have another level with more than two agents."""
     others = len(result.design.agents) - 1
     if others == 1:
         return ""
@@ -202,7 +202,7 @@ def _adjusted(result: ComparisonResult) -> str:
 
 
 def details(result: ComparisonResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     return {
         "format": FORMAT,
         "agents": [

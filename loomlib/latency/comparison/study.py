@@ -71,7 +71,7 @@ class ComparedCalls(Procedure[ComparedCall]):
         if answer.failure == "transport" and not await self._study.agents[unit.agent].is_alive():
             stop = self._study.unreachable(unit.agent)
             if answer.bytes_received == 0:
-                raise stop  # nobody answered: the call stays planned
+                raise stop  # no response: the call stays planned
         return call_outcome(answer, stop) if timed else opening_outcome(answer, stop)
 
     async def _end_session(self, agent: str, session_id: str) -> None:
@@ -82,17 +82,17 @@ class ComparedCalls(Procedure[ComparedCall]):
 
 
 class ComparisonStudy(Study[ComparedCall, ComparisonResult]):
-    """Which of several agents, versions or endpoints is faster, by how much, and with which certainty.
+    """A comparison of agents, versions or endpoints: which is faster, by how much, and with what certainty.
 
-    The agents are called in turn, one call at a time, in randomized blocks: what disturbs the machine or the service
-    disturbs all of them. The others are compared with the first.
+    The agents are called in turn, one call at a time, in randomized blocks: whatever disturbs the machine or the
+    service affects all of them. The others are compared with the first.
 
     Examples:
         >>> ComparisonStudy({"now": agent, "new": agent.at("candidate")}, calls=40).run().sentences()
 
     Args:
         agents: The agents by their labels, the one to compare with first.
-        calls: Timed calls of each agent; p50 needs 6 and p90 10 at least.
+        calls: Timed calls of each agent; p50 needs at least 6, p90 at least 10.
         prompt: Sent with every call.
         new_sessions: Whether each timed call is the first of a new session.
         seed: Seed of the order and of the permutations.
@@ -146,7 +146,7 @@ class ComparisonStudy(Study[ComparedCall, ComparisonResult]):
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that recreates the stored study."""
         return f'ComparisonStudy.resume(agents, "{self.study_id}")'
 
     @property
@@ -155,7 +155,7 @@ class ComparisonStudy(Study[ComparedCall, ComparisonResult]):
         return {label: PALETTE[place % len(PALETTE)] for place, label in enumerate(self.agents)}
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the study's row for the store."""
         first = next(iter(self.agents.values()))
         labels = dict.fromkeys(label for agent in self.agents.values() for label in agent.labels)
         return self.row(

@@ -1,7 +1,7 @@
-"""Economics of starts: what it costs to keep sessions warm, what that does to latency, and what other hosts cost.
+"""Economics of starts: the cost of keeping sessions warm, the effect on latency, and the cost of other hosts.
 
-`traffic` and `policy` are what is asked about, `measured` the calls of a stored study, `shares` and `mixture` the
-formulas (`simulation` checks them), `runtime_cost` and `hosts` the money, `compare` puts them together.
+`traffic` and `policy` are the inputs, `measured` has the calls of a stored study, `shares` and `mixture` the formulas
+(`simulation` checks them), `runtime_cost` and `hosts` the costs, and `compare` combines them.
 """
 
 from loomlib.dispatch import register

@@ -1,4 +1,4 @@
-"""What the economics of starts assumes beside measurements and prices; every value can be changed."""
+"""Assumptions of the economics of starts besides measurements and prices; every value can be changed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Moment = Literal["answer", "first byte"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartAssumptions:
-    """Assumptions, each with a reason in `rows`. None stands for what was measured.
+    """Assumptions, each with a reason in `rows`. None stands for the measured value.
 
     Attributes:
-        vcpu_s_per_call: vCPU-seconds of a warm call; None for those measured.
-        start_vcpu_s: vCPU-seconds of a session's start; None for those of the measured cold calls beyond warm ones.
-        memory_gb: A session's memory while it works, in GB; None for that measured.
-        idle_memory_gb: A session's memory while it waits, in GB, which V2 bills; None for that while it works. V1 bills
-            the highest memory so far.
+        vcpu_s_per_call: vCPU-seconds of a warm call; None for the measured value.
+        start_vcpu_s: vCPU-seconds of a session's start; None for the measured difference between cold and warm calls.
+        memory_gb: A session's memory while it works, in GB; None for the measured value.
+        idle_memory_gb: A session's memory while it waits, in GB, which V2 bills; None for the memory while it works. V1
+            bills the highest memory so far.
         ping_usd: Model cost of a ping, in dollars. A ping is a whole invocation of the agent.
         lambda_memory_gb: Memory of the Lambda function, in GB. 1.769 GB are one vCPU, so that times carry over.
-        lambda_cold_share: Share of calls that initialize an execution environment; None for one of each session's.
+        lambda_cold_share: Share of calls that initialize an execution environment; None for one call of each session.
         lambda_provisioned: Provisioned concurrency of the function, all hours of the month; 0 for none.
         fargate_vcpu: vCPUs of a Fargate task.
         fargate_memory_gb: Memory of a Fargate task, in GB.
-        fargate_calls_per_task: Calls that a task answers at the same time.
-        fargate_least_tasks: Tasks that run in any case: two, for two availability zones.
-        fargate_share: Share of the time in which the tasks must have room for every call.
+        fargate_calls_per_task: Calls that a task processes at the same time.
+        fargate_least_tasks: Minimum number of running tasks: two, for two availability zones.
+        fargate_share: Share of the time during which the tasks must have capacity for every call.
     """
 
     vcpu_s_per_call: float | None = None

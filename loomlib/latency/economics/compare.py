@@ -1,4 +1,4 @@
-"""Compares policies: latency and cost of each on each platform version, and what would change the answer."""
+"""Comparison of policies: latency and cost of each on each platform version, and what would change the answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def compare_policies(
         measured: The measured calls, of one platform version or of both.
         traffic: The traffic.
         policies: The policies; by default those of `usual_policies`.
-        assumptions: What is assumed beside measurements and prices.
+        assumptions: Assumptions besides measurements and prices.
         prices: The prices; the shipped ones by default.
         max_p90_ms: The latency that 9 of 10 calls must not exceed, in milliseconds; 0 for no limit.
         moment: The moment up to which latency is counted.

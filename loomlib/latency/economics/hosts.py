@@ -1,4 +1,4 @@
-"""What the same traffic costs on other hosts: Lambda, ECS on Fargate, managed agents by session-hour."""
+"""Cost of the same traffic on other hosts: Lambda, ECS on Fargate, managed agents billed by session-hour."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ FloatArray = NDArray[np.float64]
 LAMBDA_LONGEST_S: Final = 900
 """The longest call that Lambda allows, in seconds."""
 _EXACT_UP_TO: Final = 500.0
-"""The load up to which Poisson probabilities are summed; beyond it their quantile is expanded, to within one call."""
+"""The load up to which Poisson probabilities are summed; above it, an expansion gives their quantile to within one
+call."""
 _MONTH_S: Final = DAYS_PER_MONTH * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCost:
-    """What a host charges a month.
+    """Monthly cost of a host.
 
     Attributes:
         host: Its name.
@@ -50,7 +51,7 @@ class HostCost:
 def other_hosts(
     traffic: SessionTraffic, starts: StartReplicates, prices: PriceTable, assumptions: StartAssumptions
 ) -> list[HostCost]:
-    """Return what other hosts charge for the traffic, with the measured durations.
+    """Return the cost of the traffic on other hosts, from the measured durations.
 
     Model tokens cost the same everywhere and are left out; so are load balancers, gateways, storage and transfer.
 
@@ -68,7 +69,7 @@ def other_hosts(
 
 
 def tasks_for(load: float, share: float, calls_per_task: int, least: int) -> int:
-    """Return the tasks that have room for all calls in a share of the time.
+    """Return the number of tasks that have capacity for all calls during a share of the time.
 
     Calls that arrive as a Poisson process and never wait: their number is Poisson distributed with mean `load`
     (M/G/∞).
@@ -76,8 +77,8 @@ def tasks_for(load: float, share: float, calls_per_task: int, least: int) -> int
     Args:
         load: Calls a second times their mean duration in seconds.
         share: Share of the time, above 0 and below 1.
-        calls_per_task: Calls that a task answers at the same time.
-        least: Tasks that run in any case.
+        calls_per_task: Calls that a task processes at the same time.
+        least: Minimum number of running tasks.
     """
     if load > _EXACT_UP_TO:
         z = NormalDist().inv_cdf(share)
@@ -147,7 +148,7 @@ def _fargate(
             f"{plural(int(tasks[0]), 'task')} of {exact(vcpu)} vCPU and {exact(memory)} GB all month, "
             f"{plural(assumptions.fargate_calls_per_task, 'call')} at a time in each"
         ),
-        difference="no isolation between the sessions of a task; always warm; scaling is yours",
+        difference="no isolation between the sessions of a task; always warm; you manage scaling",
         as_of=price.as_of,
     )
 

@@ -1,4 +1,4 @@
-"""Cold and warm calls that were measured, with the CPU time and memory that each took."""
+"""Measured cold and warm calls, with the CPU time and memory of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..scenarios import Scenario
 from ..start_up import StartedSession, StartUpResult
 
 GIVEN: Final = "given"
-"""The source of times that nobody measured."""
+"""The source of times that were given, not measured."""
 SIMULATED: Final = "simulated"
 
 
@@ -139,7 +139,7 @@ def measured_starts(
         later_uses: Those of the later calls of a study of session starts, by session, in the order of the calls.
 
     Raises:
-        StudyError: It is a study of another kind, has no cold or no warm call, or names no platform version.
+        StudyError: It is a study of another kind, has no cold or no warm call, or does not name a platform version.
     """
     uses, later_uses = uses or {}, later_uses or {}
     if isinstance(result, StudyResult):
@@ -188,7 +188,7 @@ def measured_starts(
 
 
 def _later_calls(session: StartedSession, uses: Sequence[RuntimeUse]) -> list[PricedCall]:
-    # Uses are the calls' only when there is one for each of them: a call that failed has a use and no duration.
+    # A failed call has a use but no duration, so uses are assigned only when there is one for each call.
     call_uses = uses if len(uses) == len(session.later_ms) else [None] * len(session.later_ms)
     return [_call(duration, use) for duration, use in zip(session.later_ms, call_uses, strict=True)]
 
@@ -202,7 +202,7 @@ def _starts(
 ) -> MeasuredStarts:
     if not cold or not warm:
         kind = "warm" if cold else "cold"
-        raise StudyError(f"The study has no answered {kind} call", on=result.study_id, try_="a study of both")
+        raise StudyError(f"The study has no answered {kind} call", on=result.study_id, try_="a study with both kinds")
     if platform not in ("V1", "V2"):
         raise StudyError(
             "The study does not name the runtime's platform version",

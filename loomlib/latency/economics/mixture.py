@@ -6,11 +6,11 @@ Hyndman & Fan's definition 8, as everywhere in Loom: the k-th observation lies a
 lies at (W − w/3) / (1 + Σw²/3), where W is the sum of the weights up to it.
 
 Intervals are Woodruff's (Journal of the American Statistical Association 47, 1952): the percentiles at p ± z·s, where s
-is the standard error of the share of calls below the percentile, F = c·F₁ + (1 − c)·F₂. Its variance is
-c²·F₁(1 − F₁)/n₁ + (1 − c)²·F₂(1 − F₂)/n₂ + (F₁ − F₂)²·var(c). Shares are taken as (k + 2) / (n + 4) (Agresti and
-Coull, The American Statistician 52:2, 1998), as a percentile often falls on the first or the last calls of one kind,
-where the bootstrap's intervals are too narrow: they held the true median in 85 % of 200 studies whose median lay among
-the fastest cold calls, these hold it in 99 %.
+is the standard error of the share of calls below the percentile, F = c·F₁ + (1 − c)·F₂. Its variance is c²·F₁(1 −
+F₁)/n₁ + (1 − c)²·F₂(1 − F₂)/n₂ + (F₁ − F₂)²·var(c). Shares are taken as (k + 2) / (n + 4) (Agresti and Coull, The
+American Statistician 52:2, 1998), as a percentile often falls on the first or the last calls of one kind, where the
+bootstrap's intervals are too narrow: they contained the true median in 85 % of 200 studies whose median lay among the
+fastest cold calls; these contain it in 99 %.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def mixture_percentile(cold_ms: FloatArray, warm_ms: FloatArray, cold_share: flo
 def estimate_mixture(starts: StartReplicates, cold_share: FloatArray, p: float, *, is_given: bool = False) -> Estimate:
     """Estimate percentile `p` of the latency of all calls, with its interval.
 
-    Without a value below six calls of a kind that occurs, or when no measured call lies above it. The interval is open
-    above when no measured call bounds it.
+    The estimate has no value with fewer than six calls of a kind that occurs, or when no measured call lies above the
+    percentile. The interval is open above when no measured call bounds it.
 
     Args:
         starts: The measured calls.
@@ -97,7 +97,7 @@ def estimate_mixture(starts: StartReplicates, cold_share: FloatArray, p: float, 
 def _places(cold_ms: FloatArray, warm_ms: FloatArray, cold_share: float) -> tuple[FloatArray, FloatArray]:
     """Return all latencies in order, and where each lies between 0 and 1.
 
-    A call without weight must not be interpolated with, so a kind that never occurs is left out.
+    A call without weight must not take part in the interpolation, so a kind that never occurs is left out.
     """
     kinds = [
         (latency, weight) for latency, weight in ((cold_ms, cold_share), (warm_ms, 1 - cold_share)) if weight > _NOTHING

@@ -9,7 +9,7 @@ from typing import Final
 from loomlib.presentation.formats import plural, time_limit
 
 LEAST_IDLE_S: Final = 60.0
-"""AgentCore's least idle timeout (`lifecycleConfiguration`), in seconds."""
+"""AgentCore's minimum idle timeout (`lifecycleConfiguration`), in seconds."""
 DEFAULT_IDLE_S: Final = 900.0
 """AgentCore's default idle timeout, in seconds."""
 LONGEST_LIFE_S: Final = 28_800.0
@@ -46,13 +46,13 @@ class StartPolicy:
         if not 0 < self.idle_timeout_s <= LONGEST_LIFE_S:
             raise ValueError(f"idle_timeout_s must be above 0 and at most {int(LONGEST_LIFE_S)}")
         if self.ping_every_s and self.ping_every_s >= self.idle_timeout_s:
-            raise ValueError("ping_every_s must be less than idle_timeout_s: the session ends before the ping")
+            raise ValueError("ping_every_s must be less than idle_timeout_s, or the session ends before the ping")
         if self.pool < 0:
             raise ValueError("pool must be at least 0")
 
     @property
     def pings(self) -> int:
-        """The most pings after one answer."""
+        """Largest number of pings after one answer."""
         if not self.ping_every_s:
             return 0
         most = int((LONGEST_LIFE_S - self.idle_timeout_s) / self.ping_every_s)

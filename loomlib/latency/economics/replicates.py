@@ -1,4 +1,4 @@
-"""Bootstrap replicates of measured calls: what is computed from them is computed for every replicate.
+"""Bootstrap replicates of measured calls: every quantity is computed for each replicate.
 
 Row 0 of every array is the sample itself, the others are resamples of it. An estimate's value comes from row 0, its
 interval from the others, so that any formula on means of measurements gets its interval in the same way: by the
@@ -33,7 +33,7 @@ RESAMPLES: Final = 2_000
 BOOTSTRAP_METHOD: Final = "expanded percentile bootstrap of the measured calls"
 GIVEN_METHOD: Final = "given, not measured"
 _MOST_THINK_TIMES: Final = 2_000
-"""Observed think times that are resampled; of more, evenly spaced ones, which makes intervals wider, not narrower."""
+"""Most observed think times that are resampled; longer samples are thinned, which widens intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class CallReplicates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartReplicates:
-    """Replicates of everything that is measured about an agent's starts, with assumptions in place of what is not.
+    """Replicates of the measurements of an agent's starts, with assumptions for what was not measured.
 
     Attributes:
         cold: The cold calls.
@@ -120,7 +120,7 @@ def replicate_starts(
 
 
 class ThinkReplicates:
-    """Replicates of think times; exponential ones are given, so that all their rows are equal.
+    """Replicates of think times; all rows of exponential ones are equal, because their mean is given.
 
     Args:
         think: The think times.
@@ -157,7 +157,7 @@ def estimate_from(values: FloatArray, n: int, *, is_given: bool = False) -> Esti
     Args:
         values: One value for each replicate.
         n: Number of measured calls behind them.
-        is_given: Whether the calls were given, not measured; the interval then says what their spread alone does.
+        is_given: Whether the calls were given, not measured; the interval then reflects their spread alone.
     """
     value = float(values[0])
     method = GIVEN_METHOD if is_given else BOOTSTRAP_METHOD
@@ -207,7 +207,7 @@ def _replicate(
 
 
 def _mean(values: Sequence[float | None], rows: NDArray[np.int64]) -> FloatArray | None:
-    """Return the means of the known values of each replicate; a replicate without any has that of all."""
+    """Return the mean of the known values of each replicate; without known values, the mean of all."""
     observations = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     if np.isnan(observations).all():
         return None

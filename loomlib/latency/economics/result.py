@@ -72,7 +72,7 @@ class PolicyOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOutcome:
-    """What the same traffic costs on another host.
+    """Cost of the same traffic on another host.
 
     Attributes:
         host: Its name.
@@ -95,9 +95,9 @@ class ChangedAnswer:
 
     Attributes:
         change: What was changed.
-        policy: The cheapest policy that meets the limit then; "none meets it" without one.
+        policy: The cheapest policy that then meets the limit; "none meets the limit" without one.
         usd: Its dollars a month; None without one.
-        is_other: Whether that is another policy than before.
+        is_other: Whether it is not the policy from before the change.
     """
 
     change: str
@@ -108,7 +108,7 @@ class ChangedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class StartEconomics:
-    """What it costs to keep sessions warm, and what that does to latency; made by `compare_policies`.
+    """The cost of keeping sessions warm and its effect on latency, as `compare_policies` returns it.
 
     Examples:
         >>> economics.sentences()[0]
@@ -145,7 +145,7 @@ class StartEconomics:
 
     @property
     def perhaps(self) -> PolicyOutcome | None:
-        """The cheapest policy of which it is unclear whether it meets the limit; None when there is none."""
+        """The cheapest policy for which it is unclear whether it meets the limit; None when there is none."""
         return cheapest_of([outcome for outcome in self.outcomes if outcome.outcome == UNCLEAR])
 
     @property
@@ -155,7 +155,7 @@ class StartEconomics:
 
     @property
     def frontier(self) -> tuple[PolicyOutcome, ...]:
-        """The policies that no cheaper one equals in p90 (within 1 %), from the cheapest to the fastest."""
+        """The policies whose p90 no cheaper policy reaches (within 1 %), from the cheapest to the fastest."""
         known_outcomes = [outcome for outcome in self.outcomes if outcome.usd.is_known and outcome.p90.is_known]
         known_outcomes.sort(key=lambda outcome: (outcome.usd.value or 0.0, outcome.p90.value or 0.0))
         frontier: list[PolicyOutcome] = []
@@ -212,7 +212,7 @@ class StartEconomics:
         return call("StartEconomics.figure", self)
 
     def notes(self) -> list[str]:
-        """Return how the figures came about, and what they leave out."""
+        """Return how the figures were computed, and what they leave out."""
         return call("StartEconomics.notes", self)
 
     def gate(self, max_usd_per_month: float, *, allow_overload: bool = False) -> Gate:

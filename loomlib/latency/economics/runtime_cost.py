@@ -1,4 +1,4 @@
-"""What AgentCore Runtime charges for the traffic under a policy: active, idle and pre-warming, a month."""
+"""Monthly cost of the traffic on AgentCore Runtime under a policy: active, idle and pre-warming."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RuntimeCost:
     Attributes:
         active: CPU and memory of calls, starts of cold sessions included.
         idle: Memory of sessions that wait within the idle timeout.
-        prewarm: The pool, pings, and memory of sessions for which only pings keep them.
+        prewarm: The pool, pings, and memory of sessions while only pings keep them.
     """
 
     active: FloatArray
@@ -46,7 +46,7 @@ def runtime_cost(
     *,
     ping_usd: float = 0.0,
 ) -> RuntimeCost | None:
-    """Return what the traffic costs a month; None when a price, the CPU time or the memory is unknown.
+    """Return the monthly cost of the traffic; None when a price, the CPU time or the memory is unknown.
 
     CPU is billed while it is active, memory from a session's start to its end, 0.128 GB at least. A ping costs the CPU
     time of a warm call; its few seconds of memory are within those for which the session is kept.
@@ -55,7 +55,7 @@ def runtime_cost(
         policy: The policy.
         traffic: The traffic.
         starts: The measured calls.
-        shares: What the policy does to a session.
+        shares: The policy's effect on a session.
         price: The prices.
         ping_usd: Model cost of a ping, in dollars.
     """

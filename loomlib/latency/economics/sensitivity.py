@@ -24,7 +24,7 @@ from .think_times import ThinkTimes
 from .traffic import SessionTraffic
 
 _MOST_TIMES: Final = 10_000.0
-"""The largest multiple of the traffic that is searched for a break-even."""
+"""The largest multiple of the traffic in the search for a break-even."""
 _NEAR: Final = 1.01
 
 
@@ -81,7 +81,7 @@ def changed_answers(
     limit_ms: float,
     moment: Moment,
 ) -> list[ChangedAnswer]:
-    """Return the cheapest policy that meets the limit, after each of some changes; the unchanged one first.
+    """Return the cheapest policy that meets the limit after each of several changes; the unchanged case comes first.
 
     Args:
         measured: The measured calls.
@@ -126,7 +126,7 @@ def _changes(base: _Case) -> Sequence[tuple[str, _Case]]:
     cases = [
         ("a tenth of the sessions", _times(base, 0.1)),
         ("10 times the sessions", _times(base, 10.0)),
-        ("think times 4 times as short", replace(base, traffic=_more(traffic, think=0.25))),
+        ("think times a quarter as long", replace(base, traffic=_more(traffic, think=0.25))),
         ("think times 4 times as long", replace(base, traffic=_more(traffic, think=4.0))),
         (
             "the client ends every session after its last call",
@@ -161,7 +161,7 @@ def _more(traffic: SessionTraffic, *, sessions: float = 1.0, think: float = 1.0)
 
 
 def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredStarts, ...]:
-    """Return the calls with longer starts: what cold calls take beyond the median of the warm ones. CPU time stays."""
+    """Return the calls with longer starts (time beyond the median of warm calls). CPU time does not change."""
     changed: list[MeasuredStarts] = []
     for one in measured:
         warm = float(np.median([call.duration_ms for call in one.warm]))
@@ -170,7 +170,7 @@ def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredS
 
 
 def _started(call: PricedCall, warm_ms: float, times: float) -> PricedCall:
-    """Return a cold call whose start, what it takes beyond a warm call, is longer; the memory stays as high."""
+    """Return a cold call with a longer start, its time beyond a warm call; the memory does not change."""
     more_ms = max(0.0, call.duration_ms - warm_ms) * (times - 1)
     ratio = (call.duration_ms + more_ms) / call.duration_ms if call.duration_ms else 1.0
     return replace(
@@ -194,7 +194,7 @@ def _break_even(base: _Case) -> float | None:
         return answer is not None and fargate is not None and fargate < answer[1]
 
     if is_cheaper(1.0):
-        return None  # the table of hosts says it already
+        return None  # the table of hosts already shows it
     high = 1.0
     while not is_cheaper(high):
         high *= 2

@@ -32,7 +32,7 @@ def sentences(economics: StartEconomics) -> list[str]:
 
 
 def figure_text(estimate: Estimate, kind: formats.NumberKind) -> str:
-    """Format an estimate; one whose interval is its value, as of given values, has no interval."""
+    """Format an estimate; an interval that equals the value, as for given values, is left out."""
     if estimate.value is not None and estimate.low == estimate.high:
         return formats.figure(estimate.value, kind)
     return estimate.text(kind)
@@ -129,8 +129,8 @@ def _warnings(economics: StartEconomics) -> list[str]:
     texts: list[str] = []
     if economics.is_simulated:
         texts.append(
-            "Simulated: the times were measured on the local AgentCore with a simulated model, so they and every cost "
-            "that follows from them are not those of AWS."
+            "Simulated: the times were measured on the local AgentCore with a simulated model, so these "
+            "times and the costs that follow from them are not those of AWS."
         )
     if economics.is_disturbed:
         texts.append("The machine was overloaded while the times were measured.")
@@ -138,5 +138,5 @@ def _warnings(economics: StartEconomics) -> list[str]:
         texts.append("Latencies were given, not measured by Loom.")
     idle = [outcome for outcome in economics.outcomes if outcome.policy.idle_timeout_s < 60]
     if idle:
-        texts.append(f"AgentCore's least idle timeout is {time_limit(60)}: shorter ones are not possible there.")
+        texts.append(f"AgentCore's minimum idle timeout is {time_limit(60)}: shorter ones are not possible there.")
     return texts

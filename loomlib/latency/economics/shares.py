@@ -1,11 +1,11 @@
-"""Formulas: which share of calls is cold, and how long sessions are kept, for Poisson arrivals.
+"""Formulas for the share of cold calls and the time for which sessions are kept, with Poisson arrivals.
 
 First calls: a new session takes a session of the pool when one is ready, and another is started in its place. A place
 of the pool is busy for as long as a start takes, and a session that finds no place ready starts cold and takes none.
 That is Erlang's loss system M/G/n/n, whose blocking probability depends on the mean of the start time alone, not on
 its distribution: Erlang's B formula with n places and the load λ·s (Erlang 1917; insensitivity: Sevastyanov 1957).
 
-Later calls: a call is cold when the session was kept for less long than the person thought. With exponential think
+Later calls: a call is cold when the person thinks for longer than the session is kept. With exponential think
 times that is exp(−t / mean).
 
 Each function is checked against `simulation` by a test.
@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyShares:
-    """What a policy does to a session, one value for each replicate.
+    """The effect of a policy on a session, one value for each replicate.
 
     Attributes:
         first_cold: Share of first calls that are cold.

@@ -85,7 +85,7 @@ def price_table(economics: StartEconomics) -> pd.DataFrame:
         ("Lambda, requests", functions, functions.per_million_requests, "million"),
         ("Lambda, duration", functions, functions.per_gb_second, "GB-second"),
         ("Lambda, provisioned concurrency", functions, functions.provisioned_per_gb_second, "GB-second"),
-        ("Lambda, duration on it", functions, functions.provisioned_duration_per_gb_second, "GB-second"),
+        ("Lambda, provisioned duration", functions, functions.provisioned_duration_per_gb_second, "GB-second"),
         ("ECS Fargate, CPU of a task", fargate, fargate.per_vcpu_hour, "vCPU-hour"),
         ("ECS Fargate, memory of a task", fargate, fargate.per_gb_hour, "GB-hour"),
         ("managed agents, while a session runs", managed, managed.per_session_hour, "session-hour"),
@@ -115,18 +115,18 @@ def assumption_table(economics: StartEconomics) -> pd.DataFrame:
         ("sessions that the client ends", percent(traffic.ended_share), traffic.source),
         *(row for starts in economics.measured for row in _measured_rows(economics, starts)),
         ("model cost of a ping", money(assumed.ping_usd), "assumed: the agent answers it without its model"),
-        ("Lambda, memory", f"{exact(assumed.lambda_memory_gb)} GB", "assumed: as much as has one vCPU"),
+        ("Lambda, memory", f"{exact(assumed.lambda_memory_gb)} GB", "assumed: the memory that comes with one vCPU"),
         (
-            "Lambda, calls that initialize",
+            "Lambda, calls that initialize an environment",
             "the first of each session" if assumed.lambda_cold_share is None else percent(assumed.lambda_cold_share),
-            "assumed: sessions share no environment",
+            "assumed: sessions do not share environments",
         ),
         ("Lambda, provisioned concurrency", number(assumed.lambda_provisioned), "assumed"),
         ("Fargate, vCPUs of a task", exact(assumed.fargate_vcpu), "assumed"),
         ("Fargate, memory of a task", f"{exact(assumed.fargate_memory_gb)} GB", "assumed"),
-        ("Fargate, calls at a time in a task", number(assumed.fargate_calls_per_task), "assumed"),
-        ("Fargate, fewest tasks", number(assumed.fargate_least_tasks), "assumed: two availability zones"),
-        ("Fargate, time with room for every call", percent(assumed.fargate_share), "assumed"),
+        ("Fargate, concurrent calls in a task", number(assumed.fargate_calls_per_task), "assumed"),
+        ("Fargate, minimum number of tasks", number(assumed.fargate_least_tasks), "assumed: two availability zones"),
+        ("Fargate, time with capacity for every call", percent(assumed.fargate_share), "assumed"),
     ]
     return _frame([{"value of": label, "value": value, "from": source} for label, value, source in rows], "value of")
 

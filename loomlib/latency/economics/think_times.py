@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkTimes:
-    """Think times of a session, in seconds: exponential with a mean, or those that were observed.
+    """Think times of a session, in seconds: exponential with a mean, or observed ones.
 
     Exponential think times are those of calls that arrive as a Poisson process.
 
@@ -84,7 +84,7 @@ class ThinkTimes:
         """Return random think times, in seconds.
 
         Args:
-            count: How many.
+            count: Number of think times.
             random: The generator.
         """
         if self.observed_s:

@@ -1,4 +1,4 @@
-"""The traffic that an agent has: sessions a day, their calls, and the time between calls."""
+"""The traffic of an agent: sessions a day, their calls, and the time between calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAY_S: Final = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTraffic:
-    """The sessions of an agent. They begin as a Poisson process during the hours of a day in which there are any.
+    """The sessions of an agent. They begin as a Poisson process during `hours_per_day` hours of each day.
 
     Attributes:
         sessions_per_day: Sessions in a day.

@@ -98,7 +98,7 @@ def notes(economics: StartEconomics) -> list[str]:
         "session waits, V1 bills its highest memory so far, V2 what it still uses.",
         "Left out: tokens of the model (the same on every host), load balancers, gateways, storage, transfer, logs, "
         "taxes, discounts and free tiers.",
-        "Sessions that begin at other rates within a day need a larger pool in their busiest hour: set hours_per_day.",
+        "If the rate of new sessions varies within a day, the busiest hour needs a larger pool: set hours_per_day.",
     ]
 
 

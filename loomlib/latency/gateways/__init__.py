@@ -1,7 +1,7 @@
 """Gateways: what a gateway adds to a tool call, and its tool search against all tools in the prompt.
 
-`catalogue` generates tools with questions that each ask for one of them, `design` is the plan, `study` how one call and
-one question are measured, `result` what is stored, `estimates` and `analysis` what is concluded.
+`catalogue` generates tools with questions that each ask for one of them, `design` is the plan, `study` measures the
+calls and the questions, `result` is the stored result, `estimates` and `analysis` have the conclusions.
 """
 
 from loomlib.dispatch import register

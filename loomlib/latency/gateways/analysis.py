@@ -1,4 +1,4 @@
-"""What a study of gateways concludes."""
+"""Conclusions of a study of gateways."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
             study_findings.append(
                 StudyFinding(
                     kind="no answer",
-                    title=f"Nothing was measured of: {name}",
+                    title=f"No measurements of: {name}",
                     evidence=f"{plural(len(tried), 'failure')}: {tried[0].error_message}",
                     advice="Its row has no figures.",
                 )
@@ -71,10 +71,10 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
         study_findings.append(
             StudyFinding(
                 kind="no spans",
-                title="Where the time of some calls went is not known",
+                title="It is not known where the time of some calls went",
                 evidence=f"spans are missing for {number(unknown, 0)} of {plural(len(through), 'call')}",
                 advice="On AWS, enable tracing of the gateway and export spans from the MCP server, then run the study "
-                "again with its study_id: it reads the spans that are there.",
+                "again with its study_id: it reads the spans that have arrived.",
             )
         )
     if opened := sum(unit.is_reused is False for unit in result.measured if unit.is_call):
@@ -112,7 +112,7 @@ def method(result: GatewayResult) -> StudyMethod:
         "Times of calls and searches begin when the request is handed to the network and end when the socket has "
         "delivered the answer. The time of a model begins before boto3 sends and ends when boto3 has read the answer.",
         f"Medians and median paired differences: {PERCENTILE_METHOD}; shares: {SHARE_METHOD} "
-        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for each other.",
+        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for multiple comparisons.",
         "Catalogues are generated: each tool does one action to one kind of thing, and a smaller catalogue is part of "
         "a larger one. A question asks for one tool, half of the questions in other words than the tool's description.",
         "All in the prompt: one request to the model with the question and every tool. Search first: the question goes "
@@ -127,7 +127,7 @@ def method(result: GatewayResult) -> StudyMethod:
     ]
     limits = [
         "Generated tools are more alike than those of most products: they share their actions and their things.",
-        "A target's span may end a little after its answer was sent: the gateway's part is too small by that.",
+        "A target's span may end a little after its answer was sent: the gateway's part is too small by that amount.",
         "Where there are more questions than tools, several phrasings ask for the same tool. They are not independent, "
         "and the intervals of such a catalogue are too narrow.",
     ]
@@ -153,7 +153,7 @@ def method(result: GatewayResult) -> StudyMethod:
 
 
 def details(result: GatewayResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     calls = call_estimates(result)
     return {
         "format": FORMAT,
@@ -232,8 +232,8 @@ def _call_sentences(result: GatewayResult) -> list[str]:
         ]
     if calls.gateway.is_known and calls.target.is_known:
         texts.append(
-            f"Of a call through it, the gateway and its way to the target take {calls.gateway.text('ms')} and the "
-            f"target {calls.target.text('ms')}, by their spans."
+            f"According to the spans of calls through it, the gateway and the path to the target take "
+            f"{calls.gateway.text('ms')} and the target takes {calls.target.text('ms')}."
         )
     return texts
 
@@ -268,7 +268,7 @@ def _choice_sentences(result: GatewayResult) -> list[str]:
         verdict = "no difference is shown" if alike else "search is better" if gained.low > 0 else "search is worse"
         texts.append(
             f"With {plural(tools, 'tool')}, the model chooses the right one for {searched.right.text('share')} of the "
-            f"questions after a search and for {all_tools.right.text('share')} with all in the prompt ({verdict}), for "
-            f"{searched.tokens.text()} and {all_tools.tokens.text()} input tokens of a request{mark}."
+            f"questions after a search and for {all_tools.right.text('share')} with all in the prompt ({verdict}). A "
+            f"request has {searched.tokens.text()} and {all_tools.tokens.text()} input tokens, respectively{mark}."
         )
     return texts

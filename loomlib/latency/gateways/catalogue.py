@@ -59,11 +59,11 @@ def generate_catalogue(tools: int, *, seed: int = 0) -> tuple[CatalogueTool, ...
     """Return a catalogue; the same arguments always give the same one.
 
     Args:
-        tools: How many tools; at most `largest_catalogue()`.
+        tools: Number of tools; at most `largest_catalogue()`.
         seed: Seed of their choice.
 
     Raises:
-        ValueError: There are not so many.
+        ValueError: The number of tools is below 1 or above `largest_catalogue()`.
     """
     actions, entities = _data()
     pairs = [(action, entity) for action in actions for entity in entities]
@@ -75,13 +75,13 @@ def generate_catalogue(tools: int, *, seed: int = 0) -> tuple[CatalogueTool, ...
 
 
 def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[ToolQuestion, ...]:
-    """Return questions for as many different tools as there are, then their further phrasings.
+    """Return one question for each tool, then further phrasings of them.
 
-    The questions for two catalogues of one seed are the same while both have a tool for each.
+    The first questions for two catalogues of one seed are the same, up to the size of the smaller one.
 
     Args:
         tools: The catalogue.
-        count: How many questions; fewer are returned when every phrasing of every tool is used.
+        count: Number of questions; fewer are returned when every phrasing of every tool is used.
     """
     questions: list[ToolQuestion] = []
     for number in range(min(count, PHRASINGS * len(tools))):
@@ -95,7 +95,7 @@ def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[Tool
 
 
 def largest_catalogue() -> int:
-    """Return how many tools can be generated."""
+    """Return the largest number of tools that can be generated."""
     actions, entities = _data()
     return len(actions) * len(entities)
 

@@ -24,7 +24,7 @@ class GatewayDesign:
 
     Attributes:
         gateways: ARN of the gateway in front of each catalogue, by the number of its tools.
-        calls: Calls of one tool, directly and as many through the gateway of the smallest catalogue.
+        calls: Direct calls of one tool, and the same number through the gateway of the smallest catalogue.
         searches: Questions put to the search of each gateway, without a model.
         questions: Questions to each catalogue, asked with all tools in the prompt and with search first.
         model: Id of the model that chooses a tool.
@@ -61,11 +61,11 @@ class GatewayDesign:
         return tuple(sorted(self.gateways))
 
     def asked(self, tools: int, count: int | None = None) -> tuple[ToolQuestion, ...]:
-        """Return the questions to the catalogue of a size.
+        """Return the questions for the catalogue of a size.
 
         Args:
             tools: The size.
-            count: How many; as many as are put to the model by default.
+            count: Number of questions; by default, those that are put to the model.
         """
         question_count = self.questions if count is None else count
         return generate_questions(generate_catalogue(tools, seed=self.seed), question_count)

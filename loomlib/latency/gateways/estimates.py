@@ -22,9 +22,9 @@ class CallEstimates:
     Attributes:
         direct: A call of the MCP server itself.
         through: A call through the gateway.
-        added: The paired difference of the two.
-        differences: The single differences.
-        client: Of a call through the gateway, the time before and after the gateway's span.
+        added: Their paired difference.
+        differences: The individual differences.
+        client: Time of a call through the gateway before and after the gateway's span.
         gateway: The gateway's span without the target's.
         target: The target's span.
     """

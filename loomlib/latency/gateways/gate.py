@@ -1,4 +1,4 @@
-"""A limit on what a gateway adds to a call of a tool."""
+"""A gate on the time that a gateway adds to a tool call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def judge(result: GatewayResult, max_added_ms: float) -> Gate:
 
     Args:
         result: The study.
-        max_added_ms: The limit of the median, in milliseconds.
+        max_added_ms: The limit on the median, in milliseconds.
     """
     if max_added_ms <= 0:
         raise ValueError(f"a limit must be above 0 ms, not {max_added_ms}")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayUnit(MeasuredUnit):
-    """One call of a tool, or one question to a model with tools. What was not measured is None.
+    """One call of a tool, or one question to a model with tools. Values that were not measured are None.
 
     Attributes:
-        block: Block of the randomized order; what is compared with each other is in one block.
+        block: Block of the randomized order; units that are compared with each other are in one block.
         tools: Tools of the catalogue that the question was put to; 0 for a call.
         way: "direct" or "gateway" for a call, "find" for a search, "all" or "search" for a question to the model.
         received: Bytes received by a call.
@@ -34,8 +34,8 @@ class GatewayUnit(MeasuredUnit):
         is_reworded: Whether the question avoids the words of the tool's description.
         chosen: The tools that the model called.
         found: The tools that the gateway's search returned, the best first; None without a search.
-        search_ms: How long the search took.
-        model_ms: How long the model took.
+        search_ms: Duration of the search, in milliseconds.
+        model_ms: Duration of the model's request, in milliseconds.
         input_tokens: Tokens of the request to the model.
         is_simulated: Whether the model was a simulated one.
     """
@@ -69,7 +69,7 @@ class GatewayUnit(MeasuredUnit):
 
     @property
     def rank(self) -> int | None:
-        """The place of the wanted tool among those that the search returned, from 1; None when it is not there."""
+        """The place of the wanted tool among those that the search returned, from 1; None when it is not among them."""
         return self.found.index(self.wanted) + 1 if self.found and self.wanted in self.found else None
 
 

@@ -45,7 +45,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         self._is_warm = False
 
     async def measure(self, unit: GatewayUnit, session_id: str | None) -> UnitOutcome:
-        """Time one call, one search or one question; a service that is gone leaves the unit planned."""
+        """Time one call, one search or one question; when the service is unreachable, the unit stays planned."""
         try:
             outcome = await (self._call(unit) if unit.is_call else self._ask(unit))
         except AwsError as error:
@@ -129,7 +129,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         """Return the open and warm caller of a catalogue, with the gateway's tools read and its search warm.
 
         Raises:
-            LoomError: It cannot be opened, or an untimed call fails.
+            LoomError: The caller cannot be opened, or an untimed call fails.
         """
         if (open_caller := self._callers.get((size, direct))) is not None:
             return open_caller
@@ -172,7 +172,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
 
 
 class GatewayStudy(Study[GatewayUnit, GatewayResult]):
-    """What a gateway adds to a tool call, and its tool search against all tools in the prompt.
+    """A study of the time that a gateway adds to a tool call, and of its tool search against all tools in the prompt.
 
     One tool of the smallest catalogue is called directly and through the gateway, in turns. Questions that each ask for
     one tool are put to the search of each gateway alone. Then questions are put to a model, twice for each catalogue:
@@ -185,9 +185,9 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
 
     Args:
         subject: The gateways, as `deploy_catalogues` or `find_catalogues` returns them.
-        calls: Calls of the tool directly, and as many through the gateway; an interval needs 6 at least.
-        searches: Questions to the search of each gateway, without a model; 4 for each of its tools at most.
-        questions: Questions to a model for each catalogue; 4 for each of its tools at most.
+        calls: Direct calls of the tool, and the same number through the gateway; an interval needs at least 6.
+        searches: Questions to the search of each gateway, without a model; at most 4 for each of its tools.
+        questions: Questions to a model for each catalogue; at most 4 for each of its tools.
         model: Id of the model that chooses a tool; on the local AgentCore the scripted one answers for it.
         warm_ups: Untimed calls in each way before the first timed one.
         timeout_s: Limit of each call, in seconds.
@@ -242,13 +242,13 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that recreates the stored study."""
         return f'GatewayStudy.resume(subject, "{self.study_id}")'
 
-    # What the kernel asks (see `Study`).
+    # Methods that the kernel calls (see `Study`).
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the study's row for the store."""
         return self.row(
             scope=self.subject.scope,
             agent_arn=self.design.gateways[self.design.sizes[0]],
@@ -265,7 +265,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         return (CALLS | SEARCHES | CHOICES)[unit.way]
 
     async def procedure(self, run: StudyRun) -> GatewayMeasurements:
-        """Return the procedure that calls and asks."""
+        """Return the procedure that makes the calls and asks the questions."""
         return GatewayMeasurements(self)
 
     async def finish(self, run: StudyRun) -> None:
@@ -292,7 +292,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
             )
 
     async def _spans(self, run: StudyRun, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        """Read the spans again and again until all are there, or are not expected any more."""
+        """Read the spans repeatedly until all have arrived, or no more are expected."""
         patience = self.subject.patience
         deadline = time.monotonic() + patience.wait_s
         has_all = False

@@ -1,4 +1,4 @@
-"""What a study of gateways measures, as protocols that the workbench implements."""
+"""Protocols for what a study of gateways measures; the workbench implements them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """The answer of one call of a tool; a failure is an answer too.
+    """The answer to one tool call; a failure is an answer, too.
 
     Attributes:
         result: MCP's result of the call; empty when it failed.
@@ -39,7 +39,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySpans:
-    """Where the time of one call through a gateway went, by its spans.
+    """Breakdown of the time of one call through a gateway, from its spans.
 
     Attributes:
         gateway_ms: Duration of the gateway's span.
@@ -54,10 +54,10 @@ class ToolCaller(Protocol):
     """Calls tools of one MCP endpoint, in one session."""
 
     async def open(self) -> None:
-        """Connect and shake hands.
+        """Connect and perform the handshake.
 
         Raises:
-            LoomError: It was refused.
+            LoomError: The connection was refused.
         """
         ...
 
@@ -107,7 +107,7 @@ class StudiedGateways(Protocol):
 
     @property
     def name(self) -> str:
-        """A name for all of them."""
+        """A common name of the gateways."""
         ...
 
     @property
@@ -147,7 +147,7 @@ class StudiedGateways(Protocol):
         ...
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        """Return where the time of calls through a gateway went, for those whose spans are there now; blocks.
+        """Return the time breakdown of calls through a gateway, for those whose spans have arrived; blocks.
 
         Args:
             tools: The catalogue.

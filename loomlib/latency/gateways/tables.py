@@ -1,4 +1,4 @@
-"""Tables of a study of gateways. Figures that depend on a simulated model say so in their column."""
+"""Tables of a study of gateways. Columns whose figures depend on a simulated model say so."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def call_table(result: GatewayResult) -> StudyTable:
         (CALLS[DIRECT], estimates.direct, str(failed[DIRECT]), "at the socket"),
         (CALLS[THROUGH], estimates.through, str(failed[THROUGH]), "at the socket"),
         ("added by the gateway", estimates.added, "–", "paired difference of the two"),
-        ("of it: client to gateway and back", estimates.client, "–", "call − the gateway's span"),
-        ("of it: gateway and way to the target", estimates.gateway, "–", "the gateway's span − the target's span"),
-        ("of it: the target", estimates.target, "–", "the target's span"),
+        ("of this: client to gateway and back", estimates.client, "–", "call − the gateway's span"),
+        ("of this: gateway and path to the target", estimates.gateway, "–", "the gateway's span − the target's span"),
+        ("of this: the target", estimates.target, "–", "the target's span"),
     ]
     return StudyTable(
         columns=("part", "n", "p50 [95 %] ms", "failed", "how it is known"),

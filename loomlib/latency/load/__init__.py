@@ -1,1 +1,1 @@
-"""Load tests: many calls at once by a schedule, made by processes of their own, with the time of each."""
+"""Load tests: many scheduled calls at once, made by separate processes, with the time of each."""

@@ -1,8 +1,9 @@
 """Arrival processes: when the calls of a load step are to start.
 
-An open loop has a schedule: a call starts at its time whatever became of those before it, as independent people do. A
-closed loop has users: each waits for an answer before the next call, so that a slow service is asked less often, which
-hides its waiting times (Schroeder, Wierman & Harchol-Balter, Open Versus Closed: A Cautionary Tale, NSDI 2006).
+An open loop has a schedule: each call starts at its time, whatever happens to earlier calls, like those of independent
+people. A
+closed loop has users: each waits for an answer before the next call, so a slow service gets fewer requests, which hides
+its waiting times (Schroeder, Wierman & Harchol-Balter, Open Versus Closed: A Cautionary Tale, NSDI 2006).
 
 Every process is a value, and its starts depend on nothing but the value, the duration and the seed, so that an
 interrupted step continues with the same schedule.
@@ -25,9 +26,9 @@ class CallStart:
     """When one call is to start.
 
     Attributes:
-        at_s: Seconds from the start of the step; None when it starts after its user's former call.
+        at_s: Seconds from the start of the step; None when it starts after its user's previous call.
         user: The user of a closed loop; None in an open loop.
-        think_s: Seconds between the end of the user's former call and the start.
+        think_s: Seconds between the end of the user's previous call and the start.
     """
 
     at_s: float | None
@@ -64,7 +65,7 @@ class _OpenLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantArrivals(_OpenLoop):
-    """Calls at equal distances.
+    """Calls at equal intervals.
 
     Attributes:
         rate_per_s: Calls in a second.
@@ -83,7 +84,7 @@ class ConstantArrivals(_OpenLoop):
             seed: Without effect.
         """
         _check_seconds(seconds)
-        # A product that is a whole number but for rounding must not gain a call.
+        # Rounding errors of a product that is a whole number must not add a call.
         count = math.ceil(round(seconds * self.rate_per_s, 9))
         return tuple(CallStart(at_s=number / self.rate_per_s) for number in range(count))
 
@@ -127,7 +128,7 @@ class BurstyArrivals(_OpenLoop):
     def __post_init__(self) -> None:
         _check_rate(self.rate_per_s)
         if not (math.isfinite(self.variation) and self.variation > 0):
-            raise ValueError("variation is finite and above 0")
+            raise ValueError("variation must be finite and above 0")
 
     def starts(self, seconds: float, *, seed: int) -> tuple[CallStart, ...]:
         """Return the starts below `seconds`.
@@ -151,7 +152,7 @@ class RecordedArrivals(_OpenLoop):
 
     def __post_init__(self) -> None:
         if any(not math.isfinite(at_s) or at_s < 0 for at_s in self.times_s):
-            raise ValueError("times_s are finite and 0 or more")
+            raise ValueError("times_s must be finite and 0 or more")
 
     def starts(self, seconds: float = math.inf, *, seed: int = 0) -> tuple[CallStart, ...]:
         """Return the recorded starts below `seconds`, in order.
@@ -165,12 +166,13 @@ class RecordedArrivals(_OpenLoop):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RampArrivals(_OpenLoop):
-    """Calls at a rate that changes evenly from the start of the step to its end.
+    """Calls at a rate that changes linearly from the start of the step to its end.
 
     Attributes:
         from_per_s: Calls in a second at the start.
         to_per_s: Calls in a second at the end.
-        is_random: Whether calls arrive as a Poisson process of that rate; else at the times that the rate prescribes.
+        is_random: Whether calls arrive as a Poisson process of that rate; otherwise at the times that follow from the
+            rate.
     """
 
     from_per_s: float
@@ -180,7 +182,7 @@ class RampArrivals(_OpenLoop):
     def __post_init__(self) -> None:
         for rate_per_s in (self.from_per_s, self.to_per_s):
             if not (math.isfinite(rate_per_s) and rate_per_s >= 0):
-                raise ValueError("the rates of a ramp are finite and 0 or more")
+                raise ValueError("the rates of a ramp must be finite and 0 or more")
         if self.from_per_s == self.to_per_s == 0:
             raise ValueError("a ramp needs a rate above 0")
 
@@ -212,8 +214,8 @@ class ClosedLoop:
     """Users who wait for each answer, think, and call again. Its latencies hide the waiting that an open loop shows.
 
     Attributes:
-        users: How many users there are: the concurrency.
-        calls_per_user: How many calls each makes.
+        users: Number of users: the concurrency.
+        calls_per_user: Number of calls of each user.
         think_s: Mean time between an answer and the user's next call.
         is_think_random: Whether think times are exponential with that mean; else all are equal.
         stagger_s: The time over which the users begin, one after another; 0 for all at once.
@@ -227,10 +229,10 @@ class ClosedLoop:
 
     def __post_init__(self) -> None:
         if self.users < 1 or self.calls_per_user < 1:
-            raise ValueError("users and calls_per_user are 1 or more")
+            raise ValueError("users and calls_per_user must be 1 or more")
         for value in (self.think_s, self.stagger_s):
             if not (math.isfinite(value) and value >= 0):
-                raise ValueError("think_s and stagger_s are finite and 0 or more")
+                raise ValueError("think_s and stagger_s must be finite and 0 or more")
 
     @property
     def is_open_loop(self) -> bool:
@@ -241,7 +243,7 @@ class ClosedLoop:
         """Return the starts, round by round: the first calls of all users, then the second ones, and so on.
 
         Args:
-            seconds: Without effect: a closed loop ends with its calls, or when the engine is told to stop.
+            seconds: Without effect: a closed loop ends with its calls, or when the engine is stopped.
             seed: Seed of random think times.
         """
         random = np.random.Generator(np.random.PCG64(seed))
@@ -276,7 +278,7 @@ def _open(times_s: NDArray[np.floating[Any]]) -> tuple[CallStart, ...]:
 
 def _check_rate(rate_per_s: float) -> None:
     if not (math.isfinite(rate_per_s) and rate_per_s > 0):
-        raise ValueError("rate_per_s is finite and above 0")
+        raise ValueError("rate_per_s must be finite and above 0")
 
 
 def _check_seconds(seconds: float) -> None:

@@ -7,7 +7,7 @@ Woodruff's interval (JASA 47, 1952): the interval of the share of calls below th
 sample's own percentiles. A batch must be longer than the correlation lasts, for a queue some (1 − √utilization)⁻² mean
 service times a server; shorter ones give intervals that are too narrow.
 
-Below 100 calls batches say nothing; calls are treated as independent there.
+With fewer than 100 calls, batches are not informative; the calls are then treated as independent.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ BATCH_PERCENTILE_METHOD = "Hyndman-Fan 8, Woodruff's interval over 20 batches of
 
 
 def estimate_batch_share(hits: BoolArray, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Estimate the share of calls that count.
+    """Estimate the share of calls that are hits.
 
     Args:
-        hits: Whether each call counts, in the order of the calls' starts.
+        hits: Whether each call is a hit, in the order of the calls' starts.
         confidence: Confidence level of the interval.
     """
     total = int(hits.sum())
-    # Where all or none count, nothing says how alike neighbours are.
+    # When all or none are hits, the data do not show how similar neighbours are.
     if hits.size < BATCHES * SMALLEST_BATCH or total in (0, hits.size):
         return estimate_share(total, int(hits.size), confidence=confidence)
     passes, tries = _batches(hits)
     estimate = estimate_rate(passes, tries, confidence=confidence)
-    # Batches of n and n + 1 calls weigh alike in it; the share itself is that of the calls.
+    # Batches of n and n + 1 calls have equal weight here; the share itself is that of the calls.
     share = total / hits.size
     assert estimate.low is not None
     assert estimate.high is not None

@@ -19,7 +19,7 @@ class LoadBody:
 
     Attributes:
         content: The bytes.
-        label: What distinguishes it in the step, such as `16 kB`; "" where all are alike.
+        label: What distinguishes it in the step, such as `16 kB`; "" where all are the same.
     """
 
     content: bytes = field(repr=False)
@@ -45,7 +45,7 @@ class SameBody:
     """The same request every time.
 
     Attributes:
-        prompt: The prompt; None where `payload` is all.
+        prompt: The prompt; None when `payload` is the whole request.
         payload: A mapping or bytes, as in an invocation.
         form: The agent's own message format; None for `{"prompt": …}`.
     """
@@ -85,7 +85,7 @@ class PayloadSizes:
     def __post_init__(self) -> None:
         least = len(self._of_size(0))
         if not self.bytes_each or min(self.bytes_each) < least:
-            raise ValueError(f"a body with this prompt has {plural(least, 'byte')} or more")
+            raise ValueError(f"a body with this prompt needs at least {plural(least, 'byte')}")
 
     def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return a body of the next size.
@@ -109,8 +109,8 @@ class PromptLengths:
     Attributes:
         words_each: The lengths, in words.
         question: The last words of every prompt.
-        is_start_shared: Whether prompts begin alike, so that a model's prompt cache can be used; else each begins with
-            the call's number.
+        is_start_shared: Whether prompts have the same beginning, so that a model's prompt cache can be used; otherwise
+            each begins with the call's number.
         form: The agent's own message format; None for `{"prompt": …}`.
     """
 
@@ -121,7 +121,7 @@ class PromptLengths:
 
     def __post_init__(self) -> None:
         if not self.words_each or min(self.words_each) < 0:
-            raise ValueError("words_each has one length or more, each 0 or more")
+            raise ValueError("words_each needs at least one length, each 0 or more")
 
     def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return a body of the next length.
@@ -141,7 +141,7 @@ class PromptLengths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowingPrompts:
-    """Prompts of a conversation that each contain all that was asked before, as a client without a memory sends them.
+    """Prompts of a conversation, each of which contains all earlier questions, as a client without memory sends them.
 
     Attributes:
         first_words: Words of the first prompt.
@@ -157,7 +157,7 @@ class GrowingPrompts:
 
     def __post_init__(self) -> None:
         if self.first_words < 0 or self.words_per_turn < 0:
-            raise ValueError("first_words and words_per_turn are 0 or more")
+            raise ValueError("first_words and words_per_turn must be 0 or more")
 
     def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return the body of a turn.

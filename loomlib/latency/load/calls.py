@@ -1,4 +1,4 @@
-"""The calls of a load step: what is offered, and what became of each."""
+"""The calls of a load step: the offered calls, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class OfferedCall:
         index: Its number within the step, from 0; the call's identity.
         session_id: The runtime session, 33 to 256 characters.
         body: The request's body.
-        at_s: The intended start, in seconds from the start of the step. None in a closed loop: the call starts when its
-            user's former call has ended and `think_s` have passed.
+        at_s: The intended start, in seconds from the start of the step. None in a closed loop: the call starts
+            `think_s` after the end of its user's previous call.
         user: The user of a closed loop, or the conversation of a replay. The calls of one user are made one after
-            another in the order of their indexes, by one process: a call with `at_s` whose former call is not over
-            waits, and the waiting counts in its latency. None for a call that waits for no other.
-        think_s: Seconds between the end of the user's former call and the intended start of this one.
+            another in the order of their indexes, by one process: a call with `at_s` waits until the previous call has
+            ended, and its latency includes the wait. None for a call that does not wait for another.
+        think_s: Seconds between the end of the user's previous call and the intended start of this one.
     """
 
     index: int
@@ -38,22 +38,22 @@ class OfferedCall:
         if self.at_s is None and self.user is None:
             raise ValueError("a call without at_s belongs to a closed loop and needs its user")
         if (self.at_s or 0) < 0 or self.think_s < 0 or self.index < 0:
-            raise ValueError("index, at_s and think_s are 0 or more")
+            raise ValueError("index, at_s and think_s must be 0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadCall:
     """One call that a load step has made.
 
-    Times are seconds from the start of the step on one monotonic clock, stamped where the socket takes and gives bytes.
+    Times are seconds from the start of the step on one monotonic clock, taken where bytes enter and leave the socket.
 
     Attributes:
         index: Its number within the step.
         session_id: The runtime session.
-        state: "complete", "failed", "interrupted" when the engine ended before its end was known, or "not_sent"
-            when the step was stopped before.
-        intended_s: When it was to start. In a closed loop: when its user was ready to send.
-        waited_ms: How long after `intended_s` the user's former call ended; 0 in a closed loop.
+        state: "complete", "failed", "interrupted" when the engine ended before its end was known, or "not_sent" when
+            the step was stopped before it was sent.
+        intended_s: Its intended start. In a closed loop: when its user was ready to send.
+        waited_ms: Time from `intended_s` to the end of the user's previous call, in milliseconds; 0 in a closed loop.
         sent_s: When the request was handed to the socket; None when it never was.
         first_byte_s: When the first byte of the response's body arrived.
         done_s: When the last byte arrived, or when the call failed.
@@ -62,9 +62,9 @@ class LoadCall:
         failure: Class of the failure, as in `loomlib.agents.FAILURES`.
         error_message: The failure's message, at most 200 characters.
         bytes_received: Bytes of the body.
-        chunks: How many reads of the socket returned bytes of the body.
+        chunks: Number of socket reads that returned bytes of the body.
         longest_gap_ms: The longest time between two of them.
-        arrivals_s: The time of each of them, when the engine keeps them.
+        arrivals_s: The time of each of these reads, when the engine stores them.
     """
 
     index: int
@@ -93,7 +93,7 @@ class LoadCall:
     def lag_ms(self) -> float | None:
         """How late the engine sent the call: schedule lag, the engine's own error.
 
-        Waiting for the user's former call is no part of it.
+        Waiting for the user's previous call is not included.
         """
         return None if self.sent_s is None else (self.sent_s - self.intended_s) * 1e3 - self.waited_ms
 

@@ -32,7 +32,7 @@ class CallColumns:
         is_complete: Which of them are complete.
         failures: Failed calls, by class.
         not_sent: Calls that were never sent.
-        interrupted: Calls whose end is unknown because the engine was killed or stopped. They are in no figure.
+        interrupted: Calls whose end is unknown because the engine was killed or stopped. No figure includes them.
     """
 
     index: NDArray[np.int64]
@@ -59,8 +59,8 @@ def call_columns(calls: Iterable[LoadCall], *, from_s: float = 0.0, to_s: float 
 
     Args:
         calls: The calls.
-        from_s: Leave out calls that were to start before, in seconds from the start of the step.
-        to_s: Leave out calls that were to start at this time or later.
+        from_s: Leave out calls with an earlier intended start, in seconds from the start of the step.
+        to_s: Leave out calls with this intended start or a later one.
     """
     rows: list[tuple[float, ...]] = []
     failures: Counter[str] = Counter()

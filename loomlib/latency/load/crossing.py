@@ -1,10 +1,10 @@
-"""The load at which the share of calls beyond a limit crosses what is allowed, from steps at several loads.
+"""The load at which the share of calls beyond a limit crosses the allowed share, from steps at several loads.
 
-The logit of the share is taken as a straight line over the logarithm of the load, near the crossing. Few steps know its
-slope badly, so the slope has a prior: log-normal, 2 to 32 in 95 % of cases. M/D/c and M/M/c have such slopes near the
-loads that matter (14 for four workers of constant times at 84 % of their capacity); it is too steep where a limit is
-nearly exceeded without any load (1.6 for eight workers of exponential times, p90 below 2.5 service times). The prior of
-the crossing is flat. Its interval is that of the posterior distribution, computed on a grid.
+Near the crossing, the logit of the share is modelled as a straight line over the logarithm of the load. A few steps
+determine its slope poorly, so the slope has a prior: log-normal, 2 to 32 in 95 % of cases. M/D/c and M/M/c have such
+slopes near the loads that matter (14 for four workers of constant times at 84 % of their capacity); it is too steep
+where a limit is nearly exceeded without any load (1.6 for eight workers of exponential times, p90 below 2.5 service
+times). The prior of the crossing is flat. Its interval is that of the posterior distribution, computed on a grid.
 
 Calls of a queue depend on each other, so the log-likelihood of independent calls is divided by the ratio of the
 long-run variance of the residuals to their variance (a quasi-likelihood: McCullagh & Nelder, Generalized Linear Models,
@@ -27,7 +27,7 @@ _FloatArray = NDArray[np.float64]
 _SLOPE: Final = 8.0
 _SLOPE_LOG_ERROR: Final = 0.7
 _WIDEST: Final = 0.8
-"""Half the width of the grid of crossings, as a logarithm: loads from 0.45 to 2.2 times the middle of the steps."""
+"""Half-width of the grid of crossings, as a logarithm: loads from 0.45 to 2.2 times the middle of the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,14 +95,14 @@ def fit_crossing(batches: Sequence[ShareBatch], allowed: float, confidence: floa
     low, middle, high = np.interp([tail, 0.5, 1 - tail], cumulated, crossings).tolist()
     return LoadCrossing(
         load=math.exp(centre + middle),
-        # At an end of the grid the density has not fallen, so the batches do not bound the crossing.
+        # Where the density has not fallen at an end of the grid, the batches do not bound the crossing.
         low=math.exp(centre + low) if low > -_WIDEST + 0.02 else None,
         high=math.exp(centre + high) if high < _WIDEST - 0.02 else None,
     )
 
 
 def _inflation(batches: Sequence[ShareBatch], fitted: _FloatArray) -> float:
-    """Return how many times as large the variance of a share is as that of independent calls; 1 at least.
+    """Return the variance of a share over that of independent calls; at least 1.
 
     The residuals are those from the line, so that differences between steps at one load count, too.
     """

@@ -1,4 +1,4 @@
-"""The steps of a search, made by the load engine."""
+"""The steps of a search, run by the load engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FASTEST_S: Final = 0.001
 
 
 class EngineRunner:
-    """Makes steps by the load engine: at a rate (Poisson arrivals), or with users who wait for each answer.
+    """Runs steps with the load engine: at a rate (Poisson arrivals), or with users who wait for each answer.
 
     Examples:
         >>> engine = LoadEngine(LoadTarget.http(url), folder=Path("load"), timeout_s=30)
@@ -25,9 +25,9 @@ class EngineRunner:
 
     Args:
         engine: The engine.
-        bodies: What calls send.
-        run: A name that no other run has: session ids depend on it.
-        sessions: Which session each call goes to; a new one for each by default.
+        bodies: The bodies of the calls.
+        run: A unique name of the run: session ids depend on it.
+        sessions: Assigns a session to each call; a new one for each by default.
         is_closed_loop: Whether a load is a number of users; else calls in a second.
         seed: Seed of the first step's arrivals.
     """
@@ -47,7 +47,7 @@ class EngineRunner:
         self._made = 0
 
     def __call__(self, load: float, seconds: float) -> Sequence[LoadCall]:
-        """Make a step.
+        """Run a step.
 
         Args:
             load: Calls in a second, or users.
@@ -66,7 +66,7 @@ class EngineRunner:
             self._engine.run(plan.before, step=f"before-{number:03d}")
         stop = threading.Event()
         timer = threading.Timer(seconds, stop.set)
-        # The time of users counts from the start of the step, when the engine's processes are ready.
+        # The users' time counts from the start of the step, when the engine's processes are ready.
         on_start = timer.start if self._is_closed_loop else None
         try:
             step = self._engine.run(plan.calls, step=f"step-{number:03d}", on_start=on_start, stop=stop)

@@ -34,11 +34,11 @@ class LatencyObjective:
 
     def __post_init__(self) -> None:
         if self.metric not in LATENCY_METRICS:
-            raise ValueError(f"the metric is one of {', '.join(LATENCY_METRICS)}, not {self.metric!r}")
+            raise ValueError(f"the metric must be one of {', '.join(LATENCY_METRICS)}, not {self.metric!r}")
         if not 0 < self.p < 1:
-            raise ValueError(f"a percentile is above 0 and below 100, not {exact(self.p * 100)}")
+            raise ValueError(f"a percentile must be above 0 and below 100, not {exact(self.p * 100)}")
         if not (math.isfinite(self.limit_ms) and self.limit_ms > 0):
-            raise ValueError("limit_ms is finite and above 0")
+            raise ValueError("limit_ms must be finite and above 0")
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class ErrorObjective:
 
     def __post_init__(self) -> None:
         if not 0 <= self.limit < 1:
-            raise ValueError("the limit on errors is a share: 0 or more, and below 1")
+            raise ValueError("the limit on errors is a share and must be 0 or more and below 1")
 
     @property
     def name(self) -> str:
@@ -101,7 +101,7 @@ class CostObjective:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.limit_usd) and self.limit_usd > 0):
-            raise ValueError("limit_usd is finite and above 0")
+            raise ValueError("limit_usd must be finite and above 0")
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The plan of a load step: arrivals, sessions and bodies, made into the calls that the engine is given."""
+"""The plan of a load step: arrivals, sessions and bodies, combined into the calls for the engine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LoadPlan:
     """The calls of a load step.
 
     Attributes:
-        before: Calls that open sessions before the step; a step of their own, whose times are no result.
+        before: Calls that open sessions before the step, in a separate step whose times are not a result.
         calls: The calls of the step.
-        labels: For each call what kind it is, such as "cold", or "turn 2, 250 words".
+        labels: The kind of each call, such as "cold", or "turn 2, 250 words".
         measured: The indexes of the calls whose times are a result, without those that keep sessions alive.
         is_open_loop: Whether the calls start by a schedule.
         seconds: How long calls arrive; None in a closed loop.
@@ -34,7 +34,7 @@ class LoadPlan:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether all calls start at scheduled times; otherwise answers decide when and how many calls follow."""
+        """Whether all calls start at scheduled times; otherwise answers determine when and how many calls follow."""
         return all(call.at_s is not None for call in self.calls)
 
 
@@ -51,13 +51,13 @@ def plan_load(
     """Return the plan of a step. The same arguments give the same calls, so that an interrupted step can continue.
 
     Args:
-        arrivals: When calls start.
-        bodies: What they send.
+        arrivals: The arrival process of the calls.
+        bodies: The bodies of the calls.
         seconds: How long calls arrive; without effect in a closed loop.
-        run: A name that no other run has, such as a study's id: session ids depend on it, and a session that an earlier
-            run opened would be warm.
+        run: A unique name of the run, such as a study's id: session ids depend on it, and a session that an earlier run
+            opened would be warm.
         seed: Seed of the arrivals.
-        sessions: Which session each call goes to; a new one for each by default.
+        sessions: Assigns a session to each call; a new one for each by default.
         session_seed: Seed of the session ids: steps with the same seed share their sessions. `seed` by default.
     """
     session_seed = seed if session_seed is None else session_seed

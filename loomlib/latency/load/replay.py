@@ -30,9 +30,9 @@ class TrafficCall:
         session: Number of its session, from 0.
         turn: Its number in the session, from 0.
         at_s: Seconds from the first call of the traffic to this one.
-        think_s: Seconds from the end of the session's former call; 0 for its first call, and where both overlapped.
-        prompt: The prompt; None where the body is all.
-        body: The body, where it is no prompt; None for a prompt.
+        think_s: Seconds from the end of the session's previous call; 0 for its first call, and when the two overlapped.
+        prompt: The prompt; None for a call that has only a body.
+        body: The body of a call without a prompt; otherwise None.
     """
 
     session: int
@@ -53,7 +53,7 @@ class StoredTraffic:
 
     Attributes:
         calls: The calls, in the order in which they were sent.
-        left_out: How many invocations cannot be replayed, by reason.
+        left_out: Number of invocations that cannot be replayed, by reason.
     """
 
     calls: tuple[TrafficCall, ...]
@@ -125,16 +125,16 @@ class StoredTraffic:
     ) -> LoadPlan:
         """Return the step that repeats the traffic in new sessions.
 
-        A later call of a session starts a think time after its former call has ended, as its sender did.
+        A later call of a session starts one think time after the previous call has ended, as in the recording.
 
         Args:
-            run: A name that no other run has, such as a study's id: session ids depend on it.
+            run: A unique name of the run, such as a study's id: session ids depend on it.
             bodies: Makes the request of a prompt, in the agent's own format.
-            speed: 2 halves all distances and think times.
+            speed: The factor of speed: 2 halves all intervals and think times.
             until_s: Calls that were recorded later, at this speed, are left out.
         """
         if not (math.isfinite(speed) and speed > 0):
-            raise ValueError("speed is finite and above 0")
+            raise ValueError("speed must be finite and above 0")
         calls: list[OfferedCall] = []
         for index, call in enumerate(self.calls):
             if call.at_s / speed > until_s:
@@ -163,9 +163,9 @@ class StoredTraffic:
 
 
 def _content(row: InvocationRow) -> tuple[str | None, bytes | None] | None:
-    """Return an invocation's prompt or body, None when neither is what was sent.
+    """Return an invocation's prompt or body; None when neither is exactly what was sent.
 
-    The store keeps the prompt, or the text of a body without one, and the digest of what was sent.
+    The store has the prompt, or the text of a body without one, and the digest of the bytes that were sent.
     """
     if row.prompt is None:
         return None

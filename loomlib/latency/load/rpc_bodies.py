@@ -12,7 +12,7 @@ from .bodies import LoadBody
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class A2aMessageBodies:
-    """`message/send` with a prompt; each call has an id of its own, the same one when a step is continued.
+    """`message/send` with a prompt; each call has its own id, which does not change when a step is continued.
 
     Attributes:
         prompt: The message's text.
@@ -24,9 +24,9 @@ class A2aMessageBodies:
         """Return the body of a call.
 
         Args:
-            call: Its number, which the ids are made of.
+            call: Its number, from which the ids are derived.
             turn: Without effect.
-            session_id: The session, which the message's id is made of.
+            session_id: The session, from which the message's id is derived.
         """
         message = {
             "kind": "message",
@@ -39,7 +39,7 @@ class A2aMessageBodies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpToolCallBodies:
-    """`tools/call` without a handshake, as stateless servers take it.
+    """`tools/call` without a handshake, as stateless servers accept it.
 
     Attributes:
         tool: The tool.
@@ -53,7 +53,7 @@ class McpToolCallBodies:
         """Return the body of a call.
 
         Args:
-            call: Its number, which the request's id is made of.
+            call: Its number, from which the request's id is derived.
             turn: Without effect.
             session_id: Without effect.
         """

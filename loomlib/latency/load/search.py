@@ -1,18 +1,19 @@
 """The highest load that holds an SLO, found in a limited time although every measurement is noisy.
 
-1. Bracket: short steps at doubling loads until one is beyond the SLO (from the first load downwards when that is).
+1. Bracket: short steps at doubling loads until one is beyond the SLO (downwards from the first load when that one
+already is).
 2. Approach: steps between the two loads, moved towards the side that the last step points to. A short step can err, so
    the bracket may be left again (bisection with noisy responses: Waeber, Frazier & Henderson, SIAM Journal on Control
    and Optimization 51:3, 2013).
 3. Fit: the share of calls beyond the limit is a line of its logit over the load (`crossing`), and the next step is made
    where the line crosses the allowed share, a little to both sides in turn so that its slope is known: sequential
-   estimation with a logit (Wu, Journal of the American Statistical Association 80:392, 1985). The load of a step is the
-   one that its arrivals really had. The search ends when five steps or more give the crossing an interval within the
+   estimation with a logit (Wu, Journal of the American Statistical Association 80:392, 1985). The load of a step is
+   that of its actual arrivals. The search ends when five or more steps give the crossing an interval within the
    tolerance, or when the time is up.
 
-Every step begins with an idle service, so its first fifth, and at least the longest limit on a latency, is no evidence.
-How narrow an interval can be is limited by chance: 40 s of Poisson arrivals at a queue of four workers know the highest
-load within about 3 % when a worker serves 50 calls a second, and within about 11 % when it serves 5.
+Every step begins with an idle service, so its first fifth, and at least the longest limit on a latency, is not
+evidence. Chance limits how narrow an interval can be: 40 s of Poisson arrivals at a queue of four workers determine the
+highest load within about 3 % when a worker serves 50 calls a second, and within about 11 % when it serves 5.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ _NEAR: Final = 1.22
 """Ratio of a step's load to the crossing below which a line describes the share of calls beyond the limit."""
 _ASIDE: Final = (1.0, 0.94, 1.06)
 _FEWEST_STEPS: Final = 5
-"""Steps near the crossing that an interval needs."""
+"""Number of steps near the crossing that an interval needs."""
 _SMALLEST_MOVE: Final = 1.12
 """How far the next step may be from the last one, as a ratio: a line through few steps may cross far from where they
-are. It grows while one step after the other points beyond."""
+are. It grows while successive steps point in the same direction."""
 _OVERLOADED: Final = 0.6
-"""Share of calls beyond the limit from which a step says nothing of the line: its queue grows as long as it lasts."""
+"""Share of calls beyond the limit above which a step says nothing about the line: its queue keeps growing."""
 _WARM_UP_SHARE: Final = 0.2
 _STEP_S: Final = 5.0
 _STEP_LIMITS: Final = 10.0
-"""Length of a step, in longest limits on a latency: the queue of a shorter one has not grown to what its load gives."""
+"""Length of a step, in longest limits on a latency: the queue of a shorter step has not reached the length that belongs
+to its load."""
 _SHORTEST_LIMITS: Final = 8.0
 """Length, in longest limits on a latency, of the shortest step that is fitted."""
 _INTERVAL: Final = 0.985
@@ -61,10 +63,10 @@ exponential 5 ms, and in 10 to 25 % for 200 ms, where a search of 60 s is too sh
 
 
 class StepRunner(Protocol):
-    """Makes the calls of one step at a load and returns what became of them, when all have ended."""
+    """Makes the calls of one step at a load, and returns their outcomes when all have ended."""
 
     def __call__(self, load: float, seconds: float) -> Sequence[LoadCall]:
-        """Make a step.
+        """Run a step.
 
         Args:
             load: Calls in a second, or users of a closed loop.
@@ -80,8 +82,8 @@ class SearchStep:
     Attributes:
         load: The load.
         seconds: How long calls were offered.
-        n: Calls that are evidence, without the first ones.
-        outcome: What the step says by itself: "holds", "does not hold" or "not enough calls".
+        n: Number of calls that are evidence, without the first ones.
+        outcome: The outcome of this step alone: "holds", "does not hold" or "not enough calls".
         looks_held: Whether the figures themselves, without their intervals, are within the limits.
     """
 
@@ -131,7 +133,7 @@ def find_highest_load(
     """Find the highest load that holds an SLO.
 
     Args:
-        run: Makes a step.
+        run: Runs a step.
         slo: The SLO.
         first: The first load that is tried.
         lowest: The lowest load that matters.
@@ -143,9 +145,9 @@ def find_highest_load(
         clock: A monotonic clock, in seconds.
     """
     if not 0 < lowest <= first <= highest:
-        raise ValueError("loads are above 0, and first is between lowest and highest")
+        raise ValueError("loads must be above 0, and first must be between lowest and highest")
     if not 0 < tolerance < 1 or limit_s <= 0:
-        raise ValueError("tolerance is above 0 and below 1, and limit_s is above 0")
+        raise ValueError("tolerance must be above 0 and below 1, and limit_s above 0")
     if slo.needs_cost and costs_usd is None:
         raise ValueError("an SLO that limits the cost needs costs_usd")
     return _Search(run, slo, lowest, highest, tolerance, limit_s, is_whole, costs_usd, clock).find(first)
@@ -209,7 +211,7 @@ class _Search:
             if crossing is not None and 1 / move <= crossing.load / self._centre <= move:
                 self._centre, move, was_upward = crossing.load, _SMALLEST_MOVE, None
                 continue
-            # Farther while the steps agree where to, closer when they do not.
+            # Farther while the steps agree on the direction, closer when they do not.
             move = move if was_upward is None else move**1.5 if is_upward == was_upward else math.sqrt(move)
             move, was_upward = max(move, _SMALLEST_MOVE), is_upward
             self._centre = min(max(self._centre * (move if is_upward else 1 / move), self._lowest), self._highest)
@@ -221,7 +223,7 @@ class _Search:
             if seconds <= 0:
                 return self._found(None, TIME_IS_UP)
             step = self._step(load, seconds)
-            if step.outcome != DOES_NOT_HOLD:  # few calls say little; at twice the load they are more
+            if step.outcome != DOES_NOT_HOLD:  # few calls say little; at twice the load there are more
                 self._held = max(self._held, load)
                 if self._failed < math.inf:
                     return None
@@ -279,7 +281,7 @@ class _Search:
                 self._batches.setdefault(number, []).append(ShareBatch(load=load, hits=beyond))
 
     def _crossing(self) -> LoadCrossing | None:
-        """Return the lowest load at which an objective stops to hold, fitted to the steps near the present one."""
+        """Return the lowest load at which an objective no longer holds, fitted to the steps near the present one."""
         crossings: list[LoadCrossing] = []
         for number, batches in self._batches.items():
             objective = self._slo.objectives[number]
@@ -297,7 +299,7 @@ class _Search:
         return self._centre / _NEAR <= load <= self._centre * _NEAR
 
     def _is_near(self, crossing: LoadCrossing) -> bool:
-        """Whether enough steps were made near the crossing, on both sides of it but for the tolerance."""
+        """Whether enough steps were made near the crossing, on both sides of it apart from the tolerance."""
         margin = 1 + self._tolerance
         loads = [step.load for step in self._steps if step.load * _NEAR >= crossing.load >= step.load / _NEAR]
         return (

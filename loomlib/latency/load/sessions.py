@@ -1,7 +1,7 @@
-"""Scenarios of a load test: which runtime session each call goes to, and which sessions are opened before.
+"""Scenarios of a load test: the runtime session of each call, and the sessions that are opened before the step.
 
-A session that a call opens is cold: a microVM starts. How many calls do that decides most of an agent's latency, so
-each call has a label ("cold", "warm", "turn 3", …), and figures of a mixture can be split by it.
+A session that a call opens is cold: a microVM starts. The number of such calls largely determines an agent's latency,
+so each call has a label ("cold", "warm", "turn 3", …), and figures of a mixture can be split by it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SessionCall:
         session: The session's number in the step, from 0.
         turn: The call's number in its session, from 0; a call that opened the session before the step is not counted.
         label: The kind of the call, such as "cold" or "warm".
-        is_measured: Whether its time is a result: a call that only keeps a session alive is none.
+        is_measured: Whether its time is a result; False for a call that only keeps a session alive.
     """
 
     start: CallStart
@@ -82,12 +82,12 @@ class ColdSessions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmSessions:
-    """Calls go in turn to sessions that were opened before the step, and that a call may keep from becoming idle.
+    """Calls go in turn to sessions that were opened before the step; further calls can keep these alive.
 
     Attributes:
-        sessions: How many there are; at least as many as calls in flight, so that no two calls share one at a time.
+        sessions: Number of sessions; at least the number of calls in flight, so that no two calls share one at a time.
         keep_alive_s: Seconds between unmeasured calls that keep each session alive during the step; None for none.
-            AgentCore ends a session that was idle for 900 s unless the runtime says otherwise.
+            AgentCore ends a session after 900 idle seconds unless the runtime is configured otherwise.
     """
 
     sessions: int
@@ -95,12 +95,12 @@ class WarmSessions:
 
     def __post_init__(self) -> None:
         if self.sessions < 1:
-            raise ValueError("sessions is 1 or more")
+            raise ValueError("sessions must be 1 or more")
         if self.keep_alive_s is not None and self.keep_alive_s <= 0:
-            raise ValueError("keep_alive_s is above 0")
+            raise ValueError("keep_alive_s must be above 0")
 
     def assign(self, starts: Sequence[CallStart]) -> SessionAssignment:
-        """Return the calls in the sessions in turn; users of a closed loop keep theirs while there are enough.
+        """Return the calls in the sessions in turn; users of a closed loop keep theirs if there are enough.
 
         Args:
             starts: When the calls start.
@@ -118,10 +118,10 @@ class WarmSessions:
         if self.keep_alive_s is None:
             return
         if any(start.at_s is None for start in starts):
-            raise ValueError("calls that keep sessions alive need an open loop, whose end is known")
+            raise ValueError("calls that keep sessions alive need an open loop, because its end is known")
         end_s = max((start.at_s or 0.0 for start in starts), default=0.0)
         for session in range(self.sessions):
-            # Spread over the interval, so that they are no burst of their own.
+            # Spread over the interval, so that they do not form a burst.
             at_s = self.keep_alive_s * (session + 1) / self.sessions
             while at_s < end_s:
                 start = CallStart(at_s=at_s)
@@ -152,17 +152,17 @@ class StickySessions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreWarmedPool:
-    """New conversations take a session from a pool that was opened before; those beyond the pool start cold.
+    """New conversations take a session from a pool that was opened before; when it is empty, they start cold.
 
     Attributes:
-        size: How many sessions are opened before the step.
+        size: Number of sessions that are opened before the step.
     """
 
     size: int
 
     def __post_init__(self) -> None:
         if self.size < 0:
-            raise ValueError("size is 0 or more")
+            raise ValueError("size must be 0 or more")
 
     def assign(self, starts: Sequence[CallStart]) -> SessionAssignment:
         """Return the calls, each in a session that no other call uses.
@@ -183,8 +183,8 @@ class PreWarmedPool:
 class Conversations:
     """Conversations of several turns, each in a session of its own.
 
-    Each arrival of an open loop begins a conversation; a turn starts when the former one was answered and `think_s`
-    have passed. A user of a closed loop has one conversation after another.
+    Each arrival of an open loop begins a conversation; a turn starts `think_s` after the answer to the previous one. A
+    user of a closed loop has one conversation after another.
 
     Attributes:
         turns: Calls in a conversation.
@@ -196,7 +196,7 @@ class Conversations:
 
     def __post_init__(self) -> None:
         if self.turns < 1 or self.think_s < 0:
-            raise ValueError("turns is 1 or more and think_s is 0 or more")
+            raise ValueError("turns must be 1 or more and think_s 0 or more")
 
     def assign(self, starts: Sequence[CallStart]) -> SessionAssignment:
         """Return the turns of all conversations.

@@ -1,4 +1,4 @@
-"""A service level objective, and whether a load step holds it: holds, does not hold, or not enough calls to decide."""
+"""A service level objective, and whether a load step meets it: holds, does not hold, or not enough calls to decide."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OUTCOMES: Final = {PASSED: HOLDS, MISSED: DOES_NOT_HOLD, UNCLEAR: NOT_ENOUGH_CA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveResult:
-    """What a step says of one objective.
+    """The result of a step for one objective.
 
     Attributes:
         objective: The objective.
         outcome: "holds", "does not hold" or "not enough calls".
         figure: The percentile, share of errors or mean cost, with its interval: ms, share, US dollars.
         share: The share of calls within a latency's limit, or of errors, by which it was decided; None for cost.
-        needed_n: About how many calls would decide it; None when it is decided or that is not known.
+        needed_n: About how many calls would decide it; None when it is decided or unknown.
     """
 
     objective: Objective
@@ -73,7 +73,7 @@ class SloResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slo:
-    """A service level objective: limits on latency, errors and cost that a service is to keep.
+    """A service level objective: limits on latency, errors and cost that a service must meet.
 
     Examples:
         >>> slo = Slo.parse("p90 TTFT < 800 ms, errors < 1 %, cost < $0.02")
@@ -88,7 +88,7 @@ class Slo:
 
     def __post_init__(self) -> None:
         if not self.objectives:
-            raise ValueError("an SLO has one objective or more")
+            raise ValueError("an SLO needs at least one objective")
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -98,7 +98,7 @@ class Slo:
             text: Such as `p90 TTFT < 800 ms, errors < 1 %, cost < $0.02`.
 
         Raises:
-            InvalidSloError: The text is none; the message says what, where, and what to try.
+            InvalidSloError: The text is not an SLO; the message says why, where, and what to try.
         """
         return cls(objectives=parse_objectives(text))
 
@@ -118,13 +118,13 @@ class Slo:
         return max((one.limit_ms for one in self.objectives if isinstance(one, LatencyObjective)), default=0.0)
 
     def is_met_by(self, call: LoadCall, cost_usd: float | None = None) -> bool:
-        """Whether one call is complete and within every limit on a single call: then it counts for goodput.
+        """Whether one call is complete and within every limit on a single call, so that it counts towards goodput.
 
         (As aiperf and DistServe define it: Zhong et al., OSDI 2024.)
 
         Args:
             call: The call.
-            cost_usd: What it cost; None where it is not known, and the limit on cost does not count then.
+            cost_usd: What it cost; None when it is unknown; the limit on cost is then ignored.
         """
         if not call.is_complete:
             return False
@@ -136,7 +136,7 @@ class Slo:
         return True
 
     def good_calls(self, columns: CallColumns, costs_usd: Mapping[int, float] | None = None) -> BoolArray:
-        """Return for each call of a step what `is_met_by` says of it.
+        """Return the result of `is_met_by` for each call of a step.
 
         Args:
             columns: The calls.

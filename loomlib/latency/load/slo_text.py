@@ -50,7 +50,7 @@ def parse_objectives(text: str) -> tuple[Objective, ...]:
         text: Conditions, separated by commas.
 
     Raises:
-        InvalidSloError: The text is none; the message says what, where, and what to try.
+        InvalidSloError: The text is not an SLO; the message says why, where, and what to try.
     """
     objectives: list[Objective] = []
     start = 0
@@ -83,13 +83,13 @@ class _Condition:
         if name not in (*_ERRORS, "cost"):
             self.at = metric_at
             raise self._error(
-                f"There is no metric {name!r}" if name else "The metric is missing",
+                f"Unknown metric {name!r}" if name else "The metric is missing",
                 "TTFT, duration, chunk gap, errors or cost",
             )
         if percentile is not None:
             self.at = subject_at
             raise self._error(
-                f"{name.capitalize()} have no percentile" if name != "cost" else "The limit on cost is one on the mean",
+                f"{name.capitalize()} have no percentile" if name != "cost" else "The limit on cost limits the mean",
                 f"{name} without it",
             )
         return self._errors() if name in _ERRORS else self._cost()
@@ -97,13 +97,11 @@ class _Condition:
     def _latency(self, metric: str, percentile: re.Match[str] | None, subject_at: int) -> LatencyObjective:
         if percentile is None:
             self.at = subject_at
-            raise self._error(
-                f"The limit on {metric} does not say for how many calls", f"p90 {metric}, or p99 {metric}"
-            )
+            raise self._error(f"The limit on {metric} needs a percentile", f"p90 {metric}, or p99 {metric}")
         p = 0.5 if percentile.group(1) is None else float(percentile.group(1)) / 100
         if not 0 < p < 1:
             self.at = subject_at
-            raise self._error("A percentile is above 0 and below 100", f"p99 {metric}")
+            raise self._error("A percentile must be above 0 and below 100", f"p99 {metric}")
         self._relation()
         amount_at = self.at
         amount, sign = self._amount("800 ms")
@@ -114,7 +112,7 @@ class _Condition:
             raise self._error("The limit on a time needs the unit ms, s or min", "800 ms, or 1.5 s")
         if amount <= 0:
             self.at = amount_at
-            raise self._error("A limit on a time is above 0", "800 ms")
+            raise self._error("A limit on a time must be above 0", "800 ms")
         return LatencyObjective(metric=metric, p=p, limit_ms=amount * _MS[unit])
 
     def _errors(self) -> ErrorObjective:
@@ -127,7 +125,7 @@ class _Condition:
             raise self._error("The limit on errors is a share of all calls and needs the unit %", "errors < 1 %")
         if amount >= 100:
             self.at = amount_at
-            raise self._error("The limit on errors is below 100 %", "errors < 1 %")
+            raise self._error("The limit on errors must be below 100 %", "errors < 1 %")
         return ErrorObjective(limit=amount / 100)
 
     def _cost(self) -> CostObjective:
@@ -142,7 +140,7 @@ class _Condition:
             raise self._error("The limit on cost is in US dollars a call", "cost < $0.02, or cost < $20 per 1000 calls")
         if amount <= 0:
             self.at = amount_at
-            raise self._error("A limit on cost is above 0", "cost < $0.02")
+            raise self._error("A limit on cost must be above 0", "cost < $0.02")
         return CostObjective(limit_usd=amount / 1000 if match.group(1) else amount)
 
     def _relation(self) -> None:
@@ -153,7 +151,7 @@ class _Condition:
         if relation.group(1).lower() not in _AT_MOST:
             self.at = relation_at
             self._skip_spaces()
-            raise self._error(f"An objective limits from above; {relation.group(1)!r} does not", "<")
+            raise self._error(f"An objective must set an upper limit; {relation.group(1)!r} does not", "<")
 
     def _amount(self, example: str) -> tuple[float, bool]:
         amount = self._take(_AMOUNT)

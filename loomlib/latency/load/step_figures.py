@@ -1,9 +1,9 @@
-"""The figures of a load step, timed from the intended start, with the client's own error beside every one.
+"""The figures of a load step, timed from the intended start, each with the client's own error.
 
 A client that sends late, or that waits for a slow answer before it sends, measures a service that looks faster than it
 is (coordinated omission: Tene, How NOT to Measure Latency, 2013). So times count from the intended start, and the
-figures of a step carry its schedule lag: how late calls were sent. A latency is credible where the lag is small
-beside it.
+figures of a step include its schedule lag: how late calls were sent. A latency is credible when the lag is small in
+comparison.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .slo import Slo
 
 PERCENTILES: Final = (0.5, 0.9, 0.99)
 LARGE_LAG: Final = 0.05
-"""The share of a latency from which the schedule lag's p99 makes it doubtful."""
+"""The ratio of the schedule lag's p99 to a latency above which the latency is doubtful."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class ScheduleLag:
         return f"sent {milliseconds(self.p50_ms)} late (p99 {milliseconds(self.p99_ms)})"
 
     def is_large_for(self, latency_ms: float) -> bool:
-        """Whether it is more than a twentieth of a latency, which it may have lengthened by that."""
+        """Whether it is more than a twentieth of a latency, which it may have inflated."""
         return self.p99_ms is not None and self.p99_ms > LARGE_LAG * latency_ms
 
 
@@ -57,7 +57,7 @@ class StepFigure:
     """A figure of a step, with the error of the client that measured it.
 
     Attributes:
-        name: What it is, such as `p90 TTFT`.
+        name: Its name, such as `p90 TTFT`.
         estimate: The figure with its interval.
         kind: What it measures: "ms", "share" or "number" (a rate in calls a second).
         lag: The schedule lag of the step.
@@ -70,7 +70,7 @@ class StepFigure:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a latency is so small beside the schedule lag that the client's own lateness is much of it."""
+        """Whether the schedule lag, the client's own lateness, is a large part of a latency."""
         value = self.estimate.value
         return self.kind == "ms" and value is not None and self.lag.is_large_for(value)
 
@@ -88,7 +88,7 @@ class StepFigures:
     Attributes:
         n: Calls whose end is known.
         seconds: How long calls were offered.
-        offered_per_s: Calls a second that were to be made; None in a closed loop, which offers what is answered.
+        offered_per_s: Intended calls a second; None in a closed loop, where the answers determine the calls.
         made_per_s: Calls a second that were sent within that time.
         ttft: Percentiles of the time to the first byte of complete calls, by share (0.9 for p90).
         duration: Percentiles of the duration of complete calls, by share.
@@ -96,11 +96,11 @@ class StepFigures:
         failures: Failed calls, by class.
         goodput: Complete calls a second that were within every limit on a single call; None without an SLO.
         lag: The schedule lag.
-        waiting_p99_ms: 99th percentile of the time that calls waited for their user's former call.
+        waiting_p99_ms: 99th percentile of the time that calls waited for their user's previous call.
         not_sent: Calls that were never sent.
         interrupted: Calls whose end is unknown because the engine was killed or stopped.
-        cpu_ms_per_call: Processor time of the client for a call; None when it was not measured.
-        cpu_share: Processor time of the client over the time it had: 1 is all of its processes busy.
+        cpu_ms_per_call: Processor time of the client per call, in milliseconds; None when it was not measured.
+        cpu_share: Processor time of the client over the available time: 1 means that all of its processes were busy.
     """
 
     n: int
@@ -121,7 +121,7 @@ class StepFigures:
 
     @property
     def made_share(self) -> float | None:
-        """Calls made over calls offered; below 1 the client did not keep up. None in a closed loop."""
+        """Calls made over calls offered; below 1, the client did not keep up. None in a closed loop."""
         return self.made_per_s / self.offered_per_s if self.offered_per_s else None
 
     @property
@@ -150,9 +150,9 @@ def step_figures(
             answer.
         slo: Its limits decide which calls count for goodput.
         costs_usd: The cost of calls by index, for goodput.
-        only: The indexes of the calls that count, such as those of one label or the measured ones; all by default.
+        only: The indexes of the calls to include, such as those of one label or the measured ones; all by default.
         cpu_s: Processor time of the client's processes (`LoadStep.cpu_s`).
-        processes: How many they were (`LoadStep.processes`).
+        processes: Number of these processes (`LoadStep.processes`).
         confidence: Confidence level of the intervals.
     """
     chosen = calls if only is None else _chosen(calls, frozenset(only))

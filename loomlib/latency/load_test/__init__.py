@@ -1,8 +1,8 @@
-"""Load test: what load an agent holds within a service level objective, why not more, and what it costs.
+"""Load test: the highest load at which an agent meets a service level objective, what limits it, and its cost.
 
-`design` is the plan, `traffic` what its calls are, `subject` the agent as it is called, `next_step` what follows from
-the steps before, `study` how steps are made, `result` what is stored, `parts` and `limit` why the agent holds no more,
-`analysis` the conclusions.
+`design` is the plan, `traffic` the calls, `subject` the agent, `next_step` derives the next step from the previous
+ones, `study` runs the steps, `result` is the stored result, `parts` and `limit` explain the limit, `analysis` has the
+conclusions.
 """
 
 from loomlib.dispatch import register

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def table(result: LoadResult) -> StudyTable:
-    """Return one row for each step, by load. Failed calls are in no percentile and are counted in a column."""
+    """Return one row for each step, by load. Failed calls are excluded from percentiles and counted in a column."""
     unit = "users" if result.design.is_closed_loop else "load /s"
     columns = (
         unit, "made /s", "n", "failed", "SLO", "TTFT p50 [95 %]", "TTFT p90 [95 %]", "TTFT p99 [95 %]",
@@ -155,20 +155,20 @@ _ADVICE: Final = {
     "client": "Run the load test from a machine with more processors, or from several.",
     "refused": "Ask AWS for a higher quota, or offer a lower load.",
     "failed": "`agent.history` has some of the calls; their messages say why they failed. Many agents answer one call "
-    "at a time in a session: offer as many `sessions` as calls are under way at once.",
+    "at a time in a session: set `sessions` to the number of concurrent calls.",
     "traces": "The traces of these calls are stored: `agent.history`, label `timed`.",
 }
 
 
 def gate(result: LoadResult, min_load: float) -> Gate:
-    """Compare the highest load that holds with the least that is wanted.
+    """Compare the highest load that holds with the required load.
 
     Args:
         result: The load test.
-        min_load: The least load.
+        min_load: The required load.
     """
     if min_load <= 0:
-        raise ValueError("min_load is above 0")
+        raise ValueError("min_load must be above 0")
     highest = result.found
     unit = "users" if result.design.is_closed_loop else "calls a second"
     n = sum(step.figures.n for step in result.by_load if step.figures is not None)
@@ -181,14 +181,14 @@ def gate(result: LoadResult, min_load: float) -> Gate:
         lowest = result.low_step
         is_missed = lowest is not None and (lowest.load or 0.0) <= min_load and lowest.outcome == DOES_NOT_HOLD
         outcome, figure = (MISSED if is_missed else UNCLEAR), None
-        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} {unit} are wanted."
+        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} {unit} are needed."
     else:
         outcome = UNCLEAR
         if low is not None and low >= min_load and _is_certain(result, highest, low, HOLDS):
             outcome = PASSED
         elif high is not None and high < min_load and _is_certain(result, highest, high, DOES_NOT_HOLD):
             outcome = MISSED
-        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} are wanted."
+        text = f"Gate {outcome}: the agent {load_text(result, highest)}, at least {exact(min_load)} are needed."
         figure = Estimate(
             value=highest.load,
             low=min(low if low is not None else highest.load, highest.load),
@@ -204,7 +204,7 @@ def gate(result: LoadResult, min_load: float) -> Gate:
 
 
 def _is_certain(result: LoadResult, highest: FoundLoad, load: float, outcome: str) -> bool:
-    """Whether an end is one of an interval, or of a step that had enough calls."""
+    """Whether the end of the range is that of an interval, or of a step that had enough calls."""
     if not highest.is_between_steps:
         return True
     return any(step.outcome == outcome for step in result.by_load if step.load == load)
@@ -215,12 +215,12 @@ def method(result: LoadResult) -> StudyMethod:
     design = result.design
     arrivals = {
         "poisson": "Calls arrive at random (Poisson process), independently of answers",
-        "constant": "Calls arrive at equal distances, independently of answers",
+        "constant": "Calls arrive at equal intervals, independently of answers",
         "bursty": "Calls arrive in bursts, independently of answers",
         "closed": "Each user sends the next call as soon as the last is answered, so slow answers lower the load",
-        "ramp": "Calls arrive at random at a rate that grows evenly from 0 to twice the load, which is its mean",
-        "recorded": "Stored invocations are repeated with their prompts and sessions, so much faster or slower that "
-        "their mean rate is the load; a later call of a session follows its think time after the answer before",
+        "ramp": "Calls arrive at random at a rate that grows linearly from 0 to twice the load, which is its mean",
+        "recorded": "Stored invocations are repeated with their prompts and sessions, sped up or slowed down so that "
+        "their mean rate is the load; a later call of a session follows the previous answer after its think time",
     }[design.arrivals]
     way = (
         f"the highest load is searched for in at most {seconds(design.seconds)}: doubled or halved, bisected, then "
@@ -233,14 +233,14 @@ def method(result: LoadResult) -> StudyMethod:
         sessions = f"They are {plural(traffic.calls, 'invocation')} of {plural(traffic.sessions, 'session')}"
     requests_text = "this prompt" if design.requests is None and traffic is None else "these requests"
     limits = [
-        f"The load was offered with {requests_text} only, from this machine; others have another limit.",
-        "Memory of sessions that wait between calls is not in the cost of calls.",
+        f"The load was offered with {requests_text} only, from this machine; other requests may have another limit.",
+        "The cost of calls does not include the memory of sessions that wait between calls.",
     ]
     if design.keeps_sessions:
         limits.append("An agent that remembers its session reads a longer prompt with every call in it.")
     if result.scope == "local":
         limits.append(
-            "The agent ran beside the client on this machine: AWS's network, microVMs and queues are missing."
+            "The agent ran beside the client on this machine: AWS's network, microVMs and queues are not included."
         )
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its part of the time is a setting, not a measurement.")
@@ -250,11 +250,11 @@ def method(result: LoadResult) -> StudyMethod:
             f"{arrivals}; {way} (seed {design.seed}).",
             f"{sessions}. Calls are made by processes of the load engine, one for each processor.",
             *([] if design.requests is None else [f"{requests_sentence(read_value(design.requests))}."]),
-            "Times count from the moment at which a call was to start, so that a late client or a slow answer hides no "
-            "waiting; how late calls were sent stands beside every step.",
-            "The first fifth of a step is in no percentile, as the agent is idle before; failed calls are in none, and "
-            "count as beyond every limit on a latency.",
-            f"Intervals ({percent(CONFIDENCE)}) are of batches of calls in a row, as these depend on each other.",
+            "Times count from the moment at which a call was to start, so that neither a late client nor a slow answer "
+            "hides waiting; every step shows how late its calls were sent.",
+            "The first fifth of a step is excluded from percentiles, because the agent is idle before it. Failed calls "
+            "are excluded too, and count as exceeding every limit on a latency.",
+            f"Intervals ({percent(CONFIDENCE)}) are those of batches of consecutive calls, which depend on each other.",
             "Where the time went: means of the parts of traces of calls spread over a step; the parts add up.",
         ],
         limits=limits,
@@ -265,14 +265,14 @@ def method(result: LoadResult) -> StudyMethod:
 
 
 def _calls_of(design: LoadDesign) -> str:
-    """Return the arguments that say what the calls are."""
+    """Return the arguments that define the calls."""
     sessions = design.sessions if design.scenario is None else read_value(design.scenario)
     requests = f"prompt={design.prompt!r}" if design.requests is None else f"requests={read_value(design.requests)}"
     return requests if design.recorded is not None else f"sessions={sessions}, {requests}"
 
 
 def details(result: LoadResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     highest, limit, cost = result.found, load_limit(result), result.cost
     return {
         "format": FORMAT,
@@ -318,7 +318,7 @@ def details(result: LoadResult) -> dict[str, Any]:
 
 
 def sections(result: LoadResult) -> list[Markup]:
-    """Return the table of the kinds of calls, where calls differ."""
+    """Return the table of the kinds of calls, if calls differ."""
     kinds_table = kinds(result)
     if not kinds_table.rows:
         return []

@@ -17,7 +17,7 @@ class StepCredit:
     """The credit of one step's calls; without effect for a tenant whose credit is unlimited.
 
     Args:
-        store: Where the tenant's credit is.
+        store: The store of the tenant's credit.
         ledger: The study.
         position: The step's place.
 
@@ -34,7 +34,7 @@ class StepCredit:
 
         Args:
             calls: The most calls that the step may make, those before an interruption included.
-            fewest: How many calls must be covered for the step to go on.
+            fewest: Number of calls that must be covered for the step to continue.
             opening: Calls that open sessions before the step. Their credit is reserved separately and not released.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The design of a load test: which load is looked for or swept, how calls arrive, and in which sessions."""
+"""The design of a load test: the loads to search or sweep, how calls arrive, and in which sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POISSON, CONSTANT, BURSTY, CLOSED = "poisson", "constant", "bursty", "closed"
 RAMP, RECORDED = "ramp", "recorded"
 ARRIVALS: Final = (POISSON, CONSTANT, BURSTY, CLOSED, RAMP, RECORDED)
 MOST_SEARCH_STEPS: Final = 60
-"""Steps that a search may make; its time ends it earlier."""
+"""Largest number of steps of a search; usually its time limit ends it earlier."""
 
 _MOST_CALLS_OF_A_STEP: Final = 100_000
 _FASTEST_S: Final = 0.002
@@ -32,16 +32,16 @@ class LoadDesign:
 
     Attributes:
         slo: The service level objective as text, such as `p90 TTFT < 800 ms, errors < 1 %`.
-        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows evenly from 0 to
+        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows linearly from 0 to
             twice the load, its mean), "recorded" (the agent's stored invocations, faster or slower), or "closed" (users
             who wait for each answer).
         lowest: The lowest load of a search: calls a second, users of a closed loop.
         highest: The highest load that may be offered.
         loads: The loads of a sweep, in their order; empty for a search.
         seconds: How long a search may take, or each step of a sweep lasts.
-        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call.
+        sessions: Number of sessions that are opened in advance and used in turn; 0 for a new session with each call.
         scenario: Another scenario of sessions, as `traffic.stored_value` writes it; None for `sessions`.
-        requests: What calls send, likewise; None for the prompt.
+        requests: The requests of the calls, likewise; None for the prompt.
         recorded: The traffic that "recorded" repeats, by the fields of `RecordedTraffic`.
         prompt: Sent with every call.
         seed: Seed of the arrivals.
@@ -69,29 +69,29 @@ class LoadDesign:
     def __post_init__(self) -> None:
         object.__setattr__(self, "loads", tuple(float(load) for load in self.loads))
         if self.arrivals not in ARRIVALS:
-            raise ValueError(f"arrivals is one of {', '.join(ARRIVALS)}, not {self.arrivals!r}")
+            raise ValueError(f"arrivals must be one of {', '.join(ARRIVALS)}, not {self.arrivals!r}")
         if not self.prompt:
             raise ValueError("a load test needs a prompt")
         if self.seconds <= 0 or self.timeout_s <= 0:
-            raise ValueError("seconds and timeout_s are above 0")
+            raise ValueError("seconds and timeout_s must be above 0")
         if self.sessions < 0 or self.most_calls < 0:
-            raise ValueError("sessions and most_calls are 0 or more")
+            raise ValueError("sessions and most_calls must be 0 or more")
         if not self.loads and not 0 < self.lowest <= self.highest:
-            raise ValueError("loads are above 0, and the lowest is not above the highest")
+            raise ValueError("loads must be above 0, and the lowest must not be above the highest")
         if any(load <= 0 for load in self.loads):
-            raise ValueError("the loads of a sweep are above 0")
+            raise ValueError("the loads of a sweep must be above 0")
         if self.is_closed_loop and any(load != int(load) for load in (*self.loads, self.lowest, self.highest)):
-            raise ValueError("the load of a closed loop is a number of users: whole")
+            raise ValueError("the load of a closed loop is a number of users and must be whole")
         if (self.arrivals == RECORDED) != (self.recorded is not None):
-            raise ValueError("recorded arrivals, and no others, have recorded traffic")
+            raise ValueError("recorded arrivals need recorded traffic, and other arrivals must not have it")
         if self.recorded is not None and (self.is_search or self.scenario or self.requests):
-            raise ValueError("recorded arrivals need loads, and have sessions and requests of their own")
+            raise ValueError("recorded arrivals need loads, and they have their own sessions and requests")
         if all(isinstance(objective, CostObjective) for objective in Slo.parse(self.slo).objectives):
-            raise ValueError("the SLO of a load test limits a latency or the errors")
+            raise ValueError("the SLO of a load test must limit a latency or the errors")
 
     @property
     def is_search(self) -> bool:
-        """Whether the highest load that holds the SLO is searched for; else the given loads are swept."""
+        """Whether the test searches for the highest load that holds the SLO; otherwise it sweeps the given loads."""
         return not self.loads
 
     @property
@@ -101,7 +101,7 @@ class LoadDesign:
 
     @property
     def limits(self) -> Slo:
-        """The objectives that a step decides. The cost of calls is known later, from their traces."""
+        """The objectives that a step decides. The cost of calls is not known until their traces are read."""
         objectives = Slo.parse(self.slo).objectives
         return Slo(objectives=tuple(one for one in objectives if not isinstance(one, CostObjective)))
 
@@ -151,7 +151,7 @@ class LoadDesign:
         return kinds[self.arrivals](rate_per_s=load)
 
     def session_scenario(self) -> SessionScenario:
-        """Return which session each call goes to."""
+        """Return the scenario that assigns a session to each call."""
         if self.scenario is not None:
             return read_value(self.scenario)
         return WarmSessions(sessions=self.sessions) if self.sessions else ColdSessions()
@@ -167,7 +167,7 @@ class LoadDesign:
         return self.recorded is None and isinstance(self.session_scenario(), WarmSessions)
 
     def step_s(self, load: float) -> float:
-        """Return how long a step of a sweep offers calls: recorded traffic may end earlier.
+        """Return the seconds for which a step of a sweep offers calls: recorded traffic may end earlier.
 
         Args:
             load: The load of the step.
@@ -176,7 +176,7 @@ class LoadDesign:
         return self.seconds if traffic is None else min(self.seconds, traffic.seconds / traffic.speed(load))
 
     def new_sessions(self, calls: int) -> int:
-        """Return how many sessions a test of so many calls opens at most.
+        """Return the largest number of sessions that a test with this many calls opens.
 
         Args:
             calls: The calls of all steps.

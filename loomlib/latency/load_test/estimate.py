@@ -1,4 +1,4 @@
-"""How many calls a load test may make and what they may cost, known before the first call."""
+"""An estimate of a load test's calls and their cost, before the first call."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ NEW_SESSIONS_PER_MINUTE: Final = 100
 CALLS_PER_S: Final = 50
 """Calls a second and endpoint (the same; adjustable)."""
 MOST_CALLS_ON_AWS: Final = 5_000
-"""Calls of a test on AWS that need no `most_calls`."""
+"""Largest number of calls of a test on AWS without `most_calls`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadEstimate:
-    """What a load test may take.
+    """Upper bounds on the calls, time, sessions and cost of a load test.
 
     Attributes:
         calls: The most calls.
         seconds: The longest time that calls are offered.
         new_sessions: The most sessions that are opened.
         usd_per_call: Mean cost of the agent's last calls; None when no stored call has a known cost.
-        of_calls: How many calls that mean is of.
-        is_limited: Whether the calls are those of an open loop; users of a closed loop call as fast as they are
-            answered.
+        of_calls: Number of calls in that mean.
+        is_limited: Whether the schedule of an open loop limits the calls; users of a closed loop call as fast as they
+            are answered.
         warnings: Quotas of AWS that the highest load exceeds, one sentence each.
     """
 
@@ -66,7 +66,7 @@ class LoadEstimate:
 
 
 def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
-    """Return what a load test may take; no call is made.
+    """Return the estimate of a load test; no call is made.
 
     Args:
         design: The design.
@@ -100,19 +100,19 @@ def _warnings(design: LoadDesign) -> list[str]:
     texts: list[str] = []
     if not design.keeps_sessions and design.most_load * 60 > NEW_SESSIONS_PER_MINUTE:
         texts.append(
-            f"A new session with each call exceeds the quota of {number(NEW_SESSIONS_PER_MINUTE)} new sessions a "
-            f"minute from {number(NEW_SESSIONS_PER_MINUTE / 60)} calls a second on: calls above it are refused."
+            f"With a new session for each call, the quota of {number(NEW_SESSIONS_PER_MINUTE)} new sessions a minute "
+            f"is exceeded above {number(NEW_SESSIONS_PER_MINUTE / 60)} calls a second: further calls are refused."
         )
     if design.most_load > CALLS_PER_S and not design.is_closed_loop:
-        texts.append(f"Above the quota of {number(CALLS_PER_S)} calls a second of an endpoint calls are refused.")
+        texts.append(f"Calls above an endpoint's quota of {number(CALLS_PER_S)} calls a second are refused.")
     return texts
 
 
 def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadedAgent) -> None:
-    """Raise `StudyError` when a test may make more calls than its design allows; on AWS there is a usual limit.
+    """Raise `StudyError` when a test may make more calls than its design allows; on AWS a default limit applies.
 
     Args:
-        estimate: What the test may take.
+        estimate: The estimate of the test.
         design: The design.
         agent: The agent.
 
@@ -128,7 +128,7 @@ def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadedAgent
     most = design.most_calls or (MOST_CALLS_ON_AWS if agent.scope == "aws" else 0)
     if most and estimate.is_limited and estimate.calls > most:
         raise StudyError(
-            f"The load test may make more calls than the {plural(most, 'call')} that are allowed",
+            f"The load test may make more than the allowed {plural(most, 'call')}",
             on=f"{agent.name}: {estimate.sentences()[0]}",
             try_=f"most_calls={estimate.calls}, a lower highest load, or fewer seconds",
         )

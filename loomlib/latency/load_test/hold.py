@@ -15,15 +15,15 @@ from .steps import LoadedStep, StepObjective
 
 _METHOD: Final = "intervals of batches of calls in a row"
 _OFFERED_SHARE: Final = 0.95
-"""A client that sent less of the calls in time did not offer the load."""
+"""A client that sent a smaller share of the calls in time did not offer the load."""
 _OUTCOMES: Final = {HOLDS: PASSED, DOES_NOT_HOLD: MISSED, NOT_ENOUGH_CALLS: UNCLEAR}
 
 
 def gate_at(result: LoadResult, load: float) -> Gate:
     """Decide whether the SLO holds at a load that was offered.
 
-    Held: the whole 95 % interval of every objective is within its limit. Failed: that of one objective is beyond it.
-    Else, and when the client did not offer the load in time, it is not decided.
+    Passed: the whole 95 % interval of every objective is within its limit. Missed: that of one objective is beyond it.
+        Otherwise, or when the client did not offer the load in time, the gate is unclear.
 
     Args:
         result: The load test.
@@ -35,7 +35,7 @@ def gate_at(result: LoadResult, load: float) -> Gate:
     design = result.design
     if design.is_search or load not in design.loads:
         loads = "a search" if design.is_search else ", ".join(exact(one) for one in design.loads)
-        raise ValueError(f"the gate is at a load that was offered (loads={loads}), not {exact(load)}")
+        raise ValueError(f"the gate needs a load that was offered (loads={loads}), not {exact(load)}")
     step = next((one for one in result.by_load if one.load == load), None)
     unit = "users" if design.is_closed_loop else "calls a second"
     at = f"{exact(load)} {unit}, {design.slo}"
@@ -70,7 +70,7 @@ def _figure_text(one: StepObjective) -> str:
 
 
 def _client(step: LoadedStep, outcome: str) -> str | None:
-    """Return how the client failed to offer the load, or was late by so much that it may be why a limit is exceeded."""
+    """Return how the client failed to offer the load, or was late enough to explain why a limit is exceeded."""
     assert step.figures is not None
     made_share, lag_ms = step.figures.made_share, step.figures.lag.p99_ms
     if made_share is not None and made_share < _OFFERED_SHARE:
@@ -81,16 +81,16 @@ def _client(step: LoadedStep, outcome: str) -> str | None:
         if one.outcome == DOES_NOT_HOLD
         and one.kind == "ms"
         and one.figure.value is not None
-        and one.figure.value > one.limit  # else failed calls, which count as beyond the limit, are the reason
+        and one.figure.value > one.limit  # otherwise failed calls, which count as beyond the limit, are the reason
     ]
     errors_hold = all(one.outcome != DOES_NOT_HOLD for one in step.objectives if one.kind != "ms")
     if outcome == MISSED and errors_hold and beyond and lag_ms is not None and lag_ms > max(beyond):
-        return f"this client sent calls up to {milliseconds(lag_ms)} late (p99), more than the limit is exceeded by"
+        return f"this client sent calls up to {milliseconds(lag_ms)} late (p99), more than the excess over the limit"
     return None
 
 
 def _advice(step: LoadedStep) -> str:
-    """Return how long the step must last for a decision, if its figures stay where they are."""
+    """Return how long the step must last for a decision, if its figures do not change."""
     assert step.figures is not None
     needed = [one.needed_n for one in step.objectives if one.outcome == NOT_ENOUGH_CALLS]
     sample_sizes = [n for n in needed if n is not None]

@@ -1,4 +1,4 @@
-"""Why an agent holds no more load: the client's own limit first, then refusals, then what the traces say.
+"""Why an agent holds no more load: first the client's own limit, then refusals, then the evidence of the traces.
 
 The traces of calls at the lowest load are compared with those beyond the highest load that holds. The part of the time
 that grew most is the limit; within the agent's own time, the span that grew most.
@@ -26,12 +26,12 @@ NONE: Final = "none"
 _CLIENT_MADE_SHARE: Final = 0.95
 _CLIENT_CPU_SHARE: Final = 0.9
 _CLIENT_LAG_SHARE: Final = 0.2
-"""The client is the limit when it made less of the offered calls, was busier, or its median lag is more of the growth
-of the median TTFT."""
+"""The client is the limit when it made a smaller share of the offered calls, was busier, or when its median lag is a
+larger share of the growth of the median TTFT."""
 
 _LARGE_FAILURE_SHARE: Final = 0.05
 _SPAN_SHARE: Final = 0.5
-"""A span is named when it explains so much of what the agent's own time grew."""
+"""A span is named when it explains more than this share of the growth of the agent's own time."""
 
 _GREW: Final = {
     "cold_start": "the starts of sessions took {ms} longer",
@@ -41,13 +41,13 @@ _GREW: Final = {
     "tools": "calls waited {ms} longer for tools",
     "memory": "calls waited {ms} longer for memory",
     "garbage_collection": "garbage collections took {ms} longer",
-    "unknown": "{ms} more went to what no span explains",
+    "unknown": "{ms} more are not explained by any span",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimit:
-    """Why an agent holds no more.
+    """The reason why an agent holds no more load.
 
     Attributes:
         kind: "client", "refused", "failed", "traces", "socket" or "none".
@@ -55,7 +55,7 @@ class LoadLimit:
         load: The load at which it was seen.
         part: The part of `loomlib.telemetry.traces.PARTS` that grew most; empty without traces.
         span: The span within the agent that grew most; empty when none explains it.
-        grew_ms: How much longer that took than at the lowest load, in milliseconds.
+        grew_ms: Additional time of this part or span compared with the lowest load, in milliseconds.
         share: Its share of the time at that load.
     """
 
@@ -144,7 +144,7 @@ def _of_traces(at: str, knee: LoadedStep, before: StepParts, beyond: StepParts) 
 
 
 def _of_one_load(at: str, knee: LoadedStep, only: StepParts) -> LoadLimit:
-    """Return the largest part of the time at the lowest load, which does not hold: there is none to compare with."""
+    """Return the largest part of the time at the lowest load, when it does not hold: there is no lower one."""
     part = max(only.part_ms, key=lambda name: only.part_ms[name])
     share = only.part_ms[part] / only.total_ms
     text = f"{at}, the lowest load, most of a call's time is “{PART_NAMES[part]}” ({percent(share)})"
@@ -158,9 +158,9 @@ def _socket(at: str, low: LoadedStep, knee: LoadedStep, result: LoadResult) -> s
     wholes = [figures.duration[0.5].estimate.value for figures in (low.figures, knee.figures)]
     why = result.traces_error or "the calls' spans were not exported"
     if low.position == knee.position:
-        return f"{at}, the lowest load, the SLO does not hold; why is not known without traces ({why})"
+        return f"{at}, the lowest load, the SLO does not hold; the reason is not known without traces ({why})"
     if None in firsts or None in wholes:
-        return f"{at} the SLO does not hold; why is not known without traces ({why})"
+        return f"{at} the SLO does not hold; the reason is not known without traces ({why})"
     ttft, whole = (firsts[1] or 0.0) - (firsts[0] or 0.0), (wholes[1] or 0.0) - (wholes[0] or 0.0)
     connect = "" if knee.connect_p50_ms is None else f", connections opened in {milliseconds(knee.connect_p50_ms)}"
     rest = milliseconds(max(whole - ttft, 0.0))

@@ -1,7 +1,7 @@
-"""The next step of a load test, as it follows from the steps before: a stopped test goes on with the same one.
+"""The next step of a load test, derived from the previous steps: a stopped test continues with the same step.
 
-The search for the highest load is replayed on the stored steps until it asks for one that was not made. Its clock
-counts the time of steps only, so that a pause between two runs changes nothing.
+The search for the highest load is replayed on the stored steps until it requests a step that was not made. Its clock
+counts only the time of steps, so that a pause between two runs changes nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .design import LoadDesign
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedStep:
-    """A step that is to be made.
+    """The step to make next.
 
     Attributes:
         load: Calls a second, or users.
         seconds: How long calls are offered.
-        left_s: How long the test may still take, this step included; None when that is not limited.
+        left_s: Seconds that the test may still take, this step included; None without a limit.
     """
 
     load: float
@@ -29,25 +29,25 @@ class WantedStep:
     left_s: float | None = None
 
 
-class _Ask(Exception):  # noqa: N818 -- it carries a question, not an error
+class _Ask(Exception):  # noqa: N818 -- it carries a request, not an error
     def __init__(self, load: float, seconds: float) -> None:
         self.load, self.seconds = load, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeStep:
-    """A step that was made: its calls, and how long it took in seconds."""
+    """A step that was made: its calls, and its duration in seconds."""
 
     calls: Callable[[], Sequence[LoadCall]]
     elapsed_s: float
 
 
 def next_step(design: LoadDesign, made: Sequence[MadeStep]) -> WantedStep | HighestLoad | None:
-    """Return the next step, or what the search found; None when the sweep is complete.
+    """Return the next step, or the result of the search; None when the sweep is complete.
 
     Args:
         design: The design.
-        made: The steps before, in order.
+        made: The previous steps, in order.
     """
     if not design.is_search:
         if len(made) == len(design.loads):

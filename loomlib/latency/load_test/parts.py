@@ -1,4 +1,4 @@
-"""Where the time of calls at one load went, and what they cost, in the form that is stored with the study."""
+"""The time breakdown and the cost of calls at one load, in the form that is stored with the study."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from loomlib.statistics import Estimate
 from .subject import LoadTrace
 
 MOST_SPANS: Final = 50
-"""Names of spans that are stored for a step, those with the most time; an agent chooses how many it has."""
+"""Largest number of span names stored for a step, those with the most time; agents can have any number of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepParts:
-    """Where the time of calls at one load went.
+    """The time breakdown of calls at one load.
 
     Attributes:
         n: Calls with spans.
@@ -30,9 +30,9 @@ class StepParts:
         span_ms: Mean own time of spans by name.
         usd: Mean cost of a call in US dollars; None when unknown.
         usd_interval: The mean with its interval, in US dollars.
-        usd_is_partial: Whether something of the cost is unknown, so that it is the least.
-        why_unknown: Why something of the cost is unknown.
-        is_simulated: Whether the cost is not billed, as the model is none of Bedrock's.
+        usd_is_partial: Whether a part of the cost is unknown, so that `usd` is a lower bound.
+        why_unknown: Why a part of the cost is unknown.
+        is_simulated: Whether the cost is not billed, because the model is not one of Bedrock's.
         is_estimate: Whether quantities of the cost are estimated.
     """
 
@@ -52,7 +52,7 @@ class StepParts:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> StepParts:
-        """Return the parts that `step_parts` made."""
+        """Return the parts from the stored form of `step_parts`."""
         interval = stored["usd_interval"]
         estimates: dict[str, Any] = {
             "p50_ms": {name: Estimate.read(one) for name, one in stored["p50_ms"].items()},
@@ -62,10 +62,10 @@ class StepParts:
 
 
 def step_parts(traces: Sequence[LoadTrace]) -> dict[str, Any]:
-    """Return the stored form of where the time of calls went.
+    """Return the stored form of the time breakdown of calls.
 
     Args:
-        traces: What the telemetry says of each call.
+        traces: The telemetry of each call.
     """
     from loomlib.statistics import estimate_mean
 

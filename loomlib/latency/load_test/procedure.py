@@ -1,4 +1,4 @@
-"""How the steps of a load test are made one after another, and stopped."""
+"""The procedure that runs the steps of a load test one after another, and stops them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REPORT_S: Final = 1.0
 
 
 class LoadTest(Protocol):
-    """What makes the calls of the steps: a `LoadStudy`."""
+    """The object that makes the calls of the steps: a `LoadStudy`."""
 
     @property
     def design(self) -> LoadDesign:
@@ -77,19 +77,19 @@ class LoadTest(Protocol):
 
 
 class LoadSteps(Procedure[LoadedStep]):
-    """Makes one step for each unit; sessions that it needs are opened before it, and ended after the last step."""
+    """Runs one step for each unit; the sessions that it needs are opened before it, and ended after the last step."""
 
     def __init__(self, study: LoadTest, run: StudyRun) -> None:
         self._study, self._design, self._run = study, study.design, run
         self._opened: dict[str, None] = {}
 
     async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
-        """Make the step; one that was interrupted is continued with the calls that were not sent."""
+        """Run the step; an interrupted one is continued with the calls that were not sent."""
         wanted_step = self._study.wanted(unit.position)
         assert isinstance(wanted_step, WantedStep)
         plan = self._study.plan(unit.position, wanted_step)
         credit = StepCredit(self._study.agent.store, self._run.ledger, unit.position)
-        # Users call as fast as they are answered: such a step goes on until the credit is used up.
+        # Users call as fast as they are answered: such a step continues until the credit is used up.
         fewest = round(wanted_step.load) if self._design.is_closed_loop else len(plan.calls)
         is_opened = all(call.session_id in self._opened for call in plan.before)
         opening = 0 if is_opened else len(plan.before)
@@ -114,7 +114,7 @@ class LoadSteps(Procedure[LoadedStep]):
     async def _step(
         self, unit: LoadedStep, wanted_step: WantedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
     ) -> UnitOutcome:
-        """Make the step; with `most`, until so many calls were sent, for which credit is held."""
+        """Run the step; with `most`, until this number of calls was sent, for which credit is reserved."""
         study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False
         # Each user has at most one call that is not answered yet.
         last = None if most is None else most - credit.sent_before - round(wanted_step.load)
@@ -165,7 +165,7 @@ class LoadSteps(Procedure[LoadedStep]):
         return UnitOutcome(values={"duration_ms": elapsed_s * 1e3}, details=details)
 
     async def _stoppable(self, make: Callable[[threading.Event], Any]) -> Any:
-        """Run the load engine; when the study is stopped, let it send no more calls and wait until it has ended."""
+        """Run the load engine; when the study is stopped, make it stop sending calls and wait until it has ended."""
         stop = threading.Event()
         work = asyncio.ensure_future(asyncio.to_thread(make, stop))
         try:

@@ -39,7 +39,7 @@ class FoundLoad:
 
     @property
     def is_between_steps(self) -> bool:
-        """Whether `low` and `high` are loads of steps, and no interval of an estimate."""
+        """Whether `low` and `high` are loads of steps, not the interval of an estimate."""
         return self.load is not None and self.load == self.low
 
 
@@ -52,7 +52,7 @@ class LoadResult(StudyRecord):
         qualifier: Its endpoint.
         steps: The steps, in the order in which they were made.
         found: The highest load that holds the SLO; None before it is known.
-        parts: Where the time went at some loads, by the step's position.
+        parts: The time breakdown at some loads, by the step's position.
         traces_error: Why traces could not be read; empty otherwise.
     """
 
@@ -83,7 +83,7 @@ class LoadResult(StudyRecord):
 
     @property
     def units(self) -> tuple[LoadedStep, ...]:
-        """The steps that were made, and those that are to be made while the test is not complete."""
+        """The steps that were made and, while the test is not complete, the pending ones."""
         return self.steps if self.state != "complete" else tuple(step for step in self.steps if not step.is_pending)
 
     @property
@@ -142,24 +142,24 @@ class LoadResult(StudyRecord):
         return next((step for step in steps if step.position in self.parts), None)
 
     def sentences(self) -> list[str]:
-        """Return what load holds, why not more, and what it costs; a disturbed measurement is mentioned next."""
+        """Return the load that holds, what limits it, and what it costs; then whether the measurement was disturbed."""
         disturbed = self.conditions.sentence()
         first, *others = self._view("sentences")
         return [first, *([disturbed] if disturbed else []), *others]
 
     def time_table(self) -> pd.DataFrame:
-        """Return where the time of a call went: one row for each part, one column for each load with traces."""
+        """Return the time breakdown of a call: one row for each part, one column for each load with traces."""
         return call("LoadResult.where_time_goes", self).frame()
 
     def kind_table(self) -> pd.DataFrame:
-        """Return one row for each kind of call at each load, such as "turn 2"; no row where all calls are alike."""
+        """Return one row for each kind of call at each load, such as "turn 2"; none when there is one kind only."""
         return call("LoadResult.kinds", self).frame()
 
     def gate(self, min_load: float, *, allow_overload: bool = False) -> Gate:
-        """Compare the highest load that holds the SLO with the least that is wanted.
+        """Compare the highest load that holds the SLO with the required load.
 
         Args:
-            min_load: The least load, in calls a second or users.
+            min_load: The required load, in calls a second or users.
             allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
         gate: Gate = call("LoadResult.gate", self, min_load)
@@ -182,7 +182,7 @@ class LoadResult(StudyRecord):
 
 
 def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
-    """Return what the search found; when its steps bound no estimate, the loads of the steps between which it is."""
+    """Return the result of the search, bounded by the steps on both sides when it has no interval."""
     if stored is None:
         return _of_steps(design, steps)
     highest = FoundLoad(**stored)

@@ -1,4 +1,4 @@
-"""The answer of a load test in sentences: what load holds, why not more, and what it costs."""
+"""The answer of a load test in sentences: the load that holds, what limits it, and what it costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLS = 1_000
 
 
 def sentences(result: LoadResult) -> list[str]:
-    """Return the answer in one sentence, then what qualifies it."""
+    """Return the answer in one sentence, then its qualifications."""
     texts = [_answer(result), _unfinished(result), _precision(result), _client(result), _failures(result)]
     return [text for text in [*texts, _traced(result), _cost_limit(result), _simulated(result)] if text]
 
@@ -72,7 +72,7 @@ def _answer(result: LoadResult) -> str:
 
 
 def _subject(result: LoadResult, limit: LoadLimit) -> str:
-    """Return the agent, qualified where the client or too few calls leave open whether it holds the load."""
+    """Return the agent as subject, qualified when the client or too few calls leave open whether it holds the load."""
     if limit.kind == CLIENT:
         return "As far as this client can tell, the agent"
     step = result.held_step
@@ -95,7 +95,8 @@ def _precision(result: LoadResult) -> str:
         return ""
     if highest.reason == HIGHEST_HOLDS:
         return f"The agent may hold more: no load above {exact(result.design.highest)} was allowed."
-    return f"The search ended early: {highest.reason}; more than {seconds(result.design.seconds)} would narrow it."
+    longer = f"more than {seconds(result.design.seconds)} would narrow its interval"
+    return f"The search ended early: {highest.reason}; {longer}."
 
 
 def _client(result: LoadResult) -> str:
@@ -112,7 +113,7 @@ def _client(result: LoadResult) -> str:
         if step.figures is None or step.figures.cpu_share is None
         else (f", and its processors were busy {percent(step.figures.cpu_share)} of the time")
     )
-    return f"The client sent 99 of 100 calls within {milliseconds(lag_ms)} of their time in its worst step{cpu}."
+    return f"In its worst step, the client sent 99 of 100 calls at most {milliseconds(lag_ms)} late{cpu}."
 
 
 def _failures(result: LoadResult) -> str:
@@ -126,7 +127,7 @@ def _failures(result: LoadResult) -> str:
     if not counts:
         return f"No failures in {plural(n, 'call')}." if n else ""
     listed = ", ".join(f"{number(count)} {name}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
-    return f"{plural(sum(counts.values()), 'call')} failed: {listed}; a failed call counts as one beyond every limit."
+    return f"{plural(sum(counts.values()), 'call')} failed: {listed}; a failed call counts as exceeding every limit."
 
 
 def _traced(result: LoadResult) -> str:
@@ -146,7 +147,7 @@ def _cost_limit(result: LoadResult) -> str:
     if limit is None:
         return ""
     if cost is None or cost.usd is None:
-        return f"Whether a call costs less than {money(limit)} is not known."
+        return f"It is not known whether a call costs less than {money(limit)}."
     verb = "costs more" if cost.usd > limit else "costs less"
     return f"A call {verb} than the limit of {money(limit)}: {money(cost.usd)} on average."
 

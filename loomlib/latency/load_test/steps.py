@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from ..load.step_figures import StepFigures
 
 WARM_UP_SHARE: Final = 0.2
-"""The share of a step whose calls are in no percentile: the step begins with an idle agent."""
+"""The share of a step whose calls are excluded from percentiles: the step begins with an idle agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepObjective:
-    """What a step says of one objective of the SLO.
+    """The result of a step for one objective of the SLO.
 
     Attributes:
         name: The figure: `p90 TTFT`, `errors`.
@@ -35,7 +35,7 @@ class StepObjective:
         limit: The limit, in that unit.
         outcome: "holds", "does not hold" or "not enough calls".
         figure: The figure with its 95 % interval.
-        needed_n: About how many calls would decide it; None when it is decided or that is not known.
+        needed_n: About how many calls would decide it; None when it is decided or unknown.
     """
 
     name: str
@@ -64,14 +64,14 @@ class LoadedStep(MeasuredUnit):
     Attributes:
         load: Calls a second, or users of a closed loop; None before it was made.
         seconds: How long calls were offered.
-        elapsed_s: How long the step took with its last answers.
+        elapsed_s: Duration of the step up to its last answer, in seconds.
         outcome: "holds", "does not hold" or "not enough calls".
         looks_held: Whether the figures themselves, without their intervals, are within the limits.
         figures: Its figures.
         connect_p50_ms: Median time to open a connection, of calls that opened one; None when all were reused.
-        statuses: Responses that were no success, by HTTP status.
-        objectives: What decided the outcome, in the SLO's order; empty for steps of earlier releases.
-        kinds: Figures of the calls of each kind, such as "turn 2" or "16 kB"; empty where all are alike.
+        statuses: Unsuccessful responses, by HTTP status.
+        objectives: The results that decided the outcome, in the SLO's order; empty for steps of earlier releases.
+        kinds: Figures of the calls of each kind, such as "turn 2" or "16 kB"; empty when all are of one kind.
     """
 
     load: float | None = None
@@ -102,7 +102,7 @@ class LoadedStep(MeasuredUnit):
 
 
 def evidence_from_s(seconds: float, slo: Slo) -> float:
-    """Return from when on the calls of a step count, as in the search for the highest load.
+    """Return the time from which the calls of a step count, in seconds, as in the search for the highest load.
 
     Args:
         seconds: How long calls are offered.
@@ -126,7 +126,7 @@ def step_details(
         elapsed_s: How long the step took.
         users: Whether the load is a number of users.
         labels: The kind of each call, by the call's index in the step.
-        is_scheduled: Whether all calls were to start at given times.
+        is_scheduled: Whether all calls had scheduled start times.
     """
     from loomlib.statistics import percentile
 
@@ -170,7 +170,7 @@ def step_details(
 
 
 def _by_kind(indexes: Sequence[int], labels: Sequence[str]) -> dict[str, list[int]]:
-    """Return the calls of each kind, in the order in which kinds first occur; nothing where there is one kind only."""
+    """Return the calls of each kind, in the order in which kinds first occur; nothing when there is only one kind."""
     kinds: dict[str, list[int]] = {}
     for index in sorted(indexes):
         kinds.setdefault(labels[index] if index < len(labels) else "", []).append(index)

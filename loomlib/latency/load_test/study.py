@@ -42,11 +42,11 @@ TRACED_CALLS: Final = 24
 
 
 class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
-    """What load an agent holds within a service level objective, why not more, and what it costs.
+    """The highest load at which an agent meets a service level objective, what limits it, and what it costs.
 
-    Calls are made by the load engine, in processes of their own, and timed from the moment at which each was to start.
-    By default the highest load that holds the SLO is searched for; with `loads` these are offered one after another.
-    A test that was stopped keeps what was measured, and goes on with `LoadStudy.resume(agent, study_id).run()`.
+    Calls are made by the load engine, in processes of their own, and timed from the intended start of each. By default
+    the study searches for the highest load that holds the SLO; with `loads`, it offers these one after another. A
+    stopped test keeps its measurements, and continues with `LoadStudy.resume(agent, study_id).run()`.
 
     Examples:
         >>> result = LoadStudy(agent, slo="p90 TTFT < 800 ms, errors < 1 %", highest=40).run()
@@ -55,14 +55,14 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
     Args:
         agent: The agent, such as `bench.agent("calculator")`.
         slo: The service level objective as text: limits on percentiles of TTFT and duration, on errors, on cost.
-        loads: Loads to offer one after another, in calls a second (users, for "closed"); a search without them.
-        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows evenly from 0 to
+        loads: Loads to offer one after another, in calls a second (users, for "closed"); without them, a search.
+        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows linearly from 0 to
             twice the load), "closed" (users who wait for each answer), or "recorded": the agent's stored invocations
-            with their prompts, sessions and think times, as much faster or slower as each of `loads` says.
+            with their prompts, sessions and think times, sped up or slowed down to each of `loads`.
         lowest: The lowest load of a search.
         highest: The highest load that may be offered.
         seconds: How long a search may take, or each step of `loads` lasts.
-        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call. Or
+        sessions: Number of sessions that are opened in advance and used in turn; 0 for a new session with each call. Or
             another scenario: `PreWarmedPool`, `Conversations`, `StickySessions` or `WarmSessions` with calls that keep
             sessions alive, of `loomlib.latency.load.sessions`.
         prompt: Sent with every call.
@@ -70,7 +70,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             `loomlib.latency.load.bodies`.
         seed: Seed of the arrivals.
         timeout_s: Seconds from sending a call until its response must be complete.
-        most_calls: The most calls that the test may make: 5,000 on AWS unless it is given, no limit here.
+        most_calls: The most calls that the test may make: 5,000 on AWS by default, unlimited on the local AgentCore.
         study_id: Id of a stored study to resume.
         name: Name of the study.
     """
@@ -129,7 +129,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
     @classmethod
     def resume(cls, agent: LoadedAgent | AgentWithLoadTarget, study_id: str) -> Self:
-        """Return a stored load test with its stored design; `run()` makes what is left of it.
+        """Return a stored load test with its stored design; `run()` makes the remaining steps.
 
         Args:
             agent: The agent.
@@ -193,7 +193,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         return LoadSteps(self, run)
 
     def enough(self, unit: LoadedStep) -> str | None:
-        """Return why the search has ended; None to go on."""
+        """Return why the search has ended; None to continue."""
         highest = self.wanted(unit.position)
         if not isinstance(highest, HighestLoad):
             return None
@@ -201,10 +201,10 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         return highest.reason
 
     def wanted(self, position: int) -> WantedStep | HighestLoad | None:
-        """Return the step at a position, or what the search found.
+        """Return the step at a position, or the result of the search.
 
         Args:
-            position: How many steps are before it.
+            position: The number of steps before it.
         """
         if self._wanted is None or self._wanted[0] != position:
             self._wanted = (position, next_step(self.design, self.made[:position]))
@@ -244,7 +244,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         on_call: Callable[[LoadCall], None] | None,
         stop: threading.Event,
     ) -> LoadStep:
-        """Make a step by the load engine; one that is complete is read from its journals.
+        """Run a step with the load engine; a complete one is read from its journals.
 
         Args:
             plan: The step's calls.
@@ -254,7 +254,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             stop: When it is set, no more calls are sent.
         """
         timer = threading.Timer(wanted.seconds, stop.set)
-        # The time of users counts from the start of the step, when the engine's processes are ready.
+        # The users' time counts from the start of the step, when the engine's processes are ready.
         on_start = timer.start if self.design.is_closed_loop else None
         try:
             return self._engine().run(
@@ -298,7 +298,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             unit: A step that was made.
 
         Raises:
-            StudyError: The journals are gone.
+            StudyError: The journals are missing.
         """
         plan, step = self._stored_step(unit)
         return [step.calls[index] for index in plan.measured]
@@ -319,7 +319,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             ids = [id for unit in result.traced_steps for id in kept_ids[str(unit.position)]]
             traces = {trace.invocation_id: trace for trace in await asyncio.to_thread(self.agent.traces, ids)}
         except LoomError as error:
-            # The measured times stand without them, and running the study again reads them.
+            # The measured times are valid without them, and running the study again reads them.
             ledger.save(ledger.stored.state, traces_error=error.what)
             return
         parts = {
@@ -354,14 +354,14 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         assert unit.load is not None
         if not (self._folder / _step_name(unit.position)).is_dir():
             raise StudyError(
-                "The journals of a load test are gone",
+                "The journals of a load test are missing",
                 on=str(self._folder),
                 try_="restore the folder, or run a new load test",
             )
         wanted_step = WantedStep(load=unit.load, seconds=unit.seconds)
         plan = self.plan(unit.position, wanted_step)
         stop = threading.Event()
-        stop.set()  # it is read: what was never sent stays so
+        stop.set()  # only read: calls that were never sent are not sent now
         return plan, self.make(plan, wanted_step, unit.position, None, stop)
 
     @property

@@ -39,12 +39,12 @@ class SampledCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTrace:
-    """What the telemetry says of one call.
+    """The telemetry of one call.
 
     Attributes:
         invocation_id: The stored invocation.
         state: How the search for its spans ended, one of `loomlib.telemetry.TRACE_STATES`.
-        breakdown: Where its time went.
+        breakdown: Breakdown of its time.
         span_ms: The own time of its spans by name, without that of the spans below them, in milliseconds.
         cost: What it cost.
     """
@@ -71,11 +71,11 @@ class LoadedAgent(StudiedAgent, Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where the journals of load tests are kept."""
+        """The folder of the journals of load tests."""
         ...
 
     def target(self) -> LoadTarget:
-        """Return where the load engine sends its requests, and what authorizes them."""
+        """Return the target of the load engine's requests, and their authorization."""
         ...
 
     def bodies(self, prompt: str) -> Bodies:
@@ -94,7 +94,7 @@ class LoadedAgent(StudiedAgent, Protocol):
         ...
 
     def recorded(self, until_id: int | None = None) -> Sequence[InvocationRow]:
-        """Return the agent's stored invocations that no study made.
+        """Return the agent's stored invocations that were not made by a study.
 
         Args:
             until_id: The newest of them; None for all.
@@ -102,7 +102,7 @@ class LoadedAgent(StudiedAgent, Protocol):
         ...
 
     def usual_cost(self) -> tuple[float, int] | None:
-        """Return the mean cost of a call in US dollars and of how many stored calls; None when none is known."""
+        """Return the mean cost of a call in US dollars and its number of stored calls; None when no cost is known."""
         ...
 
     def keep(self, calls: Sequence[SampledCall], prompt: str, labels: Sequence[str]) -> list[int]:
@@ -110,13 +110,13 @@ class LoadedAgent(StudiedAgent, Protocol):
 
         Args:
             calls: The calls.
-            prompt: What they sent.
+            prompt: The prompt that they sent.
             labels: Labels of the stored invocations.
         """
         ...
 
     def traces(self, invocation_ids: Sequence[int]) -> list[LoadTrace]:
-        """Return what the telemetry says of stored calls; waits as long as the settings allow.
+        """Return the telemetry of stored calls; waits as long as the settings allow.
 
         Args:
             invocation_ids: Ids that `keep` returned.
@@ -128,7 +128,7 @@ class LoadTargets(Protocol):
     """What an agent offers to load tests."""
 
     def load_target(self) -> LoadedAgent:
-        """Return the agent as a load test calls it."""
+        """Return the agent in the form that a load test calls."""
         ...
 
 

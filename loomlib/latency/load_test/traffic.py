@@ -25,7 +25,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     )
 }  # fmt: skip
 _FROM_THE_AGENT: Final = "form"
-"""The agent's message format is no part of a design."""
+"""The agent's message format is not part of a design."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class RecordedTraffic:
         traffic = StoredTraffic.of(rows)
         if not traffic.seconds:
             raise StudyError(
-                "The stored invocations were all made at the same time, so no rate of calls follows from them",
+                "The stored invocations were all made at the same time, so they have no rate of calls",
                 on=agent,
                 try_="invoke the agent a few times more, or use other arrivals",
             )
@@ -71,7 +71,7 @@ class RecordedTraffic:
 
     @property
     def calls_per_s(self) -> float:
-        """The mean rate at which they were made."""
+        """Their mean rate, in calls a second."""
         return self.calls / self.seconds
 
     def speed(self, load: float) -> float:
@@ -83,7 +83,7 @@ class RecordedTraffic:
         return load / self.calls_per_s
 
     def check(self, traffic: StoredTraffic, *, agent: str) -> StoredTraffic:
-        """Return the traffic after checking that it still has all invocations.
+        """Return the traffic after checking that all invocations are still stored.
 
         Args:
             traffic: The traffic as it is stored now.
@@ -113,7 +113,7 @@ def stored_value(value: SessionScenario | Bodies) -> dict[str, Any]:
     """
     name = type(value).__name__
     if _CLASSES.get(name) is not type(value):
-        raise ValueError(f"{name} is none of {', '.join(_CLASSES)}")
+        raise ValueError(f"{name} is not one of {', '.join(_CLASSES)}")
     listed = {
         field.name: getattr(value, field.name) for field in fields(cast("Any", value)) if field.name != _FROM_THE_AGENT
     }
@@ -189,7 +189,7 @@ def requests_sentence(requests: Bodies) -> str:
         case PayloadSizes():
             return f"Bodies of {', '.join(size(one) for one in requests.bytes_each)} are sent in turn"
         case PromptLengths():
-            alike = "begin alike" if requests.is_start_shared else "begin differently, so that no prompt cache serves"
+            alike = "begin alike" if requests.is_start_shared else "begin differently, so that no prompt cache helps"
             words = ", ".join(exact(one) for one in requests.words_each)
             return f"Prompts of {words} words, which {alike}, are sent in turn"
         case GrowingPrompts():

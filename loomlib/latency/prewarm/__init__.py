@@ -1,7 +1,7 @@
-"""Pre-warmed sessions: what a ping every N seconds saves on the first call after an idle gap, and what it costs.
+"""Pre-warmed sessions: the time that regular pings save on the first call after an idle gap, and their cost.
 
-This is also the smallest complete kind of study on `loomlib.experiments`: `design` (the plan), `study` (how one unit is
-measured), `result` and `analysis` (what is concluded).
+This is also the smallest complete kind of study on `loomlib.experiments`: `design` (the plan), `study` (the measurement
+of a unit), `result`, and `analysis` (the conclusions).
 """
 
 from loomlib.dispatch import register

@@ -1,4 +1,4 @@
-"""What a study of pre-warmed sessions concludes: the latency saved by pings, and their price."""
+"""Conclusions of a study of pre-warmed sessions: the latency saved by pings, and their price."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def method(result: PrewarmResult) -> StudyMethod:
 
 
 def details(result: PrewarmResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     return {
         "format": FORMAT,
         "agent": {"name": result.agent_name, "qualifier": result.qualifier},

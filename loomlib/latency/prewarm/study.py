@@ -63,7 +63,7 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
 
 
 class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
-    """What a ping every N seconds saves on the first call after an idle gap, and what it costs.
+    """A study of the time that a ping every N seconds saves on the first call after an idle gap, and of its cost.
 
     Each unit opens a session, lets a gap pass, and times the next call. Without pings the session ends when the gap is
     longer than the runtime's idle time-out, and the call is cold. Every ping is a whole invocation of the agent.
@@ -79,7 +79,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
         agent: The agent.
         idle_timeout_s: The runtime's idle time-out in seconds, as deployed.
         gaps: Idle gaps measured in each arm.
-        gap_s: Length of a gap in seconds; by default half as long again as the idle time-out.
+        gap_s: Length of a gap in seconds; by default 1.5 times the idle time-out.
         ping_every_s: The arms: seconds between pings, 0 for none; by default none, and half the idle time-out.
         prompt: Sent with the timed call and the one that opens the session.
         ping_prompt: Sent with each ping.
@@ -123,7 +123,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
             name=name,
         )
 
-    # What the kernel asks (see `Study`).
+    # Methods that the kernel calls (see `Study`).
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the gaps in the order in which they are measured."""

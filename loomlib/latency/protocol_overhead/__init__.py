@@ -1,6 +1,6 @@
 """Protocol overhead: the same task over HTTP, WebSocket, MCP, A2A and AG-UI, in bytes, events and milliseconds.
 
-`design` is the plan, `study` how one call is measured, `result` what is stored, `analysis` what is concluded.
+`design` is the plan, `study` measures the calls, `result` is the stored result, `analysis` has the conclusions.
 """
 
 from loomlib.dispatch import register

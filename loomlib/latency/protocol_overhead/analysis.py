@@ -1,4 +1,4 @@
-"""What a study of protocol overhead concludes: times and bytes of each way, compared with HTTP JSON."""
+"""Conclusions of a study of protocol overhead: times and bytes of each way, compared with HTTP JSON."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def method(result: ProtocolResult) -> StudyMethod:
         f"Each way has a warm session and an open connection after {plural(design.warm_ups, 'untimed call')}; then one "
         f"call at a time, the ways in randomized blocks (seed {design.seed}).",
         f"Differences: median of the differences to {HTTP_JSON} in the same block; {PERCENTILE_METHOD} "
-        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for each other: of twenty "
-        "comparisons without any difference, about one excludes 0.",
+        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for multiple "
+        "comparisons: of twenty comparisons without any difference, about one excludes 0.",
         "Bytes are those of the TCP connection in both directions: heads with signature and trace context, chunk and "
         "frame headers and TLS records included, TCP and IP headers not. Opening the connection is not part of a call.",
         "Framing is the share of the received bytes that is not the answer's text.",
@@ -169,7 +169,7 @@ def method(result: ProtocolResult) -> StudyMethod:
 
 
 def details(result: ProtocolResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     return {
         "format": FORMAT,
         "agents": dict(result.design.agents),
@@ -206,7 +206,7 @@ def sections(result: ProtocolResult) -> list[Markup]:
 def _time_sentences(estimates: list[WayEstimates]) -> list[str]:
     reference = next(one for one in estimates if one.way == HTTP_JSON)
     if reference.duration.value is None:
-        return [f"{HTTP_JSON} was answered too rarely to compare with ({plural(len(reference.calls), 'call')})."]
+        return [f"{HTTP_JSON} has too few answered calls to compare with ({plural(len(reference.calls), 'call')})."]
     slower: list[str] = []
     faster: list[str] = []
     alike: list[str] = []
@@ -227,7 +227,7 @@ def _time_sentences(estimates: list[WayEstimates]) -> list[str]:
     texts += [f"Slower than that: {join(slower)}."] if slower else []
     texts += [f"Faster than that: {join(faster)}."] if faster else []
     texts += [f"No difference in time shown: {join(alike)}."] if alike else []
-    texts += [f"Answered too rarely for an interval: {join(unknown)}."] if unknown else []
+    texts += [f"Too few answered calls for an interval: {join(unknown)}."] if unknown else []
     return texts
 
 

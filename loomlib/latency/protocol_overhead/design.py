@@ -38,7 +38,7 @@ class ProtocolDesign:
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.agents) - set(SERVERS)):
-            raise ValueError(f"servers are {', '.join(SERVERS)}, not {', '.join(unknown)}")
+            raise ValueError(f"servers must be among {', '.join(SERVERS)}, not {', '.join(unknown)}")
         if "HTTP" not in self.agents:
             raise ValueError(f'agents needs "HTTP": every way is compared with {HTTP_JSON}')
         if self.repeats < 1 or self.warm_ups < 1:
@@ -51,7 +51,7 @@ class ProtocolDesign:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The ways that no agent was given for."""
+        """The ways for which no agent was given."""
         return tuple(way for server, (_, ways) in SERVERS.items() if server not in self.agents for way in ways)
 
     def calls(self) -> list[tuple[int, str]]:

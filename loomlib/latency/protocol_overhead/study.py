@@ -62,7 +62,7 @@ class WayCalls(Procedure[WayCall]):
         self._refused: dict[str, UnitOutcome] = {}
 
     async def open(self, ways: Sequence[str]) -> None:
-        """Open a caller for each way; servers are opened side by side, since each starts a session."""
+        """Open a caller for each way; servers are opened concurrently, since each starts a session."""
         of_server = {server: [way for way in ways if server_of(way) == server] for server in self._agents}
         await asyncio.gather(*(self._open_ways(ways) for ways in of_server.values()))
 
@@ -128,7 +128,7 @@ class WayCalls(Procedure[WayCall]):
             await caller.close()
 
     async def _gone(self, way: str, answer: WayAnswer) -> StudyInterruptedError | None:
-        """Return the error that ends the study when the service accepts no connections; else None."""
+        """Return the error that ends the study when the service does not accept connections; otherwise None."""
         target = self._agents[server_of(way)].targets.study_target()
         if answer.failure != "transport" or await target.is_alive():
             return None
@@ -139,7 +139,8 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
     """Bytes, events and times of the same task over HTTP, WebSocket, MCP, A2A and AG-UI.
 
     One agent is deployed behind each server. Each unit is one call in a warm session; the ways alternate in randomized
-    blocks, and each is compared with HTTP JSON in the same block. A server that is left out is stated as not measured.
+    blocks, and each is compared with HTTP JSON in the same block. A server that is left out is reported as not
+    measured.
 
     Examples:
         >>> agents = {"HTTP": bench.agent("calculator_http"), "A2A": bench.agent("calculator_a2a")}
@@ -149,7 +150,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
         agents: The agent behind each server: "HTTP", "MCP", "MCP stateful", "A2A" and "AG-UI". The HTTP agent answers
             `{"prompt": …}`, with `"stream": false` as one JSON body, and has a WebSocket for the same payload whose
             answers end with `{"done": true}` (see the blueprint `calculator_protocols`).
-        repeats: Calls in each way; an interval needs 6 at least.
+        repeats: Calls in each way; an interval needs at least 6.
         prompt: Sent with every call.
         tool: The tool of the MCP servers, which takes the argument `prompt`.
         warm_ups: Untimed calls in each way before the first timed one.
@@ -209,13 +210,13 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that recreates the stored study."""
         return f'ProtocolStudy.resume(agents, "{self.study_id}")'
 
-    # What the kernel asks (see `Study`).
+    # Methods that the kernel calls (see `Study`).
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the study's row for the store."""
         target = self._reference
         return self.row(
             scope=target.scope,

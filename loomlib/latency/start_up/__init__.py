@@ -1,4 +1,4 @@
-"""Session starts on platform V1 and V2: what a new session costs, in parts, for the same agent on both."""
+"""Session starts on platforms V1 and V2: the cost of a new session, in parts, for the same agent on both."""
 
 from loomlib.dispatch import register
 from loomlib.experiments import register_result

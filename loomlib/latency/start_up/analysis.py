@@ -1,4 +1,4 @@
-"""What a study of session starts concludes: what a new session costs on each platform, and which parts that has."""
+"""Conclusions of a study of session starts: the cost of a new session on each platform, and its parts."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def _process_cost(result: StartUpResult, start: PlatformStarts) -> str:
     if cost.p50.value is None:
         return ""
     differences = [
-        f"{platform} {milliseconds(abs(difference.value))} {'more' if difference.value > 0 else 'less'} "
+        f"{milliseconds(abs(difference.value))} {'more' if difference.value > 0 else 'less'} on {platform} "
         f"({difference.interval_text('ms')})"
         for platform in PLATFORMS
         if (difference := saved(result, COST, (platform, PROCESS))).value is not None
     ]
-    compared = f" A new session costs on {' and on '.join(differences)}." if differences else ""
+    compared = f" In comparison, a new session costs {' and '.join(differences)}." if differences else ""
     return (
         "The agent's process itself, started as “python agent.py” without AgentCore and without isolation, costs "
         f"{milliseconds(cost.p50.value)} at the median (95 % interval {cost.p50.interval_text('ms')}).{compared}"
@@ -213,7 +213,7 @@ _PROCESS_NOTES = (
     "sends no telemetry. One thing is changed: its server listens on a socket that is already open. Its first call "
     "counts from the start of the process to the end of the first answer.",
     "Sessions do not import optional format checkers of jsonschema that JupyterLab installs and AWS's image lacks; "
-    "the process imports what is there.",
+    "the process imports what is installed.",
 )
 
 
@@ -232,7 +232,7 @@ def _limits(result: StartUpResult) -> list[str]:
 
 
 def details(result: StartUpResult) -> dict[str, Any]:
-    """Return what the study adds to the JSON summary of every study."""
+    """Return this study's additions to the common JSON summary."""
     return {
         "format": FORMAT,
         "agents": dict(result.agents),

@@ -23,7 +23,7 @@ class StartUpDesign:
 
     Attributes:
         sessions: Sessions started on each platform, and starts of the process.
-        later_calls: Calls in each session after its first one, with whose median the first one is compared.
+        later_calls: Calls in each session after its first one, which is compared with their median.
         prompt: Sent with every call.
         seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds; None for the agent's own setting.

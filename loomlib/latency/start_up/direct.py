@@ -1,4 +1,4 @@
-"""An agent's process started directly, as `python agent.py`: no AgentCore before it, and no isolation around it."""
+"""An agent's process started directly, as `python agent.py`: without AgentCore in front of it or isolation."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def script_in(source: Path) -> str:
     """Return the name of the script that starts the agent.
 
     Raises:
-        StudyError: There is none.
+        StudyError: The folder does not have such a script.
     """
     if source.is_file():
         return source.name
     for name in _SCRIPTS:
         if (source / name).is_file():
             return name
-    raise StudyError("There is no agent.py or main.py", on=str(source), try_="the folder of the agent's code")
+    raise StudyError("The folder has no agent.py or main.py", on=str(source), try_="the folder of the agent's code")
 
 
 class DirectStarts(Procedure[StartedSession]):
     """Starts the agent's process for each unit, in a copy of its folder, and asks it.
 
     Args:
-        agent: What the process needs and is asked.
+        agent: The agent, which defines the process's variables and requests.
         design: The study's design.
-        variables: Variables of the process, beside the agent's.
+        variables: Variables of the process, besides the agent's.
     """
 
     def __init__(self, agent: AgentAsProcess, design: StartUpDesign, variables: Mapping[str, str]) -> None:
@@ -162,7 +162,7 @@ class _Process:
     def ask(self, method: str, path: str, body: bytes | None = None, session_id: str = "") -> None:
         """Send a request and read its whole answer.
 
-        The socket is open before the process listens: a connection waits until it serves, and none is repeated.
+        The socket is open before the process listens: a connection waits until the process serves, and is not repeated.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
         headers = {"Content-Type": "application/json", _SESSION_HEADER: session_id} if body is not None else {}
@@ -171,7 +171,7 @@ class _Process:
             answer = connection.getresponse()
             content = answer.read()
         if answer.status >= 300:
-            raise _RefusedError(f"{path} answered {answer.status}")
+            raise _RefusedError(f"{path} returned status {answer.status}")
         if body is None:
             return
         reader = reader_for(answer.getheader("Content-Type") or "")
@@ -180,7 +180,7 @@ class _Process:
                 raise _RefusedError(f"The agent failed while responding: {piece.error}")
 
     def explain(self, error: Exception) -> str:
-        """Return what failed, in a sentence."""
+        """Return a sentence that says what failed."""
         if isinstance(error, _RefusedError):
             return str(error)
         with contextlib.suppress(subprocess.TimeoutExpired):

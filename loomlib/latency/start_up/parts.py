@@ -96,7 +96,7 @@ class PlatformStarts:
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """Its display name."""
         return LABELS[self.platform]
 
     def quantities(self) -> list[Quantity]:

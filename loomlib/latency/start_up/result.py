@@ -40,13 +40,13 @@ class StartedSession(MeasuredUnit):
 
     @property
     def cost_ms(self) -> float | None:
-        """What the new session costs: its first call minus the median of its later ones; None unless both are known."""
+        """The cost of the new session: its first call minus the median of later ones; None unless both are known."""
         later = self.later_call_ms
         return self.duration_ms - later if self.is_done and self.duration_ms is not None and later is not None else None
 
     @property
     def first_request_ms(self) -> float | None:
-        """What the first request costs beyond the start of the process; on V2 that is the first touch of its memory."""
+        """The cost of the first request beyond the process start; on V2 that is the first access to its memory."""
         cost, start_ms = self.cost_ms, self.start.duration_ms if self.start is not None else self.ready_ms
         return cost - start_ms if cost is not None and start_ms is not None else None
 

@@ -95,12 +95,12 @@ class StartsOfEach(Procedure[StartedSession]):
 
 
 class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
-    """What a new session costs on platform V1 and on V2, in parts, for the same agent deployed on both.
+    """The cost of a new session on platforms V1 and V2, in parts, for the same agent deployed on both.
 
     Each unit opens a session with a timed call and makes a few later ones. The cost of the new session is the first
     call minus the median of the later ones. The local AgentCore records what a start consists of; on AWS the cost is
     all that can be seen from outside. With the agent's source, its process is also started directly in each block, as
-    `python agent.py`: without AgentCore and without isolation, so only code that you would run yourself.
+    `python agent.py`: without AgentCore and without isolation, so use only code that you would run yourself.
 
     Examples:
         >>> v1 = bench.deploy("calculator", name="calculator_v1", platform_version="V1")
@@ -194,11 +194,11 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that recreates the stored study."""
         return f'StartUpStudy.resume(v1, v2, "{self.study_id}")'
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the study's row for the store."""
         labels = dict.fromkeys(label for agent in self.agents.values() for label in agent.labels)
         return replace(super().header(), environment={"agents": self._named()}, labels=tuple(labels))
 
@@ -213,10 +213,10 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
             )
 
     def stored_outcome(self, unit: StartedSession) -> UnitOutcome | None:
-        """Return None: a session whose end nobody saw is measured again, because its later calls are unknown."""
+        """Return None: a session whose end was not recorded is measured again, because its later calls are unknown."""
         return None
 
-    # What the kernel asks (see `Study`).
+    # Methods that the kernel calls (see `Study`).
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the sessions in the order in which they are started."""

@@ -1,4 +1,4 @@
-"""Change detection over weeks: when an agent became slower, dearer or worse, by how much, and with what.
+"""Change detection over weeks: when an agent became slower, costlier or worse, by how much, and what else changed.
 
 `nights` reads latency studies by day, `evaluations` evaluation runs; `metrics` computes the watched figures,
 `detection` searches for changes (`loomlib.statistics.changes`), `watching` says which are regressions.

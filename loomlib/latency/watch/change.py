@@ -1,4 +1,4 @@
-"""A change of one figure, and changes of several figures that came at the same time."""
+"""A change of one figure, and changes of several figures at the same time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from loomlib.statistics.estimates import Estimate
 from .metrics import ScenarioFigure, WatchedFigure
 
 REGRESSION: Final = "regression"
-"""Worse by more than the limit, by the whole interval, and still so."""
+"""Worse by more than the limit with the whole interval, and still worse."""
 UNCLEAR: Final = "unclear"
 """Worse, but the interval contains the limit."""
 WITHIN: Final = "within the limit"
 UNDONE: Final = "undone"
-"""Worse once; the present nights are not, or it is not known any more that they are."""
+"""Worse at first, but the present nights are not, or are no longer known to be."""
 IMPROVEMENT: Final = "improvement"
 CHANGE_STATES: Final = (REGRESSION, UNCLEAR, WITHIN, UNDONE, IMPROVEMENT)
 
@@ -32,15 +32,15 @@ class Change:
         state: One of `CHANGE_STATES`.
         before: Median of the nights before it, in the figure's unit.
         after: Median of the nights after it, up to the next change.
-        effect: The level after it by the one before: a ratio, or of shares and scores a difference. The interval has
-            95 %.
-        present: The level of the present nights by the one before the change, likewise.
+        effect: The level after it relative to the level before: a ratio, or for shares and scores a difference, with
+            its 95 % interval.
+        present: The level of the present nights relative to the level before the change, likewise.
         nights_before: Number of nights before it.
         nights_after: Number of nights after it.
-        last_before: When the last night was that is surely before it.
-        since: When the most probable first night after it was.
-        first_after: When the first night was that is surely after it.
-        found: When it was found: after this night's study.
+        last_before: Time of the last night that is certainly before it.
+        since: Time of the most probable first night after it.
+        first_after: Time of the first night that is certainly after it.
+        found: Time of the night after whose study it was found.
         facts: What changed between `last_before` and `first_after`, each with its value before and after.
     """
 
@@ -60,7 +60,7 @@ class Change:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is slower, dearer, more failures, or a lower score."""
+        """Whether it means slower or more expensive calls, more failures, or a lower score."""
         return self.state != IMPROVEMENT
 
     @property
@@ -104,13 +104,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeGroup:
-    """Changes in one direction that may have come at the same moment.
+    """Changes in one direction that may have happened at the same time.
 
     Attributes:
         changes: The changes, the largest effect first.
-        last_before: When the last night was that is surely before all of them.
-        since: When the most probable first night after them was.
-        first_after: When the first night was that is surely after the first of them.
+        last_before: Time of the last night that is certainly before all of them.
+        since: Time of the most probable first night after them.
+        first_after: Time of the first night that is certainly after the first of them.
         facts: What changed between these two nights, each with its value before and after.
     """
 
@@ -155,9 +155,9 @@ def effect_summary(of: WatchedFigure, effect: Estimate) -> dict[str, object]:
 
 
 def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
-    """Put changes of one direction together whose possible nights overlap, newest first.
+    """Group changes of one direction whose possible nights overlap, newest first.
 
-    The moment of a group is the time that is possible for all of its changes.
+    The time of a group is the range that is possible for all of its changes.
 
     Args:
         changes: Changes, worse or better.
@@ -176,7 +176,7 @@ def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
 
 
 def _group(changes: Sequence[Change]) -> ChangeGroup:
-    # The shortest set of nights belongs to the clearest change, whose most probable night is the most certain.
+    # The change with the shortest set of nights is the clearest, and its most probable night the most certain.
     clearest = min(changes, key=lambda change: change.first_after - change.last_before)
     return ChangeGroup(
         changes=tuple(sorted(changes, key=_size, reverse=True)),

@@ -1,4 +1,4 @@
-"""Which figures are watched: those of the scenarios and of the eval sets that the nights have."""
+"""The watched figures: those of the scenarios and of the eval sets that the nights have."""
 
 from __future__ import annotations
 

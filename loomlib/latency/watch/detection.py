@@ -19,7 +19,7 @@ class NightSeries:
     Attributes:
         nights: Numbers of the nights, ascending.
         levels: The figure of each, on a scale on which changes add up and more is worse.
-        hints: Places in `nights` before which something is known to have changed.
+        hints: Places in `nights` before which a fact is known to have changed.
     """
 
     nights: Sequence[int]
@@ -61,7 +61,7 @@ class FoundChange:
 
 @dataclass(slots=True)
 class _Track:
-    """Where the search in one series stands: its present level begins at `start`."""
+    """The state of the search in one series: its present level begins at `start`."""
 
     start: int = 0
     seen: int = 0
@@ -70,10 +70,10 @@ class _Track:
 
 
 def find_changes(series: Sequence[NightSeries], *, alpha: float = ALPHA) -> list[FoundChange]:
-    """Look after every night, as somebody who came each morning would have, and return the changes.
+    """Search after every night, as a daily check would have done, and return the changes.
 
     Each direction has a probability of at most `alpha` of any false alarm in all series and at all looks together, by
-    closed testing of the series' e-processes. After a change its series begins anew.
+    closed testing of the series' e-processes. After a change, the search in its series starts again.
 
     Args:
         series: The series.
@@ -103,7 +103,7 @@ def find_changes(series: Sequence[NightSeries], *, alpha: float = ALPHA) -> list
 
 
 def _located(number: int, series: NightSeries, detections: Sequence[tuple[int, float, int]]) -> list[FoundChange]:
-    """Place each change again by all nights up to the next one, which the moment of its finding did not know yet."""
+    """Locate each change again with all nights up to the next change, which were not yet known when it was found."""
     if not detections:
         return []
     changes: list[FoundChange] = []

@@ -30,10 +30,10 @@ class Level:
     """The level of a figure between two changes.
 
     Attributes:
-        state: The state of the change that it began with; "first" for none.
+        state: The state of the change with which it began; "first" for none.
         value: Median of its nights, in the figure's unit.
-        begin: When its first night was.
-        end: When its last night was.
+        begin: Time of its first night.
+        end: Time of its last night.
     """
 
     state: str
@@ -73,7 +73,7 @@ def levels(history: FigureHistory, result: WatchResult) -> list[Level]:
 
 
 def nights_drawing(history: FigureHistory, result: WatchResult) -> Markup:
-    """Return the drawing of a figure with one night at least; its tips name day, value and version.
+    """Return the drawing of a figure with one night at least; its tooltips show day, value and version.
 
     Args:
         history: The figure.
@@ -106,7 +106,7 @@ def nights_drawing(history: FigureHistory, result: WatchResult) -> Markup:
 
 
 def version_marks(history: FigureHistory) -> list[tuple[datetime, str]]:
-    """Return when a new version was first measured and its name; nights of unknown version are no change.
+    """Return when a new version was first measured and its name; nights of unknown version do not count as a change.
 
     Args:
         history: The figure.

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvaluations:
-    """What is stored of the evaluations of an endpoint.
+    """The stored evaluations of an endpoint.
 
     Attributes:
-        nights: One night a run, oldest first.
+        nights: One night per run, oldest first.
         unfinished: Number of runs that are not complete; they are left out.
-        reused: Number of runs that use answers of earlier runs, so that they measured nothing new; they are left out.
+        reused: Number of runs that reused answers of earlier runs and measured nothing new; they are left out.
     """
 
     nights: tuple[Night, ...]
@@ -83,7 +83,7 @@ def _night(store: Store, run: EvalRunRow, version: str, *, answers: int, allow_o
     figures = store.eval_answers.figures_of_run(run.id)
     means: dict[tuple[Group, str], Mean] = {(whole, "failures"): Mean(value=1 - len(figures) / answers, n=answers)}
     costs = [cost for *_, cost in figures if cost is not None]
-    if costs and len(costs) == len(figures):  # a part of the answers would be another mix of cases each night
+    if costs and len(costs) == len(figures):  # with a part of the answers, each night would have another mix of cases
         group = (ANSWERS_COST, name, "")
         conditions[group] = common
         means[group, "cost"] = Mean(value=fmean(costs), n=len(costs))

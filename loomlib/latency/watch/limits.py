@@ -1,4 +1,4 @@
-"""How much worse figures may become before a change is a regression."""
+"""The limits up to which figures may become worse before a change is a regression."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .metrics import COST, FAILURES, WatchedFigure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchLimits:
-    """How much worse is allowed.
+    """The allowed worsening of figures.
 
     Attributes:
-        max_slower: How much slower, as a share (0.1 for 10 %).
+        max_slower: How much slower calls may become, as a share (0.1 for 10 %).
         max_dearer: How much more a call may cost, as a share.
         max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
     """

@@ -1,11 +1,11 @@
-"""How changes are found, for the page of a watch."""
+"""The method of finding changes, for the page of a watch."""
 
 from __future__ import annotations
 
 from typing import Final
 
 METHOD_NOTES: Final = (
-    "One value a night and figure: the nights are compared, not their calls, so that their difference from night to "
+    "One value per night and figure: the nights are compared, not their calls, so that their difference from night to "
     "night is part of every interval. Studies of one day under the same conditions are one night; so are evaluations.",
     "A change is found by an e-process of ranks over all possible nights (loomlib.statistics.changes). Without a "
     "change the probability of any false alarm is at most 5 % in all figures together, however many nights there are "

@@ -28,7 +28,7 @@ WATCH_METRICS: Final = (*_PERCENTILES, FAILURES, COST, PASS_RATE, SCORE)
 
 
 class WatchedFigure(Protocol):
-    """A figure that has one value a night."""
+    """A figure with one value per night."""
 
     @property
     def metric(self) -> str:
@@ -37,7 +37,7 @@ class WatchedFigure(Protocol):
 
     @property
     def subject(self) -> str:
-        """What it is a figure of: a scenario, an evaluator, or an eval set."""
+        """Its subject: a scenario, an evaluator, or an eval set."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class WatchedFigure(Protocol):
 
     @property
     def is_difference(self) -> bool:
-        """Whether it changes by a difference, as shares and scores do; durations and costs change by ratios."""
+        """Whether its changes are differences, as for shares and scores; those of durations and costs are ratios."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class WatchedFigure(Protocol):
         ...
 
     def value(self, night: Night) -> float | None:
-        """Return its value of a night; None where there are too few calls or it is not known."""
+        """Return its value for a night; None when there are too few calls or it is unknown."""
         ...
 
 
@@ -89,7 +89,7 @@ class ScenarioFigure:
 
     def __post_init__(self) -> None:
         if self.metric not in SCENARIO_METRICS:
-            raise ValueError(f"a figure of a scenario is {', '.join(SCENARIO_METRICS)}, not {self.metric!r}")
+            raise ValueError(f"a scenario's figure must be one of {', '.join(SCENARIO_METRICS)}, not {self.metric!r}")
 
     @property
     def subject(self) -> str:
@@ -113,7 +113,7 @@ class ScenarioFigure:
 
     @property
     def is_better_higher(self) -> bool:
-        """Less is better of all of them."""
+        """False: lower is better for all of these figures."""
         return False
 
     @property
@@ -164,7 +164,7 @@ class EvalFigure:
 
     def __post_init__(self) -> None:
         if self.metric not in EVAL_METRICS:
-            raise ValueError(f"a figure of an evaluation is {', '.join(EVAL_METRICS)}, not {self.metric!r}")
+            raise ValueError(f"an evaluation's figure must be one of {', '.join(EVAL_METRICS)}, not {self.metric!r}")
 
     @property
     def subject(self) -> str:
@@ -216,7 +216,7 @@ class EvalFigure:
 
 
 def level(figure: WatchedFigure, value: float) -> float:
-    """Return a night's value on the scale on which changes add up and more is worse: ratios as logarithms.
+    """Return a night's value on the scale on which changes add up and higher is worse: ratios as logarithms.
 
     Args:
         figure: The figure.

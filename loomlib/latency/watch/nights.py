@@ -1,4 +1,4 @@
-"""The nights of an agent: its stored latency studies by day, with what was the same and what changed between them.
+"""The nights of an agent: its stored latency studies by day, with their conditions and what changed between them.
 
 `evaluations` reads its evaluation runs into nights of the same kind.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loomlib.store import EndpointChangeRow, Store, StudyRow
 
 Group: TypeAlias = "tuple[str, ...]"
-"""What is compared under conditions of its own: its kind, and the scenario, or the eval set and the evaluator."""
+"""The key of figures that have the same conditions: the kind, and the scenario, or the eval set and the evaluator."""
 CALLS: Final = "calls"
 CALLS_COST: Final = "cost of calls"
 ANSWERS: Final = "answers"
@@ -30,7 +30,7 @@ ANSWERS_COST: Final = "cost of answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean or a share of a night, and of how many calls or attempts."""
+    """A mean or a share of a night, and its number of calls or attempts."""
 
     value: float
     n: int
@@ -46,14 +46,14 @@ class Night:
     """The studies, or the evaluation runs, of one day under the same conditions and with the same facts, together.
 
     Attributes:
-        at: When the first study was made.
+        at: Time of the first study.
         study_ids: The studies or runs.
         facts: What can explain a change: the agent's version, code and platform, provenance labels, releases.
         conditions: By `WatchedFigure.group`, what must be the same for two nights to be compared; groups without calls
             are left out.
         calls: The calls of latency studies.
-        means: What is known as a mean alone, by group and metric: costs of a call in US dollars, and what evaluators
-            judged.
+        means: Values that are only known as means, by group and metric: costs of a call in US dollars, and results of
+            evaluators.
     """
 
     at: datetime
@@ -70,11 +70,11 @@ class Night:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredNights:
-    """What is stored of an agent's endpoint.
+    """The stored nights of an agent's endpoint.
 
     Attributes:
         nights: The nights, oldest first.
-        disturbed: When the studies were made that an overloaded machine disturbed.
+        disturbed: Times of the studies that an overloaded machine disturbed.
         unfinished: Number of studies that are not complete; they are left out.
     """
 
@@ -117,12 +117,12 @@ def read_nights(
 
 
 def join_days(nights: Iterable[Night]) -> tuple[Night, ...]:
-    """Take nights of one day under the same conditions and with the same facts together; oldest first.
+    """Combine the nights of one day with the same conditions and facts; oldest first.
 
     A release at noon: the two halves of that day are two nights.
 
     Args:
-        nights: One night a study or run.
+        nights: One night per study or run.
     """
     groups: dict[tuple[Any, ...], list[Night]] = {}
     for night in nights:

@@ -1,4 +1,4 @@
-"""What the stored nights of an agent say: which figures changed, when, by how much, and with what."""
+"""The result of a watch: which figures of an agent changed, when, by how much, and with which other changes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class FigureHistory:
 
     Attributes:
         figure: The figure.
-        at: When the nights were.
+        at: Times of the nights.
         values: Its value of each night, in its unit.
         versions: The agent's version of each night; empty where it was not recorded.
         present: Median of the nights since its last change; None without a night.
         present_nights: Number of these nights.
-        spread: Standard deviation from night to night between changes, as a share of the level (of shares and scores:
-            in their own unit); None below three nights.
-        left_out: What of the history is not compared, in sentences.
+        spread: Standard deviation from night to night between changes, as a share of the level (for shares and scores:
+            in their own unit); None with fewer than three nights.
+        left_out: The parts of the history that are not compared, in sentences.
     """
 
     figure: WatchedFigure
@@ -56,12 +56,12 @@ class WatchResult:
         agent_arn: Its ARN.
         qualifier: The endpoint.
         since: Where the history begins.
-        days: Changes that were found in so many last days count; older ones are the level of today.
-        limits: How much worse is allowed.
+        days: Number of days up to now: changes found in them count, and older ones are part of the present level.
+        limits: The allowed worsening.
         histories: The watched figures.
         changes: The changes of the last `days` days, newest first.
         earlier: Older changes.
-        fewest_nights: Nights under the same conditions from which a change can be found.
+        fewest_nights: Smallest number of nights under the same conditions in which a change can be found.
         notes: What was left out, in sentences.
         labels: Provenance labels of the newest night.
     """
@@ -81,7 +81,7 @@ class WatchResult:
 
     @property
     def regressions(self) -> tuple[Change, ...]:
-        """The changes for which a gate fails: worse by more than the limit, by the whole interval, and still so."""
+        """The changes for which a gate fails: worse by more than the limit with the whole interval, and still worse."""
         return tuple(change for change in self.changes if change.state == REGRESSION)
 
     @property
@@ -91,12 +91,12 @@ class WatchResult:
 
     @property
     def nights(self) -> int:
-        """The most nights that a figure has."""
+        """The largest number of nights of a figure."""
         return max((len(history.values) for history in self.histories), default=0)
 
     @property
     def is_enough(self) -> bool:
-        """Whether any figure has so many nights that a change could be found."""
+        """Whether any figure has enough nights for a change to be found."""
         return self.nights >= self.fewest_nights
 
     @property

@@ -17,7 +17,7 @@ _BEGINNINGS = {
     REGRESSION: "Regression since {since}",
     UNCLEAR: "{worse} since {since}, but the interval contains the limit of {limit}",
     WITHIN: "{worse} since {since}, within the limit of {limit}",
-    UNDONE: "{worse} since {since}, not any more",
+    UNDONE: "{worse} since {since}, but no longer",
     IMPROVEMENT: "Improvement since {since}",
 }
 
@@ -32,8 +32,8 @@ def sentences(result: WatchResult) -> list[str]:
         texts.insert(0, _nothing(result))
     if result.earlier:
         texts.append(
-            f"{plural(len(result.earlier), 'older change')} of more than {plural(result.days, 'day')} ago: the level "
-            "since then is the one that later nights are compared with."
+            f"{plural(len(result.earlier), 'older change')} of more than {plural(result.days, 'day')} ago: later "
+            "nights are compared with the level since then."
         )
     left_out = list(dict.fromkeys(f"{why} ({join(names, most=3)})." for why, names in _left_out(result).items()))
     return [*texts, *result.notes, *left_out]
@@ -104,7 +104,7 @@ def _direction(change: Change) -> str:
     if figure.kind == "ms":
         return "slower" if change.is_worse else "faster"
     if figure.kind == "USD":
-        return "dearer" if change.is_worse else "cheaper"
+        return "more expensive" if change.is_worse else "cheaper"
     return "worse" if change.is_worse else "better"
 
 
@@ -124,7 +124,7 @@ def _nothing(result: WatchResult) -> str:
     if not result.is_enough:
         return (
             f"Too few nights: {plural(result.nights, 'night')} under the same conditions since "
-            f"{day(min(times, default=result.since))}; a change can be found from {result.fewest_nights} on."
+            f"{day(min(times, default=result.since))}; a change can be found with {result.fewest_nights} or more."
         )
     slower = result.limits.max_slower
     limit = f" of more than {percent(slower)}" if slower else ""

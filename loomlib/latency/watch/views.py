@@ -42,7 +42,7 @@ def watch_page(result: WatchResult) -> str:
 
 
 def nights_figure(result: WatchResult, subject: str | None, metric: str | None) -> go.Figure:
-    """Return a chart of one figure over the nights: a dot a night, a line a level, and the versions.
+    """Return a chart of one figure over the nights: a dot per night, a line per level, and the versions.
 
     Args:
         result: The watch.
@@ -54,7 +54,7 @@ def nights_figure(result: WatchResult, subject: str | None, metric: str | None) 
     history = _chosen(result, subject, metric)
     if history is None:
         names = ", ".join(f"{one.figure.subject} {one.figure.metric}" for one in result.histories)
-        raise ValueError(f"{subject or 'anything'}, {metric or 'any figure'} is not watched; watched are {names}")
+        raise ValueError(f"{subject or 'anything'}, {metric or 'any figure'} is not watched, only {names}")
     return Chart(_spec(history, result))
 
 

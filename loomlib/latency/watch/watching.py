@@ -62,16 +62,16 @@ def watch_agent(
         scenarios: The scenarios, such as "warm"; all by default, and evaluations with them.
         metrics: The figures, of `WATCH_METRICS`; all by default, but the mean score only of evaluators whose scores do
             not pass or fail. Fewer figures find smaller changes.
-        days: Changes that were found in so many last days count.
+        days: Number of days up to now: only changes found in them count.
         max_slower: How much slower is allowed, as a share (0.1 for 10 %).
         max_dearer: How much more a call may cost, likewise.
         max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
         since: Where the history begins, such as the day from which a change is accepted as the new level. By default
             between `days` and twice as many days ago, at a day that stays the same for `days` days, since the
             probability of a false alarm holds for looks at one growing history.
-        allow_overload: Whether to compare also studies that an overloaded machine disturbed.
+        allow_overload: Whether to include studies that an overloaded machine disturbed.
         allow_empty: Whether to return a result without nights instead of raising an error.
-        now: The moment to look from; now by default.
+        now: The reference time; the present by default.
 
     Raises:
         StudyError: Neither a latency study nor an evaluation of this endpoint is stored for that time.
@@ -80,9 +80,9 @@ def watch_agent(
         raise ValueError(f"days must be at least 1, not {days}")
     limits = WatchLimits(max_slower=max_slower, max_dearer=max_dearer, max_drop=max_drop)
     if wrong := [name for name in scenarios if name not in tuple(Scenario)]:
-        raise ValueError(f"a scenario is {', '.join(Scenario)}, not {wrong[0]!r}")
+        raise ValueError(f"a scenario must be one of {', '.join(Scenario)}, not {wrong[0]!r}")
     if wrong := [name for name in metrics if name not in WATCH_METRICS]:
-        raise ValueError(f"a watched figure is {', '.join(WATCH_METRICS)}, not {wrong[0]!r}")
+        raise ValueError(f"a watched figure must be one of {', '.join(WATCH_METRICS)}, not {wrong[0]!r}")
     moment = now or datetime.now(UTC)
     begin = _beginning(moment, days, since)
     endpoint = {"scope": scope, "arn": agent_arn, "qualifier": qualifier}
@@ -98,7 +98,7 @@ def watch_agent(
         raise StudyError(
             f"No complete latency study or evaluation of the endpoint {qualifier} is stored since {day(begin)}",
             on=agent_name or agent_arn,
-            try_="run `loom report latency_study` or `loom report eval_set` every night, or give more days",
+            try_="run `loom report latency_study` or `loom report eval_set` every night, or increase days",
         )
     figures = watched_figures(nights, scenarios, metrics)
     watches = [watch for figure in figures if (watch := _watched(figure, nights)) is not None]
@@ -265,13 +265,13 @@ def _notes(stored: StoredNights, judged: StoredEvaluations, allow_overload: bool
             f"{days}."
         )
     if stored.unfinished:
-        notes.append(f"{plural(stored.unfinished, 'study', 'studies')} without an end left out.")
+        notes.append(f"{plural(stored.unfinished, 'incomplete study', 'incomplete studies')} left out.")
     if judged.unfinished:
-        notes.append(f"{plural(judged.unfinished, 'evaluation')} without an end left out.")
+        notes.append(f"{plural(judged.unfinished, 'incomplete evaluation')} left out.")
     if judged.reused:
         verb = "is" if judged.reused == 1 else "are"
         notes.append(
-            f"{plural(judged.reused, 'evaluation')} {verb} left out since stored answers were used again "
-            "(evaluate with reuse=False to measure anew)."
+            f"{plural(judged.reused, 'evaluation')} {verb} left out because stored answers were reused "
+            "(evaluate with reuse=False to measure again)."
         )
     return notes

@@ -25,12 +25,13 @@ class Authorization:
         self._clients = Clients(target.connection) if target.connection is not None else None
 
     def form(self, *, timeout_s: float, keep_arrivals: bool, traces_since_s: int | None = None) -> RequestForm:
-        """Return the form of the requests, as the ordinary client makes them.
+        """Return the form of the requests, as the ordinary client creates them.
 
         Args:
             timeout_s: Seconds from sending a request until its response must be complete.
-            keep_arrivals: Whether the time of every read is kept.
-            traces_since_s: With what the ids of the calls' traces begin; None for requests without a trace context.
+            keep_arrivals: Whether the time of every read is stored.
+            traces_since_s: The Unix time, in seconds, with which trace ids begin; None for requests without a trace
+                context.
 
         Raises:
             NotSupportedError: The address is reached through a proxy.
@@ -40,7 +41,7 @@ class Authorization:
             raise NotSupportedError(
                 "The load engine does not send through a proxy",
                 on=request.endpoint,
-                try_="set NO_PROXY for the host, or run the load test where the address is reached directly",
+                try_="set NO_PROXY for the host, or run the load test from a machine that reaches the address directly",
             )
         if self._target.bearer is not None:
             check_may_receive_token(request.endpoint)

@@ -17,8 +17,8 @@ def divide(calls: Sequence[OfferedCall], pending: Sequence[int], processes: int)
 
     Args:
         calls: The calls of the step.
-        pending: The positions of those that are to be made.
-        processes: How many processes there can be.
+        pending: The positions of the calls to make.
+        processes: Largest number of processes.
     """
     parts: list[list[int]] = [[] for _ in range(processes)]
     of_user: dict[int, int] = {}

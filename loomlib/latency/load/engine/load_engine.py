@@ -1,4 +1,4 @@
-"""The load engine: makes the calls of a step by processes of its own, and continues a step that was interrupted."""
+"""The load engine: makes the calls of a step in its own processes, and continues an interrupted step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SESSION: Final = re.compile(r"[!-~]{1,256}")
 
 
 class LoadEngine:
-    """Makes calls at their times, by one process for each core, and stores what became of each as it happens.
+    """Makes calls at their times, with one process for each core, and stores the outcome of each as it ends.
 
     A call is journaled before it is sent and when it has ended. When this process or one of its own is killed, `run`
     with the same folder and step continues: calls whose end is unknown are "interrupted", and only those that were
@@ -47,8 +47,8 @@ class LoadEngine:
 
     Args:
         target: Where the requests go.
-        processes: How many processes make the calls; one for each core of this machine by default.
-        folder: Where the journals are, a folder for each step. They are the results' only store.
+        processes: Number of processes that make the calls; one for each core of this machine by default.
+        folder: The folder of the journals, with one subfolder for each step. Results are stored only there.
         timeout_s: Seconds from sending a request until its response must be complete.
         keep_arrivals: Whether the time of every read of a response is kept (`LoadCall.arrivals_s`).
     """
@@ -63,9 +63,9 @@ class LoadEngine:
         keep_arrivals: bool = False,
     ) -> None:
         if processes is not None and processes < 1:
-            raise ValueError("processes is 1 or more")
+            raise ValueError("processes must be 1 or more")
         if timeout_s <= 0:
-            raise ValueError("timeout_s is above 0")
+            raise ValueError("timeout_s must be above 0")
         self._target, self._folder = target, folder
         self._processes = processes or len(os.sched_getaffinity(0))
         self._timeout_s, self._keep_arrivals = timeout_s, keep_arrivals
@@ -156,7 +156,7 @@ class LoadEngine:
                         "plan": plan.fileno(),
                         "base_ns": base_ns,
                     }
-                    # Every process holds the lock, so that nobody continues the step while one of them still sends.
+                    # Every process holds the lock, so that the step cannot be continued while one of them still sends.
                     process = LoadProcess(begin, (plan.fileno(), lock))
                 stack.callback(process.close)
                 processes.append(process)
@@ -187,7 +187,7 @@ def _attend(
     stopped_s: float | None = None
     while any(process.is_alive for process in processes):
         if any(process.has_failed for process in processes):
-            # What the others have sent may end: a call that is cut here tells nothing of the agent.
+            # Calls that the others have sent may end: a call that is cut off here says nothing about the agent.
             for command in ("stop", "cancel"):
                 for process in processes:
                     process.tell({command: True})
@@ -216,8 +216,8 @@ def _attend(
 def _base_ns(calls: Sequence[OfferedCall], parts: Sequence[Sequence[int]], journals: Journals) -> int:
     """Return the time on the step's scale at which this run begins.
 
-    A continued step begins at the first start that was missed, or where a closed loop was interrupted, so that the
-    pause between the runs is no part of any time.
+    A continued step begins at the first start that was missed, or where a closed loop was interrupted, so that no time
+    includes the pause between the runs.
     """
     if journals.latest_ns == 0:
         return 0
@@ -227,14 +227,14 @@ def _base_ns(calls: Sequence[OfferedCall], parts: Sequence[Sequence[int]], journ
 
 def _check(calls: Sequence[OfferedCall], step: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", step):
-        raise ValueError("step is a name of letters, digits, dots, hyphens and underscores")
+        raise ValueError("step must consist of letters, digits, dots, hyphens and underscores")
     used_indexes = bytearray(len(calls))
     for call in calls:
         if call.index >= len(calls) or used_indexes[call.index]:
-            raise ValueError(f"the indexes of the calls are 0 to {len(calls) - 1}, each once; not {call.index}")
+            raise ValueError(f"the indexes of the calls must be 0 to {len(calls) - 1}, each once; not {call.index}")
         used_indexes[call.index] = 1
         if not _SESSION.fullmatch(call.session_id):
-            raise ValueError(f"a session id has 1 to 256 printable characters without spaces: call {call.index}")
+            raise ValueError(f"a session id must have 1 to 256 printable characters without spaces: call {call.index}")
 
 
 @contextmanager

@@ -23,13 +23,13 @@ class LoadProcess:
     """A process of `loomlib.aws.load_client`. It ends when its input closes, and so with this process.
 
     Args:
-        begin: What it needs to begin; the secrets are in it, so it goes through a pipe.
+        begin: The configuration to start with; it contains the secrets, so it goes through a pipe.
         keep_open: Files that it inherits, by their descriptors.
     """
 
     def __init__(self, begin: Mapping[str, Any], keep_open: tuple[int, ...]) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
-        # It needs no credentials of this process's environment: those that it uses come through its input.
+        # It does not need credentials in its environment: those that it uses come through its input.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "loomlib.aws.load_client"],
@@ -53,7 +53,7 @@ class LoadProcess:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended before its calls had."""
+        """Whether it ended before all of its calls had ended."""
         return self._process.poll() not in (None, 0)
 
     def tell(self, command: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ class LoadProcess:
             self._process.wait(timeout_s)
 
     def failure(self) -> StudyInterruptedError:
-        """Return the error for a process that ended before its calls had."""
+        """Return the error for a process that ended before all of its calls had ended."""
         self.wait(_END_LIMIT_S)
         self._errors.seek(0)
         error_lines = self._errors.read()[-_ERROR_BYTES:].decode("utf-8", "replace").strip().splitlines()
@@ -93,7 +93,7 @@ class LoadProcess:
         )
 
     def close(self) -> None:
-        """End it, if it still runs."""
+        """End it if it is still running."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError):

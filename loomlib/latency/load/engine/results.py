@@ -1,4 +1,4 @@
-"""What became of the calls of a step, read from its journals."""
+"""The outcomes of the calls of a step, read from its journals."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ _MESSAGE_LIMIT: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadStep:
-    """A load step that has been made.
+    """A load step that was run.
 
     Attributes:
-        calls: The calls, one for every offered call, in the order of their indexes. They are read from the journal when
-            they are asked for, so that many take no memory; its folder must stay.
-        cpu_s: Processor time of the engine's processes while they made calls, in seconds; those that were killed are
-            not in it.
-        started_at: When the step began; of a continued step, when it first began.
-        processes: How many processes made the calls, in the last run.
-        origins: For each run of the step its begin on the step's scale, and when time 0 was, in Unix seconds.
+        calls: The calls, one for every offered call, in the order of their indexes. They are read from the journal on
+            access, so that many calls take no memory; its folder must not be deleted.
+        cpu_s: Processor time of the engine's processes while they made calls, in seconds; without processes that were
+            killed.
+        started_at: Start of the step; of a continued step, its first start.
+        processes: Number of processes that made the calls, in the last run.
+        origins: For each run of the step, its start on the step's time scale, and the time 0 of that scale in Unix
+            seconds.
         rss_mb: The largest resident set of one of the processes, in MB.
     """
 
@@ -60,7 +61,7 @@ class LoadStep:
 
 
 class StoredCalls(Sequence[LoadCall]):
-    """The calls of a step in the order of their indexes, each read from the journal when it is asked for.
+    """The calls of a step in the order of their indexes, each read from the journal on access.
 
     Args:
         journals: The journals of the step.
@@ -137,7 +138,7 @@ def _or_none(value_ns: int, unit: float) -> float | None:
 
 
 def _failure(line: Ended) -> tuple[str | None, str | None]:
-    """Return the class of a call's failure and its message; None for both of a call that did not fail."""
+    """Return the class of a call's failure and its message; both are None for a call that did not fail."""
     if (rpc := _rpc_failure(line)) is not None:
         return rpc
     if line.end == HTTP_ERROR:
@@ -155,8 +156,8 @@ def _failure(line: Ended) -> tuple[str | None, str | None]:
 def _rpc_failure(line: Ended) -> tuple[str, str] | None:
     """Return the class and the message of a JSON-RPC error; None for other calls.
 
-    `RpcEvidence` writes that of a response with the status 200; beside another status it is the body itself, and more
-    exact than the status.
+    `RpcEvidence` writes the error of a response with the status 200; with another status it is the body itself, and
+    more exact than the status.
     """
     if '"jsonrpc"' not in line.evidence:
         return None
@@ -176,7 +177,7 @@ def _rpc_failure(line: Ended) -> tuple[str, str] | None:
 
 
 def _reported_error(line: Ended) -> str | None:
-    """Return the error that a body with the status 200 reports, None without one."""
+    """Return the error that a body with the status 200 reports; None without one."""
     reader = reader_for(line.content_type)
     try:
         pieces = [*reader.feed(line.evidence.encode()), *reader.finish()]

@@ -1,4 +1,4 @@
-"""The file of a step: which calls it has, when it first began, and when each of its runs began by the wall clock."""
+"""The file of a step: its calls, its first start, and the wall-clock start of each of its runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..calls import OfferedCall
 
 
 def begin_step(folder: Path, calls: Sequence[OfferedCall]) -> datetime:
-    """Return when the step first began; note it when that is now.
+    """Return when the step first began; record the present time for a new step.
 
     Args:
         folder: The folder of the step.
@@ -44,12 +44,12 @@ def begin_step(folder: Path, calls: Sequence[OfferedCall]) -> datetime:
 
 
 def note_origin(folder: Path, *, base_ns: int, unix_ns: int) -> None:
-    """Note when a run of the step began.
+    """Record when a run of the step began.
 
     Args:
         folder: The folder of the step.
         base_ns: The time on the step's scale at which the run begins.
-        unix_ns: When time 0 of the step's scale was for this run, Unix nanoseconds.
+        unix_ns: The time 0 of the step's scale for this run, in Unix nanoseconds.
     """
     path = folder / "step.json"
     record = json.loads(path.read_text())
@@ -57,7 +57,7 @@ def note_origin(folder: Path, *, base_ns: int, unix_ns: int) -> None:
 
 
 def read_origins(folder: Path) -> tuple[tuple[float, float], ...]:
-    """Return for each run of the step its begin on the step's scale, and when time 0 was in Unix seconds.
+    """Return for each run of the step its start on the step's scale, and the time 0 of the scale in Unix seconds.
 
     Args:
         folder: The folder of the step.

@@ -11,10 +11,10 @@ from loomlib.aws.connection import Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTarget:
-    """Where and how the requests of a load test are made: an AgentCore runtime, or a plain HTTP address.
+    """The target of a load test's requests: an AgentCore runtime, or a plain HTTP address.
 
-    It holds no credentials. The engine obtains them through `connection` while it runs (environment, profile, role) and
-    passes them to its processes through their input: they are on no command line and in no file.
+    It does not contain credentials. The engine obtains them through `connection` while it runs (environment, profile,
+    role) and passes them to its processes through their input: they are never on a command line or in a file.
 
     Examples:
         >>> LoadTarget.http("http://127.0.0.1:8080/invocations").url
@@ -27,7 +27,7 @@ class LoadTarget:
         region: The runtime's region; None for the ARN's own.
         bearer: A token, or a function that returns one, that is sent instead of a signature.
         url: The address of a plain HTTP server.
-        headers: Further headers of every request. They are no secret: use `bearer` for a token.
+        headers: Further headers of every request. They are not treated as secret: use `bearer` for a token.
         content_type: The media type of the bodies.
         is_json_rpc: Whether the agent speaks JSON-RPC (MCP, A2A): its responses say whether a call failed.
     """
