@@ -30,10 +30,10 @@ Which evaluator for what (all by name; options as in `"rouge1(threshold=0.8)"`):
 | the verdict of another library | `strands:Faithfulness`, `adk:hallucinations_v1` and others | a model |
 | your own criterion | a function `(answer_text, case)` that returns a bool, a float or a Score | |
 
-Prefer evaluators that ask no model: they are exact, free and deterministic. An answer can be right by luck, so use
-`trajectory` together with `contains`. Check a judge with `calibrate` against labels of people, and its randomness with
-`judge_variance`; a panel of judges asks several models, and `PairwiseJudge` compares two answers in both orders.
-Locally judges are a scripted model, and all their scores are labelled "simulated judge".
+Prefer evaluators that do not call a model: they are exact, free and deterministic. An answer can be right by luck, so
+use `trajectory` together with `contains`. Check a judge with `calibrate` against human labels, and its randomness with
+`judge_variance`; a panel of judges calls several models, and `PairwiseJudge` compares two answers in both orders.
+Locally, the judge is a scripted model, and all its scores are labelled "simulated judge".
 
 Cases that failed to run or to be scored are excluded from averages and counted separately. `run.compare` is
 `loomlib.evals.compare.compare`. The names below are imported on first use.
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from .trajectories import tools_of
 
 
-# What values do through packages above them.
+# Methods of values that are implemented in packages above them.
 for _operation, _path in {
     "EvalSet.read": "formats:read",
     "EvalSet.write": "formats:write",

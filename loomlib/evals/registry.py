@@ -1,4 +1,4 @@
-"""Evaluators by name: Loom's own, the judges and those of plugins; and functions as evaluators.
+"""Evaluators by name: Loom's own, judges, and evaluators of plugins; and functions as evaluators.
 
 A plugin's evaluator takes ten lines, including the hook:
 
@@ -39,14 +39,14 @@ def evaluator_plugins() -> Plugins:
 
 
 def make_evaluator(choice: Choice, *, plugins: Plugins | None = None) -> Evaluator:
-    """Make an evaluator.
+    """Create an evaluator.
 
     Args:
         choice: A name ("exact"); a name with its first option ("trajectory:any_order", "contains:shipped") or with
             options in Python notation ("rouge1(threshold=0.8)", "contains(texts=['a', 'b'])"); an `EvaluatorChoice`; a
             function `(answer_text, case) -> bool | float | Score`, plain or async; or an evaluator, which is returned
-            as it is.
-        plugins: Plugins that are loaded already.
+            unchanged.
+        plugins: Plugins that are already loaded.
 
     Raises:
         PluginError: There is no evaluator with this name.
@@ -181,7 +181,7 @@ def _made(name: str, entry: object, options: Mapping[str, Any], plugins: Plugins
 
 
 def _is_judging(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
-    """Return whether a function is the evaluator itself: it has parameters that no option fills."""
+    """Return whether a function is the evaluator itself: it has required parameters that no option sets."""
     return any(
         value.default is inspect.Parameter.empty
         and value.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,4 +1,4 @@
-"""Measure the units of a study by the workers of a Dask cluster. This process alone stores their outcomes."""
+"""Measure the units of a study on the workers of a Dask cluster. Only this process stores their outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TASK: Final = "loomlib.experiments.worker_units:measure_units"
 
 
 class DistributedStudy(Protocol[U]):
-    """What measuring on a cluster needs of a study; `Study` has it."""
+    """The part of `Study` that is needed for measuring on a cluster."""
 
     study_id: str
 
@@ -38,7 +38,7 @@ class DistributedStudy(Protocol[U]):
         ...
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker makes the study."""
+        """Return how a worker creates the study."""
         ...
 
     def stored_outcome(self, unit: U) -> UnitOutcome | None:
@@ -47,7 +47,7 @@ class DistributedStudy(Protocol[U]):
 
 
 class DistributedRun(Protocol):
-    """What measuring on a cluster needs of a study's run; `StudyRun` has it."""
+    """The part of `StudyRun` that is needed for measuring on a cluster."""
 
     ledger: StudyLedger
 
@@ -67,7 +67,7 @@ async def measure_on_cluster(
     cluster: DaskCluster,
     check: Callable[[], None],
 ) -> None:
-    """Measure the pending units of a study by the workers of a cluster.
+    """Measure the pending units of a study on the workers of a cluster.
 
     Args:
         study: The study.
@@ -87,14 +87,14 @@ async def measure_on_cluster(
 
 
 class _UnitsOnCluster(Generic[U]):
-    """Gives chains of units to workers, and stores their outcomes.
+    """Distributes chains of units to workers, and stores their outcomes.
 
     Args:
         study: The study.
         run: Its run.
         connection: The connection to the cluster.
-        job: What the workers need to know of the study.
-        save_conditions: Stores the machine's conditions when that is due.
+        job: Description of the study for the workers.
+        save_conditions: Stores the machine's conditions when a save is due.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class _UnitsOnCluster(Generic[U]):
         self._measure: Callable[..., str] = found(_TASK)
 
     async def measure(self, chains: Sequence[Sequence[U]], check: Callable[[], None]) -> None:
-        """Measure chains, several at once; each chain by one worker in its order.
+        """Measure several chains at once; one worker measures each chain in its order.
 
         Args:
             chains: The units.
@@ -152,7 +152,7 @@ class _UnitsOnCluster(Generic[U]):
                     self._record(values["position"], _outcome(values, result["worker"], stop))
                 if stop is not None:
                     raise stop
-            # What is left was claimed by a worker that was killed: Dask gave its task to this one.
+            # The remaining units were claimed by a worker that was killed; Dask moved its task to this worker.
             remaining = [position for position in positions if position not in measured]
             positions = self._settle(remaining) if remaining else ()
 
@@ -188,10 +188,10 @@ def _outcome(values: Mapping[str, Any], worker: str, stop: StudyInterruptedError
 
 
 def job_text(study: WorkerReference, study_id: str) -> str:
-    """Return what workers need to know of a study, as JSON without secrets.
+    """Return the description of a study for workers, as JSON without secrets.
 
     Args:
-        study: How a worker makes the study.
+        study: How a worker creates the study.
         study_id: The study.
     """
     return json.dumps({"release": loom_release(), "study": study.stored(), "study_id": study_id})

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from loomlib.presentation.formats import milliseconds, number, percent
 
 MOST_TASKS_PER_PROCESSOR: Final = 2.0
-"""Tasks that run or wait, a processor, on average. With two, a task that is ready waits as long as it runs."""
+"""Mean number of running and waiting tasks per processor. At two, a ready task waits as long as it runs."""
 
 MOST_DELAY_P95_MS: Final = 10.0
 """The client's scheduling delay that one wake-up in twenty exceeds. It is added to every duration."""
@@ -23,7 +23,7 @@ MOST_THROTTLED_SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineConditions:
-    """Load on the machine and the client during a measurement. None is unknown, never 0.
+    """Load on the machine and the client during a measurement. None means unknown, not 0.
 
     Attributes:
         duration_s: Length of the measurement in seconds.
@@ -52,9 +52,9 @@ class MachineConditions:
     delay_max_ms: float | None = None
 
     def disturbances(self) -> list[str]:
-        """Return one phrase for each value beyond its bound; empty on a quiet machine."""
+        """Return one phrase for each value beyond its bound; empty if the machine was not overloaded."""
         phrases: list[str] = []
-        # The load average lags by a minute, so it decides only where the tasks are unknown.
+        # The load average lags by a minute, so it is used only if the number of tasks is unknown.
         crowd = self.tasks if self.tasks is not None or not self.samples else self.load_1_min
         if crowd is not None and crowd > MOST_TASKS_PER_PROCESSOR * self.processors:
             load = f"{number(crowd)} tasks ran or waited" if self.tasks is not None else f"load average {number(crowd)}"
@@ -91,7 +91,7 @@ class MachineConditions:
         readings = [f"{name} {'unknown' if value is None else form(value)}" for name, value, form in values]
         return (
             f"The machine during the measurement ({_processors(self.processors)}): {', '.join(readings)}. Times are "
-            f"disturbed above {number(MOST_TASKS_PER_PROCESSOR, 0)} tasks a processor, {percent(MOST_STEAL_SHARE)} "
+            f"disturbed above {number(MOST_TASKS_PER_PROCESSOR, 0)} tasks per processor, {percent(MOST_STEAL_SHARE)} "
             f"taken, {percent(MOST_THROTTLED_SHARE)} stopped, or a p95 delay of {milliseconds(MOST_DELAY_P95_MS)}."
         )
 
@@ -104,7 +104,7 @@ class StudyConditions:
 
     @classmethod
     def read(cls, stored: Any) -> StudyConditions:
-        """Return what `stored()` or `summary()` returned; no conditions for a study of an earlier release."""
+        """Read the result of `stored()` or `summary()`; no conditions for a study of an earlier release."""
         runs = cast("Mapping[str, Any]", stored)["runs"] if isinstance(stored, Mapping) else stored
         return cls(tuple(MachineConditions.read(run) for run in runs or ()))
 

@@ -25,7 +25,7 @@ def design_values(design: type[Any], stored: Mapping[str, Any], *, kind: str) ->
 
     Raises:
         StudyError: The study is of another kind, or has a field that a later release added: running it without that
-            field would measure something else.
+            field would measure something different.
     """
     values = {name: value for name, value in stored.items() if name != "kind"}
     unknown = sorted(set(values) - {field.name for field in fields(design)})
@@ -33,7 +33,7 @@ def design_values(design: type[Any], stored: Mapping[str, Any], *, kind: str) ->
         raise StudyError(
             f"The stored study is not a {kind} study",
             on=f"kind {stored.get('kind')!r}",
-            try_="resume it with the class of its own kind",
+            try_="resume it with the class of its kind",
         )
     if unknown:
         raise StudyError(

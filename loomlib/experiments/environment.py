@@ -14,7 +14,7 @@ _DISTRIBUTIONS = ("loomlib", "aiohttp", "botocore", "numpy", "bedrock-agentcore"
 
 
 def describe_client() -> dict[str, Any]:
-    """Return the interpreter, the system, the processors, the load and the versions that take part in a call."""
+    """Return the interpreter, the system, the processors, the load and the versions of the packages used in a call."""
     return {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,

@@ -1,4 +1,4 @@
-"""A limit on a figure, decided on the figure's confidence interval: passed, missed, or unclear."""
+"""A limit on a figure, decided by the figure's confidence interval: passed, missed, or unclear."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Gate:
     """The verdict on a figure of a study or of an evaluation, and its limit.
 
     A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, or when every single
-    measurement is, and passed when the interval is on the right side. Anything between is unclear, and so is a gate on
-    times that an overloaded machine disturbed. A report or a command ends with 2 only when a gate is missed.
+    measurement is, and passed when the interval is on the right side. Anything else is unclear, as is a gate on times
+    that were measured on an overloaded machine. The exit code of a report or a command is 2 only when a gate is missed.
 
     Attributes:
         outcome: "passed", "missed" or "unclear".
@@ -61,7 +61,8 @@ class Gate:
         return replace(
             self,
             outcome=UNCLEAR,
-            text=f"Gate unclear: the machine was overloaded. Taken as they are, {_AS_MEASURED[self.outcome]}{evidence}",
+            text="Gate unclear: the machine was overloaded. Taken at face value, "
+            f"{_AS_MEASURED[self.outcome]}{evidence}",
             data={**self.data, "outcome_without_disturbance": self.outcome},
         )
 

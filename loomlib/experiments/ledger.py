@@ -37,19 +37,19 @@ class StudyLedger(RunLedger["StudyRow"]):
         """Return the stored study; store it with its whole plan when it is new.
 
         Args:
-            study: The study as it is asked for.
+            study: The requested study.
             plan: Its units in order.
             resume: Python that resumes a stored study, for the error's advice.
 
         Raises:
-            StudyError: The stored study of this id has another design.
+            StudyError: The stored study with this id has a different design.
         """
         stored = self.store.studies.get(self.study_id)
         if stored is None:
             stored = self.store.studies.create(study)
         advice = f"{resume} uses the stored design; a new study needs a new id"
         self.check_same(stored.design, study.design, advice=advice)
-        # A process killed between the two writes leaves a study without its plan, which follows from the design.
+        # A process killed between the two writes leaves a study without its plan, which is derived from the design.
         if not self.rows():
             self.store.measurements.plan(self.study_id, plan)
         return stored
@@ -83,8 +83,8 @@ class StudyLedger(RunLedger["StudyRow"]):
 
         Args:
             units: All units.
-            seen: Returns the outcome of a unit whose end was stored elsewhere, such as with its invocation; None when
-                its end was not recorded. Such a unit is measured again.
+            seen: Returns the outcome of a unit that was stored elsewhere, such as with its invocation; None when no
+                outcome was recorded. Such a unit is measured again.
         """
         for unit in units:
             if unit.state == RUNNING:

@@ -27,11 +27,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressSnapshot(ABC):
-    """The progress of a run at one time. A kind of run adds what it counts.
+    """The progress of a run at one time. Each kind of run adds its own counts.
 
     Attributes:
         elapsed_s: Seconds since the run began.
-        stage: What the run does beside measuring; empty otherwise.
+        stage: Activity of the run other than measuring; empty while it measures.
     """
 
     elapsed_s: float = 0.0

@@ -1,4 +1,4 @@
-"""The result of a study: what is stored, with every view on it provided by the package of its kind."""
+"""The result of a study: the stored data, with views that are provided by the package of its kind."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class StudyMethod:
     """How a study was conducted.
 
     Attributes:
-        notes: How the numbers came about, one sentence each.
-        limits: What the study cannot tell, one sentence each.
-        run_again: The study as Python.
+        notes: How the numbers were obtained, one sentence each.
+        limits: Limitations of the study, one sentence each.
+        run_again: Python code that runs the study again.
         facts: Further JSON-ready values, such as the seed.
     """
 
@@ -110,7 +110,7 @@ _ISOLATION_LABEL = "sessions: "
 
 
 def isolation_notes(labels: Sequence[str]) -> list[str]:
-    """Return a sentence on the isolation of the agents' sessions, which provenance labels of the local service name.
+    """Return a sentence on the isolation of the agents' sessions, as named by the local service's provenance labels.
 
     Args:
         labels: Provenance labels, such as "sessions: bubblewrap, network open".
@@ -132,7 +132,7 @@ def record_fields(study: StudyRow) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRecord(ABC):
-    """A study as it is currently stored. `state`, and every view, says when it is unfinished.
+    """A study as it is currently stored. `state` and every view show when it is unfinished.
 
     Attributes:
         study_id: The study's id; a study is resumed with it.
@@ -141,7 +141,7 @@ class StudyRecord(ABC):
         design: The study's design.
         state: "planned", "running", "interrupted" or "complete".
         created_at: When the study was stored.
-        finished_at: When it was complete.
+        finished_at: When it was completed.
         conditions: What the machine did while the study was measured.
         platform_version: Platform version of the runtime, "V1" or "V2"; empty when it was not recorded.
     """
@@ -165,7 +165,7 @@ class StudyRecord(ABC):
             study_id: The study's id.
 
         Raises:
-            StudyError: No study of this id is stored.
+            StudyError: No study with this id is stored.
         """
         ledger = StudyLedger(store, study_id)
         study = ledger.stored
@@ -174,7 +174,7 @@ class StudyRecord(ABC):
     @classmethod
     @abstractmethod
     def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
-        """Return the fields that a kind of result adds, such as the design and the units, from what is stored.
+        """Return the fields that a kind of result adds, such as the design and the units, from the stored rows.
 
         Args:
             study: The stored study.

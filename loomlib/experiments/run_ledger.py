@@ -1,4 +1,4 @@
-"""A run of an experiment in the store, whatever its tables: leased by one process at a time, resumed, interrupted."""
+"""A stored run of an experiment, independent of its tables: leased by one process at a time, resumed, interrupted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = TypeVar("Row", "StudyRow", "EvalRunRow")
 
 
 class RunLedger(ABC, Generic[Row]):
-    """The stored state of one run of an experiment. A kind of experiment adds how its units are stored.
+    """The stored state of one run of an experiment. Each kind of experiment adds the storage of its units.
 
     Args:
         store: The store with the run.
@@ -34,13 +34,13 @@ class RunLedger(ABC, Generic[Row]):
     """
 
     noun: ClassVar[str]
-    """What a run is called in messages."""
+    """The name of a run in messages."""
     error: ClassVar[type[LoomError]]
     """The error of this kind of experiment."""
     first_run: ClassVar[str]
-    """How a first run is made, for the advice of an error."""
+    """How to create a first run, as the advice of an error."""
     details: ClassVar[str]
-    """Field of the row with JSON values that are known while the run goes on, such as the machine's conditions."""
+    """Field of the row with JSON values that are known during the run, such as the machine's conditions."""
 
     def __init__(self, store: Store, id: str) -> None:
         self.store, self.id = store, id
@@ -56,7 +56,7 @@ class RunLedger(ABC, Generic[Row]):
         """The stored run.
 
         Raises:
-            LoomError: There is none of this id; the message names the newest ones.
+            LoomError: There is no run with this id; the message lists the newest ones.
         """
         row = self.runs.get(self.id)
         if row is None:
@@ -77,7 +77,7 @@ class RunLedger(ABC, Generic[Row]):
             advice: What to do instead, for the error.
         """
         if differing := differing_settings(stored, wanted):
-            raise self.error(f"The stored {self.noun} has another {', '.join(differing)}", on=self.id, try_=advice)
+            raise self.error(f"The stored {self.noun} differs in its {', '.join(differing)}", on=self.id, try_=advice)
 
     @property
     def conditions(self) -> StudyConditions:
@@ -96,7 +96,7 @@ class RunLedger(ABC, Generic[Row]):
         self.runs.save(self.id, state=state, **end, **{self.details: {**self._details(), **details}})
 
     def interrupt(self, error: BaseException) -> None:
-        """Store that the run was interrupted by an error or by its user."""
+        """Store that the run was interrupted by an error or by the user."""
         self.save("interrupted")
 
     @asynccontextmanager
@@ -112,7 +112,7 @@ class RunLedger(ABC, Generic[Row]):
                 yield
                 self.check_lease()
             except BaseException as error:
-                with suppress(StoreError):  # a full disk cannot store the interruption either; the rows say enough
+                with suppress(StoreError):  # a full disk cannot store the interruption either; the rows suffice
                     self.check_lease()
                     row = self.runs.get(self.id)
                     if row is not None and row.state == RUNNING_STATE:
@@ -125,7 +125,7 @@ class RunLedger(ABC, Generic[Row]):
             raise self._lost[0]
 
     def recorded_machine(self, *, is_measured: bool = True) -> AbstractAsyncContextManager[ConditionsRecord]:
-        """Sample the machine during the block, and store its conditions beside those of the former parts of the run.
+        """Sample the machine during the block, and store its conditions with those of earlier parts of the run.
 
         Args:
             is_measured: Whether anything is measured in the block; if not, its conditions are not stored.

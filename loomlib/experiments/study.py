@@ -1,4 +1,4 @@
-"""Run a study: one process at a time has its units measured in order; a stopped study resumes where it stopped."""
+"""Run a study: one process at a time runs its units in order; a stopped study resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StudyRun:
         """Report the study's progress.
 
         Args:
-            stage: What it does now, unless it is measuring.
+            stage: The current activity other than measuring.
         """
         self._progress.set(done=dict(self._done), failed=self._failed, stage=stage)
 
@@ -68,7 +68,7 @@ class StudyRun:
         """Run blocking code on a thread. When the study is stopped, wait for that code to return.
 
         Args:
-            function: The code. If it takes long, it should call `check` now and then.
+            function: The code. If it takes long, it should call `check` regularly.
             args: Its arguments.
             kwargs: Its keyword arguments.
         """
@@ -97,7 +97,7 @@ class Procedure(ABC, Generic[U]):
     async def measure(self, unit: U, session_id: str | None) -> UnitOutcome:
         """Measure the unit.
 
-        Whatever is raised leaves the unit planned and stops the study. A failure of what is measured is an outcome.
+        An exception leaves the unit planned and stops the study. A failure of the measured subject is an outcome.
         """
 
     async def end(self, unit: U, session_id: str | None, outcome: UnitOutcome) -> None:
@@ -117,8 +117,8 @@ class Study(ABC, Generic[U, R]):
     """A planned series of measurements; each outcome is stored at once, so a study can be stopped and resumed.
 
     The whole plan is stored before the first unit, each unit is marked as running before anything is sent, and its
-    outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study says
-    what its plan is (`planned`), how a unit is measured (`procedure`) and how its result is read (`result`).
+    outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study defines
+    its plan (`planned`), how a unit is measured (`procedure`) and how its result is read (`result`).
 
     Args:
         store: The store with the study.
@@ -149,7 +149,7 @@ class Study(ABC, Generic[U, R]):
     @property
     @abstractmethod
     def how_to_resume(self) -> str:
-        """Python code that opens the stored study again, shown in messages."""
+        """Python code that opens the stored study, shown in messages."""
 
     @abstractmethod
     def header(self) -> StudyRow:
@@ -172,18 +172,18 @@ class Study(ABC, Generic[U, R]):
         """Return the procedure that measures the units of this run."""
 
     def result(self) -> R:
-        """Return the result of what is stored so far; nothing is measured."""
+        """Return the result from the measurements stored so far; nothing is measured."""
         return self.result_type.load(self.store, self.study_id)
 
     def use_stored_design(self, **subject: Any) -> Self:
-        """Replace the design by that of the stored study, and return this study, which `run()` then resumes.
+        """Replace the design with that of the stored study, and return this study, which `run()` then resumes.
 
         Args:
-            subject: Settings that name what is measured and keep their values; others than the stored ones are refused
-                when the study runs.
+            subject: Settings that identify the measured subject and keep their values; if they differ from the stored
+                ones, running the study fails.
 
         Raises:
-            StudyError: No study of this id is stored, or this release cannot run its design.
+            StudyError: No study with this id is stored, or this release cannot run its design.
         """
         design = self.design.read(StudyLedger(self.store, self.study_id).stored.design)
         self.design = replace(design, **subject)
@@ -202,47 +202,47 @@ class Study(ABC, Generic[U, R]):
     def unreachable(self, name: str, *, what: str = "agent") -> StudyInterruptedError:
         """Return the error that ends the study when the service behind its subject accepts no connections.
 
-        Going on would only count refused connections as failures of the subject.
+        Continuing would only count refused connections as failures of the subject.
 
         Args:
             name: The subject's name.
             what: What it is, such as "gateways".
         """
         return StudyInterruptedError(
-            f"The service behind the {what} accepts no connections any more; the study's measurements are stored",
+            f"The service behind the {what} no longer accepts connections; the study's measurements are stored",
             on=f"{name}, study {self.study_id}",
             try_=f"start the service again, then {self.how_to_resume}.run()",
         )
 
     def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study has another subject than this one."""
+        """Raise `StudyError` when the stored study has a different subject."""
 
     def stored_outcome(self, unit: U) -> UnitOutcome | None:
         """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker of a Dask cluster makes this study; by default a kind of study is not distributed.
+        """Return how a worker of a Dask cluster creates this study; by default a kind of study is not distributed.
 
         Raises:
             StudyError: This study cannot be measured by several workers.
         """
         raise StudyError(
-            f"A {self.kind} study is measured by one process", on=self.study_id, try_='run it without runner="dask"'
+            f"A {self.kind} study must be run by one process", on=self.study_id, try_='run it without runner="dask"'
         )
 
     def chain(self, unit: U) -> str:
         """Return the name of a unit's chain: on a cluster, one worker measures a chain's units in their order.
 
         Args:
-            unit: A unit; by default each is a chain of its own.
+            unit: A unit; by default each unit is its own chain.
         """
         return str(unit.position)
 
     def enough(self, unit: U) -> str | None:
-        """Return why nothing more need be measured, None to go on; asked before each unit.
+        """Return why no more measurements are needed, None to continue; called before each unit.
 
-        The answer must follow from the stored units before this one, so that a resumed study stops at the same unit.
+        The result must depend only on the stored units before this one, so that a resumed study stops at the same unit.
 
         Args:
             unit: The next unit of the plan.
@@ -250,10 +250,10 @@ class Study(ABC, Generic[U, R]):
         return None
 
     async def finish(self, run: StudyRun) -> None:
-        """Collect late data, such as logs and traces. Running a complete study again calls this again."""
+        """Collect late data, such as logs and traces. Running a completed study again calls this again."""
 
     async def clean_up(self, run: StudyRun) -> None:
-        """Delete resources that the study created, once it is complete."""
+        """Delete the resources that the study created, after it is complete."""
 
     def run(
         self,
@@ -266,16 +266,16 @@ class Study(ABC, Generic[U, R]):
         """Measure the pending units and return the result. Works in scripts and in notebooks.
 
         Args:
-            progress: Shows how far the study is; by default a bar in a notebook, log lines elsewhere.
-            budget_s: Stop after so many seconds; running the study again goes on.
-            runner: "process" measures from here, one unit at a time; "dask" by the workers of a Dask cluster, as many
-                at once as they have threads. Either resumes the other's studies.
+            progress: Shows the study's progress; by default a bar in a notebook, log lines elsewhere.
+            budget_s: Stop after this many seconds; running the study again resumes it.
+            runner: "process" measures in this process, one unit at a time; "dask" on the workers of a Dask cluster, as
+                many units at once as they have threads. Each can resume the other's studies.
             dask: The scheduler's address, such as "tcp://host:8786", or a `DaskCluster`; it implies the runner "dask".
 
         Raises:
             ClusterError: The Dask cluster cannot be reached, or cannot do the work.
-            StudyInterruptedError: The service cannot be reached any more, or the budget is used up.
-            StudyError: Another process runs this study, or the stored study of this id differs.
+            StudyInterruptedError: The service can no longer be reached, or the budget is used up.
+            StudyError: Another process runs this study, or the stored study with this id differs.
         """
         return self._thread(progress, budget_s, chosen_cluster(runner, dask)).wait()
 
@@ -291,7 +291,7 @@ class Study(ABC, Generic[U, R]):
 
         Args:
             progress: Shows how far the study is.
-            budget_s: Stop after so many seconds.
+            budget_s: Stop after this many seconds.
             runner: "process" or "dask".
             dask: The scheduler's address, or a `DaskCluster`.
         """
@@ -315,7 +315,7 @@ class Study(ABC, Generic[U, R]):
         self, report: Callable[[ProgressSnapshot], None], budget_s: float | None, cluster: DaskCluster | None
     ) -> R:
         if cluster is not None:
-            self.for_workers()  # a study that workers cannot measure is refused before anything is stored
+            self.for_workers()  # raises before anything is stored if workers cannot measure the study
         ledger = StudyLedger(self.store, self.study_id)
         stored = ledger.open(self.header(), self.planned(), resume=self.how_to_resume)
         self.check(stored)
@@ -361,7 +361,7 @@ class Study(ABC, Generic[U, R]):
                     run.report()
                     record.save_when_due()
             finally:
-                # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
+                # Also when cancelled: a session that stays open keeps an agent running until its idle timeout.
                 await asyncio.shield(procedure.close())
 
     def _check_budget(self, run: StudyRun, budget_s: float | None) -> None:

@@ -14,10 +14,10 @@ from loomlib.jobs.machine import MachineCounters, MachineFiles, processor_count
 from .conditions import MachineConditions, StudyConditions
 
 INTERVAL_S = 0.1
-"""Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
+"""Seconds between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
 
 SAVE_EVERY_S = 10.0
-"""Time between two saves of the conditions, so a process that is killed loses at most these last seconds."""
+"""Seconds between two saves of the conditions: a process that is killed loses at most this much."""
 
 _MAX_SAMPLES = 100_000
 
@@ -87,13 +87,13 @@ async def watched_machine(files: MachineFiles | None = None) -> AsyncGenerator[M
 
 
 class ConditionsRecord:
-    """The conditions of all runs of a study: those of its former runs, and those of the present one so far.
+    """The conditions of all runs of a study: those of earlier runs, and those of the current run so far.
 
     Args:
-        former: The conditions of the former runs.
-        watch: The watch of the present run.
+        former: The conditions of earlier runs.
+        watch: The watch of the current run.
         save: Stores the conditions.
-        every_s: Time between two savings, in seconds.
+        every_s: Time between two saves, in seconds.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ConditionsRecord:
         self._save(self.conditions())
 
     def save_when_due(self) -> None:
-        """Store the conditions unless that was done a short time ago; call it between two measurements."""
+        """Store the conditions unless they were stored recently; call it between two measurements."""
         if time.monotonic() - self._saved_at >= self._every_s:
             self.save()
 
@@ -121,12 +121,12 @@ class ConditionsRecord:
 async def recorded_machine(
     former: StudyConditions, save: Callable[[StudyConditions], None], *, every_s: float = SAVE_EVERY_S
 ) -> AsyncGenerator[ConditionsRecord]:
-    """Sample the machine during the block, and store the conditions when it ends, also when it is cancelled.
+    """Sample the machine during the block, and store the conditions when it ends, even when it is cancelled.
 
     Args:
-        former: The conditions of the study's former runs.
+        former: The conditions of the study's earlier runs.
         save: Stores the conditions of all runs. At the end of the block its `StoreError` is ignored.
-        every_s: Time between two savings within the block, in seconds.
+        every_s: Time between two saves within the block, in seconds.
 
     Yields:
         The record. Its `save_when_due()` stores the conditions meanwhile.

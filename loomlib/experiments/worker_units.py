@@ -24,22 +24,22 @@ _making = threading.Lock()
 def measure_units(job: str, positions: str) -> str:
     """Measure units one after another, and return their outcomes; the process that runs the study stores them.
 
-    Each unit is claimed in the store before anything is sent. Measuring ends early at a unit that is not planned any
-    more: the worker that claimed it was killed, or the study was stopped.
+    Each unit is claimed in the store before anything is sent. Measuring ends early at a unit that is no longer planned:
+    the worker that claimed it was killed, or the study was stopped.
 
     Args:
         job: JSON of `cluster_units.job_text`, the same for all tasks of a study.
         positions: JSON list of the positions of the units.
 
     Returns:
-        JSON with the `outcomes`, a list of objects with their `position`, and the `worker`'s name; or with why it
-        `refused`.
+        JSON with the `outcomes`, a list of objects with their `position`, and the `worker`'s name; or JSON that says
+        why it `refused`.
     """
     try:
         with _making:
             study = _study(job)
         outcomes = run_on_worker(_measure(study, json.loads(positions)))
-    except Exception as error:  # noqa: BLE001 - whatever ends the study on this worker is reported by name
+    except Exception as error:  # noqa: BLE001 - every error that ends the study is reported with this worker's name
         return refused(error)
     return json.dumps({"worker": worker_name(), "outcomes": outcomes})
 
@@ -61,7 +61,7 @@ async def _measure(study: Study[Any, Any], positions: list[int]) -> list[dict[st
             try:
                 outcome = await procedure.measure(unit, session_id)
             except BaseException:
-                ledger.release(unit)  # nobody saw an outcome
+                ledger.release(unit)  # no outcome was observed
                 raise
             stop = outcome.stop
             outcomes.append(
@@ -85,7 +85,7 @@ async def _measure(study: Study[Any, Any], positions: list[int]) -> list[dict[st
 
 
 def _drop(_snapshot: object) -> None:
-    """Drop the progress: the process that runs the study reports it."""
+    """Discard the progress: the process that runs the study reports it."""
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Memory studies: scripted conversations are written to a memory, and questions test later what it recalls."""
+"""Memory studies: scripted conversations are written to a memory, and later questions test what it recalls."""
 
 from loomlib.deprecation import renamed_names
 from loomlib.dispatch import register

@@ -38,7 +38,7 @@ class MemoryAccess:
         create_event(self.reader.clients, request, region=self.reader.memory.region)
 
     def messages(self, actor: str, sessions: Sequence[str], *, last: int | None = None) -> list[str]:
-        """Call ListEvents, from the newest session back until there are enough messages.
+        """Call ListEvents, from the newest session backwards, until there are enough messages.
 
         Args:
             actor: The actor.

@@ -1,4 +1,4 @@
-"""Ask the questions: the memory itself (for the context a model would be given), or an agent."""
+"""Ask the questions: of the memory itself (for the context that a model would receive), or of an agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN_ANSWER = 600
 
 
 class MemoryQuestions(Procedure[AskedQuestion]):
-    """Questions to the memory: fetches the context that each arm would give a model, and scores it.
+    """Questions to the memory: fetches the context that each arm would pass to a model, and scores it.
 
     Before the first question of a session, everything that comes before it is written to the memory.
 
@@ -107,7 +107,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
         return False
 
     def _extracted(self, unit: AskedQuestion, actor: str) -> dict[str, Any]:
-        """Whether a record contained the answer when the session's questions began: nothing is written after that."""
+        """Whether a record contained the answer when the session's questions started: nothing is written after that."""
         if not unit.probe.expected:
             return {}
         key = (actor, unit.probe.session)
@@ -127,7 +127,7 @@ class AgentQuestions(MemoryQuestions):
     """Questions to an agent that takes the payload of the blueprint assistant_with_memory.
 
     With retrieval each question is asked in a new session, and the conversation is written as events, as the session
-    manager of an earlier conversation would have done. Without retrieval the conversation is held with the agent
+    manager of an earlier conversation would have done. Without retrieval, the conversation takes place with the agent
     itself, turn by turn in one long session, in which the questions are asked too.
 
     Args:
@@ -143,7 +143,7 @@ class AgentQuestions(MemoryQuestions):
         self._open: set[str] = set()
 
     def actor(self, conversation: str, arm: Arm) -> str:
-        """Return the actor of a conversation in an arm: each arm has its own, since questions are remembered too."""
+        """Return the actor of a conversation in an arm: each arm has its own, because questions are remembered too."""
         return f"{super().actor(conversation, arm)}-{1 + self._design.arms.index(arm)}"
 
     async def begin(self, unit: AskedQuestion) -> str:
@@ -159,7 +159,7 @@ class AgentQuestions(MemoryQuestions):
             await self._run.blocking(self._end, session_id)
 
     async def close(self) -> None:
-        """End the long sessions; a session that cannot be ended ends at its idle timeout."""
+        """End the long sessions; a session that cannot be ended expires at its idle timeout."""
         for session_id in sorted(self._open):
             await self._run.blocking(self._end, session_id)
 
@@ -221,7 +221,7 @@ class AgentQuestions(MemoryQuestions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedContext:
-    """The context that a model would be given for a question.
+    """The context that a model would receive for a question.
 
     Attributes:
         records: Retrieved records, best first.
@@ -242,10 +242,10 @@ class FetchedContext:
 
 
 def fetch_context(memory: StudiedMemory, arm: Arm, probe: Probe, actor: str, design: MemoryDesign) -> FetchedContext:
-    """Fetch the context that an arm gives a model for a question.
+    """Fetch the context that an arm passes to a model for a question.
 
-    Whether a question needs memory is known from the script: with reactive retrieval the model is taken to search
-    exactly then, with the script's query; with proactive retrieval every question is searched for as it is asked.
+    Whether a question needs memory is known from the script: with reactive retrieval, the model is assumed to search
+    exactly then, with the script's query; with proactive retrieval, the text of every question is the search query.
 
     Args:
         memory: The memory.

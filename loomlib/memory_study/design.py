@@ -30,15 +30,15 @@ class MemoryDesign:
 
     Attributes:
         conversations: The conversations.
-        arms: The arms, the first one being the baseline of comparisons.
-        mode: "retrieval" (what a model would be given) or "agent" (what an agent answers).
+        arms: The arms; the first one is the baseline of comparisons.
+        mode: "retrieval" (scores the context that a model would receive) or "agent" (scores an agent's answers).
         top_k: Records that a search returns.
         ks: The ranks k of recall@k.
         window: Turns that a window keeps in the context.
-        seed: Seed of made-up conversations and of the order.
-        settle_s: Limit of the wait for extraction before questions, in seconds.
-        quiet_s: That wait ends earlier when nothing has changed for so many seconds.
-        timeout_s: Limit of each call of the agent, in seconds.
+        seed: Seed of generated conversations and of the order.
+        settle_s: Maximum wait for extraction before questions, in seconds.
+        quiet_s: The wait ends early when nothing has changed for this many seconds.
+        timeout_s: Time limit of each call to the agent, in seconds.
         priced_as: Model whose list price is used for tokens; empty for none.
         name: Name of the study.
     """
@@ -62,7 +62,7 @@ class MemoryDesign:
         if not self.conversations or len({conversation.name for conversation in self.conversations}) < len(
             self.conversations
         ):
-            raise ValueError("a study needs conversations, each with its own name")
+            raise ValueError("a study needs conversations with unique names")
         if not self.arms or len(set(self.arms)) < len(self.arms):
             raise ValueError("a study needs at least one arm, and each arm once")
         if not 1 <= self.top_k <= 100:

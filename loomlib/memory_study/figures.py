@@ -66,7 +66,7 @@ def _recall(result: MemoryResult, where: str) -> go.Figure:
     return _figure(
         result,
         traces,
-        title=f"Share of facts in {where}: the value that holds now, and former values (95 % intervals)",
+        title=f"Share of facts in {where}: the current value and former values (95 % intervals)",
         xaxis={"range": [-0.02, 1.02], **SHARES},
         yaxis={"categoryorder": "array", "categoryarray": [str(arm) for arm in reversed(result.design.arms)]},
         height=140 + 50 * len(result.design.arms),
@@ -142,7 +142,7 @@ def _lines(
 
 
 def _latency(result: MemoryResult) -> go.Figure:
-    """Draw the latency of every question, one row per condition, so that mixtures are visible."""
+    """Draw the latency of every question, one row per condition, so that mixed distributions are visible."""
     traces: list[dict[str, Any]] = []
     for place, arm in enumerate(result.design.arms):
         times = [

@@ -28,9 +28,9 @@ def _never_extracted(questions: Sequence[AskedQuestion]) -> StudyFinding | None:
     examples = "; ".join(f"{probe.fact} ({probe.expected})" for probe in list(absent.values())[:_NAMED])
     return StudyFinding(
         kind="never extracted",
-        title="Stated, but in no record",
+        title="Stated, but not in any record",
         evidence=f"{plural(len(absent), 'fact')} of {cases} had no record when the question was asked: {examples}.",
-        advice="Retrieval cannot return what was not extracted: look at memory.provenance(…) and the strategy's "
+        advice="Retrieval cannot return what was not extracted: check memory.provenance(…) and the strategy's "
         "prompt, or wait longer (settle_s).",
     )
 
@@ -49,9 +49,9 @@ def _ranked_low(result: MemoryResult) -> StudyFinding | None:
     return StudyFinding(
         kind="ranked low",
         title="Extracted, but not among the returned records",
-        evidence=f"{plural(len(low), 'search')} of {len(searched)} did not return it among {result.design.top_k}: "
-        f"{examples[:300]}",
-        advice="A larger top_k, a query closer to the record's wording, or a namespace of its own for such facts.",
+        evidence=f"{plural(len(low), 'search')} of {len(searched)} did not return the fact in the top "
+        f"{result.design.top_k} records: {examples[:300]}",
+        advice="A larger top_k, a query closer to the record's wording, or a separate namespace for such facts.",
     )
 
 

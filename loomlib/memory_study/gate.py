@@ -15,9 +15,10 @@ from .summaries import ArmSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryGate(Gate):
-    """The verdict on the recall of `arm` and the least acceptable share.
+    """The verdict on the recall of `arm` and the minimum acceptable share.
 
-    A case is one fact of one conversation: a study of one conversation has few, a wide interval, and seldom decides.
+    A case is one fact of one conversation: a study of one conversation has few cases and a wide interval, and rarely
+    decides.
     """
 
     arm: Arm
@@ -28,11 +29,11 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Mem
 
     Args:
         summaries: Every arm's estimates.
-        least: The least recall that is acceptable, above 0 to 1.
+        least: Minimum acceptable recall, above 0 and at most 1.
         arm: The arm; by default the best one with retrieval.
     """
     if not 0 < least <= 1:
-        raise ValueError(f"the least recall must be a share above 0 and at most 1, not {least}")
+        raise ValueError(f"the minimum recall must be above 0 and at most 1, not {least}")
     if arm is None:
         candidates = [summary for summary in summaries if summary.arm.searches] or list(summaries)
         chosen = max(candidates, key=lambda summary: -1.0 if summary.recall.value is None else summary.recall.value)

@@ -17,9 +17,9 @@ SMALLEST_SESSIONS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactPool:
-    """A fact that a simulated user may state. `{v}` stands for a value in its sentences.
+    """A fact that a simulated user may state. `{v}` is the placeholder for a value in its sentences.
 
-    Values are words that occur in no other sentence of the pool, so that finding one means that the fact was found.
+    A value does not occur in any other sentence of the pool, so finding it means that the fact was found.
 
     Attributes:
         key: Name of the fact.
@@ -70,10 +70,11 @@ def _fact(stored: dict[str, Any]) -> FactPool:
 def make_conversations(
     count: int, *, sessions: int = 10, facts: int = 6, seed: int = 0
 ) -> tuple[ScriptedConversation, ...]:
-    """Make conversations.
+    """Generate conversations.
 
-    One fact is stated in the first session and asked for in the last. About a third of the facts that can change do,
-    and about a third of the others that can end do. Everything stated so far is asked for half-way and at the end.
+    One fact is stated in the first session and is the subject of a question in the last. About a third of the facts
+    that can change do, and about a third of the others that can end do. All facts stated so far are asked about
+    half-way and at the end.
 
     Args:
         count: Number of conversations.
@@ -106,7 +107,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
     idle = pool().idle_questions
     questions += [ScriptedQuestion(session=session, text=draw.choice(idle)) for session in sorted({middle, last})]
     return ScriptedConversation(
-        # The prefix is stored with studies, which are found again by it.
+        # The prefix is stored with studies, which are looked up by it.
         name=f"life-{seed}-{number}",
         sessions=tuple(tuple(_session(draw, turns[session])) for session in range(1, sessions + 1)),
         questions=tuple(questions),

@@ -14,7 +14,7 @@ from .design import PlannedQuestion
 from .script import IDLE, Probe, contains
 
 CHARACTERS_PER_TOKEN = 4
-"""The usual rule of thumb for English text, as the local models count."""
+"""Characters per token: the usual rule of thumb for English text, which the local models use too."""
 TOKENS_PER_MESSAGE = 4
 
 
@@ -22,14 +22,14 @@ TOKENS_PER_MESSAGE = 4
 class RecallScore:
     """How retrieved records, and the context or the agent's answer, score for a question.
 
-    A record is relevant when it contains the value that holds now, in whole words. What contains a former value is
-    stale, also beside the present value: a reader of both has to guess.
+    A record is relevant when it contains the current value, in whole words. A text with a former value is stale, even
+    if it also contains the current value: a reader cannot tell which one is current.
 
     Attributes:
         returned: Number of records returned.
         relevant: Ranks of relevant records, from 1.
         stale: Ranks of records with a former value.
-        in_context: Whether the context (or the agent's answer) contains the value that holds now.
+        in_context: Whether the context (or the agent's answer) contains the current value.
         stale_in_context: Whether it contains a former value.
     """
 
@@ -93,12 +93,12 @@ class AskedQuestion(MeasuredUnit):
         arm: The arm.
         probe: The question with its expected answer.
         score: How the answer scores; None unless the question is done.
-        extracted: Whether any record of the actor contained the answer when the question was asked; None when unknown.
+        extracted: Whether any record of the actor contained the answer when the question was asked; None if unknown.
         searches: Searches of long-term memory.
         model_calls: Calls of the model.
         input_tokens: Their input tokens.
         output_tokens: Their output tokens.
-        shown: The first records, or the agent's answer; written by others.
+        shown: The first records, or the agent's answer; untrusted text.
     """
 
     arm: Arm

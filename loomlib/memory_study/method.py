@@ -24,9 +24,9 @@ def _notes(result: MemoryResult) -> list[str]:
     sessions = max(len(conversation.sessions) for conversation in design.conversations)
     notes = [
         f"{plural(len(design.conversations), 'scripted conversation')} of up to {sessions} sessions "
-        f"({plural(facts, 'fact')}, seed {design.seed}) are written as events under actors of the study's own. "
+        f"({plural(facts, 'fact')}, seed {design.seed}) are written as events under the study's own actors. "
         "Questions are asked when a session begins, in a random order, one at a time.",
-        "An answer counts when it contains the value that holds now, in whole words; a former value is one that was "
+        "A question counts as recalled when the current value is found, in whole words; a former value is one that was "
         "stated before and then changed or taken back.",
         f"Retrieval returns the {design.top_k} nearest records of an actor's facts and preferences; a window keeps the "
         f"last {plural(design.window, 'turn')}.",
@@ -67,7 +67,10 @@ def _limits(result: MemoryResult) -> list[str]:
     if design.mode != AGENT:
         limits.append("Whether a model that is given the value also answers with it, and not with a former one.")
         if any(arm.retrieval == REACTIVE for arm in design.arms):
-            limits.append("Whether a model notices that it should search: here it always does. Ask an agent to see it.")
+            limits.append(
+                "Whether a model notices that it should search: here it always does. Run the study with an agent to "
+                "measure it."
+            )
     if result.scope == "local":
         limits.append(
             "The offline extractor's rules and the offline embeddings decide what is extracted and found here: AWS's "
@@ -77,7 +80,7 @@ def _limits(result: MemoryResult) -> list[str]:
             limits.append("Summaries are the offline extractor's: they quote more than a model's summary would.")
     if any("simulated" in label for label in result.labels) and design.mode == AGENT:
         limits.append("The model is simulated: its answers show that the parts work together, not how a model judges.")
-    limits.append("The conversations are made up: people state facts less plainly.")
+    limits.append("The conversations are generated: real people state facts less plainly.")
     return limits
 
 

@@ -1,8 +1,8 @@
-"""The memory that a study makes for itself: named before it is made, and deleted when the study is complete.
+"""The memory that a study creates for itself: named before it is created, and deleted when the study is complete.
 
-A study can be killed at any moment. Between the name and the memory: the next run finds it by its name, or makes it.
-Between "complete" and the deletion: whichever study starts next in this store deletes it. Whether to keep the memory is
-stored with the study, so that no other study deletes one that is to be kept.
+A study can be killed at any moment. If that happens after the name is stored, the next run finds the memory by its name
+or creates it. If it happens between "complete" and the deletion, the next study that starts in this store deletes it.
+Whether to keep the memory is stored with the study, so that other studies do not delete it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .subjects import MemoryBench, NamedMemory
 _logger = logging.getLogger(__name__)
 
 STRATEGIES: Final = ("semantic", "preferences", "summary")
-"""Strategies of the memory that a study makes for itself."""
+"""Strategies of the memory that a study creates for itself."""
 _RENEW_S: Final = 8.0
 _MOST_STUDIES: Final = 50
 
 
 def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
-    """Return the study's own memory; create it when there is none yet.
+    """Return the study's own memory; create it if it does not exist.
 
     Args:
         bench: The workbench.
@@ -39,7 +39,7 @@ def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
         try:
             return bench.memories.get(str(name))
         except ResourceNotFoundError:
-            pass  # killed before it was made
+            pass  # killed before it was created
     else:
         name = f"recall_{uuid.uuid4().hex[:10]}"
         ledger.save("running", memory_wanted=name)
@@ -47,7 +47,7 @@ def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
 
 
 def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
-    """Delete a complete study's own memory, unless the study is to keep it.
+    """Delete a completed study's own memory, unless the study keeps it.
 
     Args:
         bench: The workbench.
@@ -67,7 +67,7 @@ def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
 
 
 def delete_left_memories(bench: MemoryBench) -> None:
-    """Delete own memories left by complete studies that were killed; those of running studies stay."""
+    """Delete memories left by completed studies that were killed; those of running studies are not deleted."""
     for row in bench.context.store.studies.list(scope=bench.where, limit=_MOST_STUDIES):
         ledger = StudyLedger(bench.context.store, row.id)
         if not _is_left(ledger):
@@ -76,14 +76,14 @@ def delete_left_memories(bench: MemoryBench) -> None:
             with Holding(bench.context.store.studies, row.id, renew_every_s=_RENEW_S, refused=StudyError):
                 delete_own_memory(bench, ledger)
         except StudyError:
-            continue  # its own process is about to
+            continue  # its own process is about to delete it
 
 
 def _is_left(ledger: StudyLedger) -> bool:
     study = ledger.stored
     environment = study.environment
     is_own = bool(environment.get("memory_is_own") and environment.get("memory_id"))
-    # `keep` is stored as False explicitly: for studies of earlier releases it is not known.
+    # Compare with False: studies of earlier releases did not store `keep`, so their choice is unknown.
     return (
         study.state == "complete"
         and is_own

@@ -52,7 +52,7 @@ class StudyPrices:
         )
 
     def per_thousand(self, questions: Sequence[AskedQuestion]) -> Estimate:
-        """Estimate the dollars for a thousand such questions: tokens where a model is named, and retrievals."""
+        """Estimate the cost in dollars of a thousand such questions: tokens if a model is named, and retrievals."""
         priced = [
             (question, usd) for question in questions if question.is_done and (usd := self._usd(question)) is not None
         ]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MemoryResult(StudyRecord):
-    """A memory study as it is currently stored. `state`, and every view, says when it is unfinished.
+    """A memory study as it is currently stored. `state` and every view show when it is unfinished.
 
     Examples:
         >>> result.sentences()
@@ -51,7 +51,7 @@ class MemoryResult(StudyRecord):
             settings: Loom's settings, with the folder of the user's own prices.
 
         Raises:
-            StudyError: No study of this id is stored.
+            StudyError: No study with this id is stored.
         """
         return replace(super().load(store, study_id), settings=settings)
 
@@ -59,8 +59,8 @@ class MemoryResult(StudyRecord):
     def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
         """Return the fields of a stored study."""
         design = MemoryDesign.read(study.design)
-        memory = str(study.environment.get("memory_name") or "made by the study")
-        own = " (made by the study)" if study.environment.get("memory_is_own") else ""
+        memory = str(study.environment.get("memory_name") or "created by the study")
+        own = " (created by the study)" if study.environment.get("memory_is_own") else ""
         agent = [f"agent {study.agent_name}"] if design.mode == AGENT else []
         planned = {question.position: question for question in design.questions()}
         return {
@@ -112,7 +112,7 @@ class MemoryResult(StudyRecord):
         """Compare an arm's recall with a limit.
 
         Args:
-            min_recall: The least recall that is acceptable, 0 to 1.
+            min_recall: Minimum acceptable recall, above 0 and at most 1.
             arm: The arm; by default the best one with retrieval.
 
         Returns:

@@ -1,7 +1,7 @@
-"""A scripted conversation: what a user says in each session, which facts that states or changes, and what is asked.
+"""A scripted conversation: the user's turns in each session, the facts that they state or change, and the questions.
 
-A fact has a key ("allergy") and a value ("shellfish"). A turn that states it again with another value updates it; one
-that takes it back leaves it without a value. Values that held before are former values from then on.
+A fact has a key ("allergy") and a value ("shellfish"). A turn that states it again with another value updates it; a
+turn that takes it back leaves it without a value. Earlier values are former values from then on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENDING: Final = ".life.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedTurn:
-    """What the user says, and the reply.
+    """A turn of the user, and the reply.
 
     Attributes:
         text: What the user says.
@@ -47,9 +47,9 @@ class ScriptedTurn:
 
     def __post_init__(self) -> None:
         if not self.text.strip() or not self.reply.strip():
-            raise ValueError("a turn has a text and a reply")
+            raise ValueError("a turn needs a text and a reply")
         if bool(self.fact) != bool(self.value or self.ends) or (self.ends and self.value):
-            raise ValueError(f"a turn states a fact's value or ends it: {self.text!r}")
+            raise ValueError(f"a turn must either state a fact's value or end it: {self.text!r}")
         if self.value and not contains(self.text, self.value):
             raise ValueError(f"the turn does not contain {self.value!r}: {self.text!r}")
 
@@ -83,8 +83,8 @@ class Probe:
         query: The search query.
         fact: Key of the fact.
         kind: One of `KINDS`.
-        expected: The value that holds now; empty when none does.
-        former: Values that held before.
+        expected: The current value; empty when there is none.
+        former: Earlier values.
         age: Sessions since the value was last stated or taken back, the one with the question included.
     """
 
@@ -110,9 +110,9 @@ class ScriptedConversation:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", self.name):
-            raise ValueError(f"a conversation's name is letters, digits, - and _: {self.name!r}")
+            raise ValueError(f"a conversation's name must consist of letters, digits, - and _: {self.name!r}")
         if not self.sessions or not self.questions:
-            raise ValueError(f"a conversation has sessions and questions: {self.name}")
+            raise ValueError(f"a conversation needs sessions and questions: {self.name}")
         self.probes()
 
     def probes(self) -> tuple[Probe, ...]:
@@ -140,13 +140,13 @@ class ScriptedConversation:
     def _probe(self, index: int, question: ScriptedQuestion) -> Probe:
         session, fact = question.session, question.fact
         if not 2 <= session <= len(self.sessions) + 1:
-            raise ValueError(f"a question is asked in session 2 to {len(self.sessions) + 1}, not {session}")
+            raise ValueError(f"a question must be asked in session 2 to {len(self.sessions) + 1}, not {session}")
         common: dict[str, Any] = {"conversation": self.name, "index": index, "session": session, "text": question.text}
         common |= {"query": question.query or question.text, "fact": fact}
         if not fact:
             return Probe(**common, kind=IDLE)
         if fact not in self.values(session):
-            raise ValueError(f"{fact!r} is asked for in session {session} and was never stated before")
+            raise ValueError(f"a question in session {session} asks for {fact!r}, which was not stated before")
         expected, former = self.values(session)[fact]
         last = max(number for number, _, turn in self.turns(session) if turn.fact == fact)
         kind = TAKEN_BACK if not expected else UPDATED if former else KEPT
@@ -190,7 +190,7 @@ def shipped_conversations() -> tuple[str, ...]:
 
 
 def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
-    """Read a shipped conversation by name, or one from a file.
+    """Read a shipped conversation by its name, or a conversation from a file.
 
     Examples:
         >>> read_conversation("shellfish").questions[-1].fact

@@ -57,23 +57,23 @@ def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
 
 
 def _plain(arms: Sequence[ArmSummary], best: ArmSummary) -> str:
-    """Return what the best arm's context recalls without retrieval."""
+    """Return the recall of the best arm's context without retrieval."""
     plain = next((arm for arm in arms if arm.arm.retrieval == NONE and arm.arm.context == best.arm.context), None)
     return "" if plain is None or plain is best else f"; without retrieval in {_recall_text(plain)}"
 
 
 def _at_tokens(arm: ArmSummary, *, of: ArmSummary | None = None) -> str:
-    """Return what an arm's questions cost in tokens, also as a share of another arm's."""
+    """Return an arm's tokens per question, also as a share of another arm's."""
     if arm.tokens.value is None:
         return ""
     share = ""
     if of is not None and of.tokens.value:
         share = f" ({percent(arm.tokens.value / of.tokens.value)} of them)"
-    return f" at {number(arm.tokens.value, 0)} input tokens a question{share}"
+    return f" at {number(arm.tokens.value, 0)} input tokens per question{share}"
 
 
 def _widths(arms: Sequence[ArmSummary]) -> str:
-    """Explain why an arm with every fact can have a wider interval than one with fewer, of as many facts."""
+    """Explain why an arm that recalls every fact can have a wider interval than an arm that recalls fewer of them."""
     for sure in arms:
         if sure.recall.value != 1 or sure.recall.low is None:
             continue

@@ -38,11 +38,11 @@ def _ignored(_line: str) -> None:
 
 
 class MemoryStudy(Study[AskedQuestion, MemoryResult]):
-    """What a memory recalls in later sessions: scripted conversations are written to it and asked about.
+    """A study of what a memory recalls in later sessions: scripted conversations are written, then asked about.
 
-    Without an agent it measures what a model would be given; with one, whether its answers contain it. The plan is
-    stored before the first question; a study that was stopped goes on with `MemoryStudy.resume(bench, study_id).run()`.
-    Everything is written under actors of the study's own.
+    Without an agent, it measures whether a model would receive the facts; with an agent, whether its answers contain
+    them. The plan is stored before the first question; `MemoryStudy.resume(bench, study_id).run()` resumes a stopped
+    study. Everything is written under the study's own actors.
 
     Examples:
         >>> study = MemoryStudy(bench)  # with a memory of its own, deleted afterwards
@@ -52,19 +52,19 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     Args:
         bench: The workbench.
-        memory: The memory or its name; by default the study makes one for itself.
+        memory: The memory or its name; by default the study creates its own.
         agent: The agent to ask; it takes the payload of the blueprint assistant_with_memory.
         script: A shipped conversation's name, a file or a `ScriptedConversation`; None for none.
-        conversations: Made-up conversations beside the script.
-        sessions: Sessions of a made-up conversation.
-        facts: Facts of a made-up conversation.
-        arms: What is compared, as "retrieval+context": proactive, reactive or none; full, window or summarizing.
+        conversations: Number of generated conversations in addition to the script.
+        sessions: Number of sessions of a generated conversation.
+        facts: Number of facts of a generated conversation.
+        arms: The compared arms, each as "retrieval+context": proactive, reactive or none; full, window or summarizing.
         top_k: Records that a search returns.
         window: Turns that a window keeps in the context.
-        seed: Seed of the made-up conversations and of the order.
-        settle_s: Limit of the wait for extraction before questions, in seconds.
+        seed: Seed of the generated conversations and of the order.
+        settle_s: Maximum wait for extraction before questions, in seconds.
         quiet_s: Seconds without a change after which that wait ends.
-        timeout_s: Limit of each call of the agent, in seconds.
+        timeout_s: Time limit of each call to the agent, in seconds.
         priced_as: Model whose list price is used for tokens.
         keep: Whether to keep the study's own memory.
         study_id: Id of a stored study to resume.
@@ -141,7 +141,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         Args:
             bench: The workbench.
             study_id: The study's id.
-            agent: The agent of the study, if it asks one.
+            agent: The study's agent, if it has one.
             access: Accesses a memory that is not AgentCore's.
         """
         stored = StudyLedger(bench.context.store, study_id).stored
@@ -150,7 +150,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             raise StudyError(f"The study asks the agent {stored.agent_name}", on=study_id, try_="agent=…")
         memory = None if stored.environment.get("memory_is_own") else stored.environment.get("memory_id")
         if agent is not None and memory is None:
-            raise StudyError("The study's memory is not known", on=study_id, try_="a new study")
+            raise StudyError("The study's memory is unknown", on=study_id, try_="a new study")
         study = cls(bench, memory=memory, agent=agent, study_id=study_id, access=access)
         study.design, study.keep = design, bool(stored.environment.get("keep"))
         return study
@@ -169,19 +169,19 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         return pd.DataFrame(rows, columns=names)
 
     def result(self) -> MemoryResult:
-        """Return the result of what is stored so far; nothing is asked."""
+        """Return the result from the answers stored so far; nothing is asked."""
         return MemoryResult.load(self.store, self.study_id, settings=self.bench.context.settings)
 
-    # What the kernel asks (see `Study`).
+    # The methods that the kernel calls (see `Study`).
 
     @property
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
+        """Python code that opens the stored study."""
         agent = ", agent=agent" if self.agent is not None else ""
         return f'MemoryStudy.resume(bench, "{self.study_id}"{agent})'
 
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the row to store for the study."""
         memory = self._named
         if self.agent is not None:
             subject = self.agent.arn
@@ -230,7 +230,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         await run.blocking(delete_own_memory, self.bench, run.ledger)
 
     def _memory(self, run: StudyRun) -> StudiedMemory:
-        """Return the named memory, else the study's own, which is created when there is none yet."""
+        """Return the named memory, else the study's own, which is created if it does not exist."""
         ledger, chosen = run.ledger, self._named
         delete_left_memories(self.bench)
         stored_id = ledger.stored.environment.get("memory_id")
@@ -240,7 +240,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         else:
             memory: NamedMemory = self.bench.memories.get(chosen) if isinstance(chosen, str) else chosen
         if stored_id not in (None, memory.id):
-            raise StudyError("The study was started with another memory", on=self.study_id, try_="a new study")
+            raise StudyError("The study was started with a different memory", on=self.study_id, try_="a new study")
         ledger.save(
             "running", memory_id=memory.id, memory_name=memory.name, memory_arn=memory.arn, memory_is_own=chosen is None
         )

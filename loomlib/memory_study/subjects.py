@@ -1,4 +1,4 @@
-"""What a memory study works on, as protocols: a workbench, a memory, an agent."""
+"""Protocols of the objects that a memory study uses: a workbench, a memory, an agent."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class NewEvent:
 
 
 class StudiedMemory(Protocol):
-    """The memory under study. `MemoryAccess` is one, over AgentCore Memory; `MemoryStudy(access=…)` takes others."""
+    """The memory under study: `MemoryAccess` for AgentCore Memory, others with `MemoryStudy(access=…)`."""
 
     def write(self, event: NewEvent) -> None:
-        """Write the event; a repetition with the same token writes nothing."""
+        """Write the event; a repeated call with the same token writes nothing."""
         ...
 
     def messages(self, actor: str, sessions: Sequence[str], *, last: int | None = None) -> list[str]:
@@ -35,7 +35,7 @@ class StudiedMemory(Protocol):
         Args:
             actor: The actor's id.
             sessions: Ids of memory sessions, oldest first.
-            last: The most messages, counted from the end; None for all.
+            last: Maximum number of messages, counted from the end; None for all.
         """
         ...
 
@@ -45,7 +45,7 @@ class StudiedMemory(Protocol):
         Args:
             actor: The actor whose records are searched.
             query: The text whose meaning is compared.
-            top_k: The most records.
+            top_k: Maximum number of records.
         """
         ...
 
@@ -80,7 +80,7 @@ class NamedMemory(Protocol):
 
 
 class PromptedAgent(Protocol):
-    """The agent that is asked.
+    """The agent that answers the questions.
 
     It takes the payload of the blueprint assistant_with_memory: `prompt`, `actor`, `retrieval`, `context`, `window`.
     """
@@ -113,7 +113,7 @@ class PromptedAgent(Protocol):
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
+            payload: Sent instead: a mapping as JSON, or bytes unchanged.
             session_id: The runtime session; a new one by default.
             qualifier: The endpoint; the agent's own by default.
             timeout_s: Seconds without a byte after which the call fails; the settings' by default.

@@ -1,7 +1,6 @@
 """Estimates of a memory study, arm by arm: shares, means and percentiles with their intervals.
 
-A case is one fact of one conversation; asked for again in a later session, it is the same case. Shares and means count
-cases.
+A case is one fact of one conversation; a later question about it is the same case. Shares and means count cases.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class ArmSummary:
     """Estimates of one arm. Durations are milliseconds.
 
     Attributes:
-        recall: Share of questions with a known answer for which the value that holds now is in what the model was given
-            (with an agent: in its answer).
+        recall: Share of questions with a known answer for which the model's context (with an agent: its answer)
+            contains the current value.
         at: Recall within the first k records, by k.
         precision: Share of the returned records that contain the value.
-        stale: Share of questions with former values for which one of those was given or answered.
+        stale: Share of questions with former values for which the context or the answer contains one of them.
         recalled_of: Questions recalled, and questions with a known answer.
         stale_of: Questions with a stale answer, and questions with former values.
         tokens: Input tokens of a question that needs memory.

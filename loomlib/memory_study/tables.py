@@ -93,7 +93,7 @@ def wrong_rows(questions: Sequence[AskedQuestion]) -> list[tuple[str, ...]]:
             question.verdict,
             str(question.arm),
             question.probe.text,
-            question.probe.expected or "nothing any more",
+            question.probe.expected or "no current value",
             ", ".join(question.probe.former) or "–",
             f"session {question.probe.session}, {question.probe.age} after the fact",
             " | ".join(question.shown) or "–",
@@ -108,7 +108,7 @@ def share_or_count(share: Estimate, counts: tuple[int, int]) -> str:
 
     Args:
         share: The share.
-        counts: Questions that count, and questions in all.
+        counts: Number of questions in the share, and of all questions.
     """
     return f"{counts[0]} of {counts[1]}" if share.value is None and counts[1] else share.text("share")
 

@@ -1,7 +1,7 @@
 """Write conversations to the memory, and wait until their facts are extracted.
 
-Every turn is one event. Its time and its token follow from the study, so that writing again, after a kill, writes
-nothing twice.
+Every turn is one event. Its time and its token are derived from the study, so that writing again after a kill creates
+no duplicates.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SLOWEST_POLL_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionState:
-    """The progress of extraction when the questions of a session began.
+    """The progress of extraction when the questions of a session started.
 
     Attributes:
         session: The session.
         waited_s: Seconds waited.
-        wanted: Values that held by then.
-        found: How many of them were in a record.
-        lingering: How many former values still were.
+        wanted: Number of values that were current at that time.
+        found: Number of those values that were in a record.
+        lingering: Number of former values that were still in a record.
         missing: The values without a record, as `conversation/fact`.
     """
 
@@ -75,7 +75,7 @@ def write_conversation(
         actor: The actor under which it is written.
         before: The session.
         study_id: The study, for tokens.
-        began: When the study began; the events' times are before it.
+        began: When the study started; the events' times are before it.
         check: Called after each event; may raise to stop.
 
     Returns:
@@ -110,9 +110,9 @@ def wait_until_extracted(
         memory: The memory.
         conversations: The conversations with their actors.
         session: The session whose questions follow.
-        settle_s: Limit of the wait, in seconds.
+        settle_s: Maximum wait, in seconds.
         quiet_s: Seconds without a change after which the wait ends.
-        report: Called with how far extraction is.
+        report: Called with the progress of extraction.
         check: Called between polls; may raise to stop.
     """
     began = changed_at = time.monotonic()

@@ -6,7 +6,7 @@ is 1 for different values (nominal), the squared number of values between two ra
 the squared difference (interval). A unit that fewer than two raters judged is left out.
 
 The intervals resample units, since raters of one unit are not independent. They are percentile intervals of 2,000
-resamples; those that hold one value only (where agreement is not defined) are left out.
+resamples; those with only one distinct value (where agreement is not defined) are left out.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def estimate_kappa(
 def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[FloatArray, FloatArray]:
     """Return how often each value occurs in each unit with two or more ratings, and the values in order."""
     if level not in LEVELS_OF_MEASUREMENT:
-        raise ValueError(f"a level of measurement is {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
+        raise ValueError(f"level must be one of {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
     if len({len(rating) for rating in ratings}) > 1:
-        raise ValueError("every rater has one value (or None) for each unit")
+        raise ValueError("every rater needs one value (or None) for each unit")
     values = sorted({value for rating in ratings for value in rating if value is not None})
     places = {value: at for at, value in enumerate(values)}
     counts = np.zeros((len(ratings[0]) if ratings else 0, len(values)))
@@ -151,7 +151,7 @@ def _distances(totals: FloatArray, level: str) -> FloatArray:
 
 def _table(first: Sequence[Hashable], second: Sequence[Hashable]) -> FloatArray:
     if len(first) != len(second):
-        raise ValueError(f"both raters judge the same units, not {len(first)} and {len(second)}")
+        raise ValueError(f"both raters must judge the same units, not {len(first)} and {len(second)}")
     labels = {label: at for at, label in enumerate(dict.fromkeys((*first, *second)))}
     table = np.zeros((len(first), len(labels), len(labels)))
     for unit, (one, other) in enumerate(zip(first, second, strict=True)):

@@ -1,18 +1,20 @@
 """Evidence for a change of level in a growing history, valid at every look, by ranks alone.
 
-One value comes a night. Without a change the nights are exchangeable: every order of their values is equally probable,
-whatever their distribution, however they vary from night to night, and however the value of a night was computed.
-Suppose that from night τ on values tend to be larger: their distribution function is the w-th power of the former one
-(Lehmann, Annals of Mathematical Statistics 24:1, 1953). The order of n values then has the Plackett-Luce probability
+One value is added per night. Without a change the nights are exchangeable: every order of their values is equally
+probable, whatever their distribution, however they vary from night to night, and however the value of a night was
+computed. Suppose that from night τ on values tend to be larger: their distribution function is the w-th power of the
+former one (Lehmann, Annals of Mathematical Statistics 24:1, 1953). The order of n values then has the Plackett-Luce
+probability
 
     P = Π over the values, largest first, of w_i / (sum of w_j over this value and all smaller ones),
 
 with w_i = w from night τ on and 1 before. P · n! is a likelihood ratio against exchangeability. Leaving the newest
 night out leaves the model intact (Luce's choice axiom), so the ratio is a martingale over the nights that begins at 1;
 a mixture over τ and w with weights that add up to at most 1 is one too. It ever reaches 1/α with probability at most α
-(Ville 1939), however many nights there are and however often somebody looks: an e-process (Ramdas, Grünwald, Vovk &
-Shafer, Statistical Science 38:4, 2023; of change points: Shin, Ramdas & Rinaldo, E-detectors, New England Journal of
-Statistics in Data Science 2:2, 2024; of ranks: Vovk, Testing randomness online, Statistical Science 36:4, 2021).
+(Ville 1939), however many nights there are and however often the evidence is checked: an e-process (Ramdas, Grünwald,
+Vovk & Shafer, Statistical Science 38:4, 2023; of change points: Shin, Ramdas & Rinaldo, E-detectors, New England
+Journal of Statistics in Data Science 2:2, 2024; of ranks: Vovk, Testing randomness online, Statistical Science 36:4,
+2021).
 
 Night t (from 0) has half of the weight c / ((t + c − 1)(t + c)) with c = 20, which adds up to 1. The other half is kept
 for nights before which something is known to have changed, such as the agent's version: 1 / (j·(j + 1)) of it for the
@@ -74,12 +76,12 @@ def change_evidence(values: Sequence[float], *, hints: Collection[int] = ()) -> 
     """Return the evidence that the values became larger; negate them to ask whether they became smaller.
 
     Args:
-        values: One value a night, oldest first; two at least.
+        values: One value per night, oldest first; at least two.
         hints: Nights (from 0) before which something is known to have changed.
     """
     n = len(values)
     if n < 2:
-        raise ValueError(f"a change needs at least two nights, there are {n}")
+        raise ValueError(f"a change needs at least two nights, not {n}")
     weights = _weights(n, hints)
     ratios = _log_ratios(np.asarray(values, dtype=np.float64)) + np.log(weights)
     total = float(np.logaddexp.reduce(ratios))

@@ -1,7 +1,7 @@
 """Verdicts on a limit by a whole confidence interval: passed, missed, or unclear.
 
-One rule goes before the interval: a limit that every single measurement misses is missed, however few they are. A
-gate with too few measurements for an interval could otherwise never fail.
+One rule takes precedence over the interval: a limit that every single measurement misses is missed, however few there
+are. A gate with too few measurements for an interval could otherwise never fail.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def decide_not_worse(difference: Estimate, margin: float, values: Iterable[float
 
     Args:
         difference: New minus baseline; more is better.
-        margin: The most that the new version may be worse.
+        margin: Largest accepted loss of the new version.
         values: The single differences.
     """
     return _decide(outcome_not_worse(difference, margin), difference, -margin, [value < -margin for value in values])
@@ -121,7 +121,7 @@ def _needed(estimate: Estimate, limit: float, n: int) -> int | None:
         return None
     distance = abs(limit - estimate.value)
     half = estimate.high - estimate.value if limit >= estimate.value else estimate.value - estimate.low
-    if not half:  # an interval of no width, or one that is open above: its width says nothing of the size needed
+    if not half:  # an interval without width, or open above: its width says nothing about the size needed
         return None
     if distance <= half * math.sqrt(n / (_MOST_NEEDED + 1)):
         return _MOST_NEEDED + 1
@@ -168,7 +168,7 @@ def outcome_not_worse(difference: Estimate, margin: float) -> str:
 
     Args:
         difference: New minus baseline; more is better.
-        margin: The most that the new version may be worse, 0 or above, in the difference's unit.
+        margin: Largest accepted loss of the new version, 0 or above, in the difference's unit.
 
     Returns:
         "missed" when the whole interval is worse than the margin, "passed" when none of it is, else "unclear".

@@ -52,7 +52,7 @@ class GroupComparison:
 
     Attributes:
         difference: The second group's mean minus the first's.
-        p_value: Of "no difference", two-sided; None where the difference is not known.
+        p_value: Two-sided p-value of "no difference"; None if the difference is unknown.
         n: Number of values in each group.
     """
 
@@ -72,7 +72,7 @@ def compare_groups(
 
     Args:
         first: The values of the first group, one for each session.
-        second: Those of the second group.
+        second: The values of the second group.
         seed: Seed of the permutations.
         confidence: Confidence level of the interval.
 
@@ -118,10 +118,10 @@ def permutation_p_values(
     """Return the p-values of many comparisons with the same group sizes, with one set of permutations.
 
     Args:
-        values: One comparison a column; the first `n_first` rows are the first group.
+        values: One comparison per column; the first `n_first` rows are the first group.
         n_first: Size of the first group.
         seed: Seed of the permutations.
-        permutations: Their number.
+        permutations: Number of permutations.
     """
     observed, permuted = _studentized(np.asarray(values, dtype=np.float64), n_first, seed, permutations)
     return _p_values(observed, permuted)

@@ -37,9 +37,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
 def closed_e_values(e_values: Sequence[float]) -> tuple[float, ...]:
     """Adjust e-values by closed testing with arithmetic means (Vovk & Wang, Annals of Statistics 49:3, 2021, §5).
 
-    An e-value is reduced to the smallest mean of any set that it belongs to. Among those of 20 or more after that, the
-    probability of any false alarm is at most 5 %, however they depend on each other; where each is the present value of
-    an e-process, at all looks together. Changes that many figures show at once cost almost nothing.
+    An e-value is reduced to the smallest mean of any set that it belongs to. Among the adjusted e-values of 20 or more,
+    the probability of any false alarm is at most 5 %, however they depend on each other; where each is the present
+    value of an e-process, at all looks together. Changes that many figures show at once cost almost nothing.
     """
     if any(not value >= 0 for value in e_values):
         raise ValueError("an e-value must be 0 or above")

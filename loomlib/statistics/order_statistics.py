@@ -21,7 +21,7 @@ INTERPOLATED_FROM = 20
 """Smallest sample size for which bounds are interpolated between two order statistics."""
 
 _SPREADS = 9
-"""Standard deviations around the mean that are summed; a binomial's certainty beyond them is below 1e-15."""
+"""Standard deviations around the mean that are summed; a binomial's probability beyond them is below 1e-15."""
 
 
 @lru_cache(maxsize=4096)

@@ -7,8 +7,9 @@ test and is not the test. Where few cases differ at all (3 in 100 each way) the 
 
 The interval is that of t over the differences and two more cases, one that gained and one that lost as much as cases
 that differ do (their root mean square). For passes and failures that is Bonett & Price's adjusted interval (Journal of
-Educational and Behavioral Statistics 37:4, 2012), with t for z; for graded differences the two weigh nothing. Plain t
-holds 78 % at n = 30 when one version loses 5 % of the cases and wins none, and has no width when no case differs.
+Educational and Behavioral Statistics 37:4, 2012), with t for z; for graded differences the two have negligible weight.
+Plain t covers only 78 % at n = 30 when one version loses 5 % of the cases and wins none, and has no width when no case
+differs.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def estimate_difference(
     if most is None and not differing:
         reason = f"no value differs in any of {n} cases"
         return Estimate.missing(reason, n=n, confidence=confidence, method=DIFFERENCE_METHOD)
-    # Where no case differs, how much one would is not known: assume the largest possible difference.
+    # If no case differs, the size of a difference is unknown: assume the largest possible one.
     typical = squares / differing if differing else float(most or 0) ** 2
     widened = n + 2
     centre = float(sample.sum()) / widened
@@ -218,9 +219,9 @@ def cohens_h(rate: float, baseline: float) -> float:
 def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate McNemar's odds ratio: wins to losses among cases that differ, by Wilson's interval of the share of wins.
 
-    2.0 says that a case which differs is twice as likely won as lost. Without a loss the odds have no upper end: the
-    value then counts half a flip more on both sides (Haldane, Annals of Human Genetics 20, 1956) and is marked open
-    above. Without a flip there are none.
+    2.0 means that a case that differs is twice as likely to be won as lost. Without a loss the odds have no upper end:
+    the value then counts half a flip more on both sides (Haldane, Annals of Human Genetics 20, 1956) and is marked open
+    above. Without a flip the odds are undefined.
 
     Args:
         won: Cases that only the new variant passes.
@@ -250,5 +251,5 @@ def _differences(values: Sequence[float] | FloatArray) -> FloatArray:
 
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a difference is a finite number: leave out cases that failed in one version")
+        raise ValueError("a difference must be a finite number: leave out cases that failed in one version")
     return sample

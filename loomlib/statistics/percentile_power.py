@@ -1,16 +1,17 @@
-"""How many calls a percentile needs before a study: for an interval of a wanted width, or to see a difference.
+"""The number of calls that a study of a percentile needs: for an interval of a given width, or to detect a difference.
 
-A pilot tells the spread: its logarithms, smoothed by a Gaussian kernel (Silverman, Density Estimation, 1986, eq. 3.31),
-are the distribution that further calls are assumed to follow. For a number of calls, 400 studies are simulated and
-their intervals of order statistics are made (`order_statistics`); the number is the smallest with which
-the stated share of them is narrow enough, or excludes no difference. Only the order statistics that the intervals end
-at are drawn: of n uniform draws they are sums of gamma variables (Devroye, Non-Uniform Random Variate Generation, 1986,
-§V.2), so 10,000 calls cost no more than 20.
+A pilot sample provides the spread: its logarithms, smoothed by a Gaussian kernel (Silverman, Density Estimation, 1986,
+eq. 3.31), are the distribution that further calls are assumed to follow. For a number of calls, 400 studies are
+simulated and their intervals of order statistics are computed (`order_statistics`); the result is the smallest number
+with which the stated share of intervals is narrow enough, or excludes zero difference. Only the order statistics that
+the intervals end at are drawn: of n uniform draws they are sums of gamma variables (Devroye, Non-Uniform Random Variate
+Generation, 1986, §V.2), so 10,000 calls cost no more than 20.
 
-A pilot of 20 calls may have seen too little of the spread, so that of the logarithms is taken 2.5/m larger for a pilot
-of m calls. Pilots of 20 and 40 lognormal or gamma durations gave sizes of which 80 to 87 % of the studies were narrow
-enough where 80 % is stated; of comparisons, 84 to 91 % saw the difference (tests/unit/test_percentile_power.py). What
-happens to the calls (an hour, a release, a mixture of cold and warm) is assumed to stay as it was.
+A pilot of 20 calls may underestimate the spread, so the spread of the logarithms is increased by the factor 1 + 2.5/m
+for a pilot of m calls. Pilots of 20 and 40 lognormal or gamma durations gave sizes of which 80 to 87 % of the studies
+were narrow enough where 80 % is stated; of the comparisons, 84 to 91 % detected the difference
+(tests/unit/test_percentile_power.py). What happens to the calls (an hour, a release, a mixture of cold and warm) is
+assumed to stay as it was.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def calls_for_width(
         pilot: Durations of earlier calls, all above 0; six at least.
         p: The percentile, 0 to 1.
         within: The margin as a share of the value, such as 0.1.
-        assurance: Share of the studies of that size whose interval is so narrow.
+        assurance: Share of the studies of that size whose interval is narrow enough.
 
     Returns:
         The number of calls; None when more than 10,000 are needed.
@@ -61,15 +62,15 @@ def calls_for_width(
 def calls_for_percentile_difference(
     pilot: Sequence[float] | FloatArray, p: float, *, difference: float, power: float = ASSURANCE
 ) -> int | None:
-    """Return how many calls each of two samples needs for a difference of percentile `p` to be seen.
+    """Return how many calls each of two samples needs to detect a difference of percentile `p`.
 
-    It is seen when the 95 % interval of the difference (`estimate_percentile_difference`) excludes 0.
+    It is detected when the 95 % interval of the difference (`estimate_percentile_difference`) excludes 0.
 
     Args:
         pilot: Durations of earlier calls, all above 0; six at least.
         p: The percentile, 0 to 1.
-        difference: The difference to see, as a share of the percentile: 0.2 for 20 % slower, −0.2 for faster.
-        power: Share of the comparisons of that size that see it.
+        difference: The difference to detect, as a share of the percentile: 0.2 for 20 % slower, −0.2 for faster.
+        power: Share of the comparisons of that size that detect it.
 
     Returns:
         Calls in each sample; None when more than 10,000 are needed.
@@ -77,7 +78,7 @@ def calls_for_percentile_difference(
     import numpy as np
 
     if difference == 0 or difference <= -1 or not math.isfinite(difference):
-        raise ValueError(f"a difference to see must be above -1 and not 0, not {difference}")
+        raise ValueError(f"the difference to detect must be above -1 and not 0, not {difference}")
     _check_assurance(power)
     quantile = _smoothed(pilot)
 

@@ -2,13 +2,13 @@
 
 Percentiles are Hyndman & Fan's definition 8 (Sample Quantiles in Statistical Packages, The American Statistician 50:4,
 1996), which they recommend: its estimates are about median-unbiased whatever the distribution. Their intervals end at
-order statistics (see `order_statistics`): ranks of the sorted sample that hold the percentile whatever the
-distribution, without resampling; from 20 observations on interpolated between two ranks. The percentile bootstrap,
-which Loom used before, ends too low in small samples.
+order statistics (see `order_statistics`): ranks of the sorted sample that enclose the percentile whatever the
+distribution, without resampling; from 20 observations on, they are interpolated between two ranks. The percentile
+bootstrap, which Loom used before, ends too low in small samples.
 
-How many observations a percentile needs (`needed_for`): six at least, the smallest n whose range holds the median with
-95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100
-for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation lies below the true
+How many observations a percentile needs (`needed_for`): at least six, the smallest n whose range contains the median
+with 95 % confidence (2·0.5ⁿ ≤ 0.05); and enough that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90,
+100 for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation lies below the true
 percentile with more than 2.5 % probability and no distribution-free upper bound exists: the interval is marked open
 above, and its lower end is a one-sided bound, which alone has the whole confidence. Measured on samples of lognormal,
 exponential and bimodal distributions, and of rounded durations, with n from 20 to 2,000: intervals of p50, p90, p95 and
@@ -235,7 +235,7 @@ def difference_of(before: Estimate, after: Estimate, *, method: str, needed_n: i
 def estimate_paired_difference(
     first: Sequence[float], second: Sequence[float], *, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Estimate:
-    """Estimate the median of `first[k] − second[k]` over the pairs: what a pair shares cancels.
+    """Estimate the median of `first[k] − second[k]` over the pairs: effects that a pair shares cancel out.
 
     Args:
         first: First values of the pairs.
@@ -311,7 +311,7 @@ def finite_sample(values: Sequence[float] | FloatArray) -> FloatArray:
 
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")
+        raise ValueError("a sample must contain only finite numbers: count failures instead of giving them a value")
     return sample
 
 

@@ -56,7 +56,7 @@ def cases_for_flips(difference: float, *, differing: float, power: float = POWER
     normal = NormalDist()
     root = normal.inv_cdf(1 - level / 2) * math.sqrt(differing)
     root += normal.inv_cdf(power) * math.sqrt(differing - size * size)
-    # No number of cases is enough below which even wins alone prove nothing.
+    # With fewer cases, the result is not significant even if every differing case is a win.
     return max(math.ceil(root**2 / size**2 - 1e-9), math.ceil(_fewest_flips(level) / differing))
 
 
@@ -71,7 +71,7 @@ def detectable_difference(n: int, *, deviation: float, power: float = POWER, lev
     """
     _check(1.0, power, level)
     if n < SMALLEST_N:
-        raise ValueError(f"fewer than {SMALLEST_N} cases detect nothing")
+        raise ValueError(f"fewer than {SMALLEST_N} cases cannot detect a difference")
     return (t_quantile(1 - level / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
 
 
@@ -86,7 +86,7 @@ def sessions_for_difference(
     Args:
         difference: The difference to detect.
         deviation: Standard deviation of the sessions' values in the same unit, from a pilot.
-        share: The share of the sessions that the new version gets.
+        share: The new version's share of the sessions.
         power: Probability of detecting it.
         level: Significance level.
     """

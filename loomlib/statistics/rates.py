@@ -6,9 +6,9 @@ pass^k is the chance that all of k tries pass, C(c, k)/C(n, k) (Yao et al., τ-b
 
 Intervals. One try a case: Wilson's score interval. With repeats: Wilson's with the effective sample size of Korn &
 Graubard (Survey Methodology 24:2, 1998) and t with C − 1 degrees of freedom; the effective size is never above the
-number of tries, and where all or none pass, which says nothing of how alike repeats are, it is the number of cases.
-Measured over Beta-distributed difficulties, three and five repeats, 30 to 1,000 cases: 94.6–96.3 % of samples hold the
-truth. pass@k and pass^k are means over cases of values between 0 and 1: see `loomlib.statistics.means`.
+number of tries, and where all or none pass, which says nothing about how alike repeats are, it is the number of cases.
+Measured over Beta-distributed difficulties, three and five repeats, 30 to 1,000 cases: 94.6–96.3 % of the intervals
+contain the true rate. pass@k and pass^k are means over cases of values between 0 and 1: see `loomlib.statistics.means`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def estimate_rate(passes: Counts, tries: Counts, *, confidence: float = CONFIDEN
     rate = float(rates.mean())
     spread = variance_ratio(rate, float(rates.var(ddof=1)))
     if 0 < rate < 1:
-        # Repeats that happen to vary less within cases than between tries cannot be worth more than tries.
+        # Even if repeats happen to be less alike than independent tries, they cannot count for more than the tries.
         spread = max(spread, n / float(tried.sum()))
     low, high = wilson_shape(rate, spread, n, confidence=confidence)
     return Estimate(

@@ -23,7 +23,7 @@ from .student import t_quantile
 
 RATIO_METHOD = "ratio of sums, jackknife (HC3) over the calls"
 _WIDEST = 700.0
-"""Half an interval's width on the scale of logarithms: the exponential of more is no float."""
+"""Maximum half-width of an interval on the log scale: the exponential of a larger value is not a finite float."""
 
 
 def estimate_ratio(parts: Sequence[float], wholes: Sequence[float], *, confidence: float = CONFIDENCE) -> Estimate:

@@ -1,7 +1,8 @@
-"""Confidence sequences: intervals that hold at every look at once, so that a study may stop whenever one is narrow.
+"""Confidence sequences: intervals that are valid at every look, so that a study may stop as soon as one is narrow.
 
-A fixed-size interval covers the truth in 95 % of samples of a size that was chosen before. Who looks after each call
-and stops at a narrow one covers it less often. A confidence sequence covers it at all sample sizes together.
+A fixed-size interval covers the true value in 95 % of samples of a size that was chosen in advance. Checking after each
+call and stopping at a narrow interval lowers that coverage. A confidence sequence covers the true value at all sample
+sizes simultaneously.
 
 For 0/1 observations with rate p, S ones in n, and a Beta(a, b) prior chosen before the data, the mixture
 
@@ -33,7 +34,7 @@ _STEPS = 60
 
 
 def sequence_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Estimate the share `hits / n` with an interval that holds at every look; the prior is Beta(½, ½).
+    """Estimate the share `hits / n` with an interval that is valid at every look; the prior is Beta(½, ½).
 
     Args:
         hits: Observations that count so far.
@@ -58,7 +59,7 @@ def sequence_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Esti
 def sequence_percentile(
     values: Sequence[float] | FloatArray, p: float, *, tuned_for: int = TUNED_FOR, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Estimate percentile `p` (0 < p < 1) with an interval that holds at every look.
+    """Estimate percentile `p` (0 < p < 1) with an interval that is valid at every look.
 
     Args:
         values: The observations so far.

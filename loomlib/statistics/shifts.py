@@ -1,4 +1,4 @@
-"""How far values moved at a given night: the Hodges-Lehmann estimate, with an interval that holds at every look."""
+"""The shift of values at a given night: the Hodges-Lehmann estimate, with an interval that is valid at every look."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def estimate_shift(before: Sequence[float], after: Sequence[float], *, confidenc
     """Estimate by how much values from a given night on are larger than those before it.
 
     The estimate is the median of all differences (Hodges & Lehmann, Annals of Mathematical Statistics 34:2, 1963). The
-    interval holds every shift that, taken off the later values, leaves too little evidence of a change in either
-    direction (`known_change_evidence`, the mean of both directions): it holds however many nights there are.
+    interval contains every shift that, subtracted from the later values, leaves too little evidence of a change in
+    either direction (`known_change_evidence`, the mean of both directions); it is valid for any number of nights.
 
     Args:
-        before: One value a night.
-        after: One value a night.
+        before: One value per night.
+        after: One value per night.
         confidence: Probability that the interval contains the shift.
 
     Returns:

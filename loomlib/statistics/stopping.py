@@ -38,17 +38,17 @@ class StoppingRule:
         """Return the rule that a text states: "p90 within 10 %", or "failures within 2 %"."""
         match = _TEXT.fullmatch(text.strip())
         if match is None:
-            raise ValueError(f'a rule reads "p90 within 10 %" or "failures within 2 %", not {text!r}')
+            raise ValueError(f'a rule must read "p90 within 10 %" or "failures within 2 %", not {text!r}')
         p = match["p"]
         return cls(p=None if p is None else float(p) / 100, within=float(match["within"]) / 100)
 
     def estimate(self, durations_ms: Sequence[float], failed: int, *, planned: int) -> Estimate:
-        """Return the figure with its interval, which holds at every look.
+        """Return the figure with its interval, which is valid at every look.
 
         Args:
             durations_ms: Durations of the answered calls so far, in milliseconds.
             failed: Failed calls so far.
-            planned: Calls that the study may make at most; the percentile's interval is narrowest near half of them.
+            planned: Maximum number of calls of the study; the percentile's interval is narrowest near half of it.
         """
         if self.p is None:
             return sequence_share(failed, failed + len(durations_ms))
@@ -63,10 +63,10 @@ class StoppingRule:
         return max(high - value, value - low) <= margin
 
     def is_look(self, measured: int) -> bool:
-        """Return whether to look after so many calls: first at the fewest of interest, then every 5 %, 10 calls apart.
+        """Return whether to look after this many calls: first at the minimum, then every 5 %, at least 10 apart.
 
-        The looks follow from the count alone, so a study that was killed and resumed stops at the same call. A
-        confidence sequence would allow a look after every call; a look reads the whole study.
+        The looks depend on the count alone, so a study that was killed and resumed stops at the same call. A confidence
+        sequence would allow a look after every call; a look reads the whole study.
         """
         look = needed_for(self.p) if self.p is not None else 10
         while look < measured:

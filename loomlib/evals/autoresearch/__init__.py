@@ -1,4 +1,4 @@
-"""Autoresearch: try changes of an agent on an eval set, and keep those that a paired test shows to be better."""
+"""Autoresearch: try changes to an agent on an eval set, and keep those that a paired test shows to be better."""
 
 from loomlib.deprecation import renamed_names
 

@@ -66,13 +66,13 @@ class TrialRunner:
         Args:
             built: The candidate.
             evalset: The set.
-            spent: What the research has used of its budget.
+            spent: The part of the budget that has been used.
 
         Returns:
             The run and what it used.
 
         Raises:
-            BudgetExceededError: The rest of the budget did not suffice.
+            BudgetExceededError: The remaining budget was not sufficient.
         """
         budget = limits_left(self.budget, spent)
         if budget is None:
@@ -105,7 +105,7 @@ class TrialRunner:
             candidate: The environment variables with the proposed change.
             trials: The trials so far.
             best: The run of the best candidate so far.
-            spent: What the research has used of its budget.
+            spent: The part of the budget that has been used.
 
         Returns:
             The trial, and its run unless the candidate could not be deployed.
@@ -125,7 +125,7 @@ class TrialRunner:
         )
         try:
             built = self.build(candidate)
-        except Exception as error:  # noqa: BLE001 - a candidate is a user's code: that it cannot be deployed is a result
+        except Exception as error:  # noqa: BLE001 - a candidate is a user's code: a failed deployment is a result
             reason = f"the candidate could not be deployed: {type(error).__name__}: {error}"[:2_000]
             return replace(trial, reason=reason, seconds=time.monotonic() - began), None
         decision = ""

@@ -1,4 +1,4 @@
-"""Whether a proposal is kept: one paired test per proposal, with one error rate shared by all tests."""
+"""Decide whether a proposal is kept: one paired test per proposal, with one error rate shared by all tests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def next_alpha(alpha: float, trials: Sequence[Trial], most: int) -> float:
     """Return the significance level of the next test: the unspent part of `alpha`, divided by the remaining tests.
 
     Alpha spending (Lan & DeMets 1983) with equal parts: all levels add up to `alpha`, so by Bonferroni's inequality
-    the probability of keeping any change that is no better stays below `alpha`, also when the tests are dependent. A
+    the probability of keeping any change that is not better stays below `alpha`, even when the tests are dependent. A
     proposal that failed before its test spends nothing.
 
     Args:
-        alpha: The error rate of the whole research.
+        alpha: The error rate of the whole search.
         trials: The trials so far.
         most: The largest number of trials.
     """

@@ -1,7 +1,7 @@
-"""The journal of a research: append-only JSON Lines with every trial, failed ones included.
+"""The journal of a search: append-only JSON Lines with every trial, including failed ones.
 
-The first line describes the research, the second the baseline's run, each further line is a `Trial`. An incomplete line
-of a killed process is skipped; nothing is ever rewritten.
+The first line describes the search, the second the baseline's run, and each further line is a `Trial`. An incomplete
+line left by a killed process is skipped; nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class JournalEntries:
 
 
 class Journal:
-    """The journal file of one research."""
+    """The journal file of one search."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -49,7 +49,9 @@ class Journal:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise EvalError(
-                    "Another process writes to this journal", on=self.path.name, try_="wait for it, or another journal"
+                    "Another process writes to this journal",
+                    on=self.path.name,
+                    try_="wait until it ends, or use another journal",
                 ) from error
             yield
 
@@ -94,7 +96,7 @@ class Journal:
             size = file.seek(0, os.SEEK_END)
             if size:
                 file.seek(size - 1)
-                # Ends the incomplete line of a killed process, so that this entry gets its own line.
+                # Ends the incomplete line left by a killed process, so that this entry gets its own line.
                 if file.read(1) != b"\n":
                     line = b"\n" + line
             file.write(line + b"\n")

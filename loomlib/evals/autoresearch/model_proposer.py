@@ -16,7 +16,7 @@ from .proposals import Proposal
 from .research import ResearchState
 
 _TRIALS_IN_FULL: Final = 20
-"""Trials described in full; older ones only by name and decision, so that a long research fits into a prompt."""
+"""Number of trials described in full; for older trials only name and decision, so that the prompt stays short."""
 _CASES: Final = 12
 _MAX_TEXT: Final = 1_500
 _SYSTEM: Final = """\
@@ -79,7 +79,7 @@ class ModelProposer:
 
 
 def describe(standing: ResearchState) -> str:
-    """Return the state of a research as text: variables, trials, and failing cases of the best candidate."""
+    """Return the state of a search as text: variables, trials, and failing cases of the best candidate."""
     lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in standing.environment.items()), "", "Tried:"]
     for index, trial in enumerate(standing.trials):
         line = f"{trial.number}. {trial.decision}: {trial.proposal.name}"

@@ -1,4 +1,4 @@
-"""A proposed change: of the system prompt, a tool's description, the model, or any environment variable."""
+"""A proposed change: to the system prompt, a tool's description, the model, or any environment variable."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..values.digests import digest_of
 SYSTEM_PROMPT: Final = "SYSTEM_PROMPT"
 MODEL_ID: Final = "MODEL_ID"
 TOOL_DESCRIPTIONS: Final = "TOOL_DESCRIPTIONS"
-"""The variables that Loom's blueprints read: a text, a model id, and a JSON object of descriptions by tool name."""
+"""The variables that Loom's blueprints read: a prompt, a model id, and a JSON object of descriptions by tool name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One change of an agent.
+    """One change to an agent.
 
     Attributes:
         name: The name shown in tables; not part of the content.
-        variables: Environment variables of the agent's processes to set.
-        tool_descriptions: Descriptions of tools to set, by tool.
+        variables: Environment variables to set in the agent's processes.
+        tool_descriptions: Tool descriptions to set, by tool name.
         why: What the change should achieve; not part of the content.
 
     Examples:
@@ -42,11 +42,11 @@ class Proposal:
         if not self.variables and not self.tool_descriptions:
             raise ValueError(f"The proposal {self.name!r} changes nothing")
         if TOOL_DESCRIPTIONS in self.variables:
-            raise ValueError("Pass descriptions of tools as tool_descriptions; those of other tools then stay")
+            raise ValueError("Pass tool descriptions as tool_descriptions; other tools then keep their descriptions")
 
     @classmethod
     def prompt(cls, text: str, *, name: str = "", why: str = "") -> Proposal:
-        """Return a proposal of another system prompt.
+        """Return a proposal to replace the system prompt.
 
         Args:
             text: The whole prompt.
@@ -57,7 +57,7 @@ class Proposal:
 
     @classmethod
     def tool_description(cls, tool: str, text: str, *, name: str = "", why: str = "") -> Proposal:
-        """Return a proposal of another description of a tool.
+        """Return a proposal to replace a tool's description.
 
         Args:
             tool: The tool's name.
@@ -69,7 +69,7 @@ class Proposal:
 
     @classmethod
     def model(cls, model_id: str, *, name: str = "", why: str = "") -> Proposal:
-        """Return a proposal of another model.
+        """Return a proposal to use another model.
 
         Args:
             model_id: The model.
@@ -80,11 +80,11 @@ class Proposal:
 
     @property
     def digest(self) -> str:
-        """Hash of what the proposal changes; name and reason do not count."""
+        """Hash of what the proposal changes, without its name and reason."""
         return digest_of(dict(self.variables), dict(self.tool_descriptions))
 
     def applied(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables with this change; descriptions of other tools stay."""
+        """Return the variables with this change; other tools keep their descriptions."""
         changed = {**environment, **self.variables}
         if self.tool_descriptions:
             descriptions = _descriptions(environment) | dict(self.tool_descriptions)
@@ -112,7 +112,7 @@ class Proposal:
 
 
 def configuration_digest(environment: Mapping[str, str]) -> str:
-    """Return a hash of all variables, the same for every way to write the tool descriptions."""
+    """Return a hash of all variables; it does not depend on the JSON formatting of the tool descriptions."""
     variables = dict(environment)
     if TOOL_DESCRIPTIONS in variables:
         variables[TOOL_DESCRIPTIONS] = json.dumps(_descriptions(variables), sort_keys=True)

@@ -38,12 +38,12 @@ class ResearchState:
 
 
 Proposer: TypeAlias = "Callable[[ResearchState], Proposal | None]"
-"""Returns the next proposal; None ends the research."""
+"""Returns the next proposal; None ends the search."""
 
 
 @dataclass(kw_only=True)
 class _State:
-    """A research in progress; `environment` and `run` are those of the best candidate so far."""
+    """A search in progress; `environment` and `run` are those of the best candidate so far."""
 
     first_run: str
     environment: dict[str, str]
@@ -55,9 +55,9 @@ class _State:
 class Autoresearch:
     """A search for a better configuration of an agent; with the same journal it resumes where it stopped.
 
-    Each proposal is applied to the best candidate so far, which is then asked the whole set. The change is kept when
-    the objective is better by a paired test and no other evaluator is worse by more than the margin. A proposal whose
-    content or resulting variables were tried before is skipped, also when another process wrote the journal.
+    Each proposal is applied to the best candidate so far, which is then evaluated on the whole set. The change is kept
+    when the objective is better by a paired test and no other evaluator is worse by more than the margin. A proposal
+    whose content or resulting variables were tried before is skipped, even when another process wrote the journal.
 
     Examples:
         >>> research = Autoresearch(
@@ -89,7 +89,7 @@ class Autoresearch:
         seed: int = 0,
         **run_options: Any,
     ) -> None:
-        """Plan a research.
+        """Plan a search.
 
         Args:
             deployer: Deploys candidates, or a function from environment variables to something that `loom.evaluate`
@@ -98,18 +98,18 @@ class Autoresearch:
             evaluators: The evaluators of each run.
             objective: Name of the evaluator that decides.
             proposals: The changes to try, or a function that proposes the next one.
-            journal: The file that records the research.
-            baseline: The environment variables to begin with.
-            repeats: How often each case is asked.
+            journal: The file that records the search.
+            baseline: The environment variables of the first candidate.
+            repeats: How many times each case is run.
             alpha: The error rate of all tests together (see `next_alpha`).
             margin: How much worse another evaluator may be.
-            most_trials: Stop after so many proposals.
-            patience: Stop after so many proposals in a row that were not kept.
+            most_trials: Stop after this many proposals.
+            patience: Stop after this many consecutive proposals that were not kept.
             target: Stop when the objective reaches this value.
-            budget: Limits of the whole research.
+            budget: Limits of the whole search.
             holdout: A set on which the winner is compared with the baseline at the end. Scores on the set that chose
                 the winner are biased in its favour.
-            store: Where the runs are stored; None takes the deployer's.
+            store: Where the runs are stored; None uses the deployer's store.
             seed: Seed of the tests.
             **run_options: Further options of `loom.evaluate`.
         """
@@ -143,7 +143,7 @@ class Autoresearch:
         """Try the proposals and return the result.
 
         Raises:
-            EvalError: The journal belongs to another research, or the budget does not suffice for the baseline.
+            EvalError: The journal belongs to another search, or the budget is not sufficient for the baseline.
         """
         with self._journal.held():
             entries = self._journal.read()
@@ -151,7 +151,9 @@ class Autoresearch:
             try:
                 state = self._resumed(entries)
             except BudgetExceededError as cut:
-                raise EvalError(f"The budget ended the run of the baseline: {cut}", try_="a larger budget") from cut
+                raise EvalError(
+                    f"The budget was used up during the baseline's run: {cut}", try_="a larger budget"
+                ) from cut
             stop = self._go_on(state)
         return self._confirmed(
             ResearchResult(
@@ -169,7 +171,7 @@ class Autoresearch:
         )
 
     def _resumed(self, entries: JournalEntries) -> _State:
-        """Return the state in the journal; repeat the run of the best candidate if the store does not have it."""
+        """Return the state in the journal; repeat the run of the best candidate if it is not in the store."""
         environment, run_id, spent = dict(self._baseline), entries.baseline_run, spent_by(entries)
         for trial in entries.trials:
             if trial.decision == KEPT:
@@ -184,7 +186,7 @@ class Autoresearch:
         return _State(first_run=first, environment=environment, run=run, spent=spent, trials=list(entries.trials))
 
     def _go_on(self, state: _State) -> str:
-        """Try the remaining proposals and record each trial; return why the research stopped."""
+        """Try the remaining proposals and record each trial; return why the search stopped."""
         tried_proposals = {trial.proposal.digest for trial in state.trials}
         tried_configurations = {trial.configuration for trial in state.trials} | {configuration_digest(self._baseline)}
         proposals, repeated = self._proposals_for(state), 0
@@ -231,7 +233,7 @@ class Autoresearch:
             yield proposal
 
     def _stop(self, state: _State) -> str:
-        """Return why the research must stop now, "" when it may continue."""
+        """Return why the search must stop now, "" when it may continue."""
         if len(state.trials) >= self._runner.most:
             return f"the limit of {plural(self._runner.most, 'proposal')} was reached"
         rejected = 0
@@ -249,7 +251,7 @@ class Autoresearch:
         return "" if limits_left(self._runner.budget, state.spent) is not None else "the budget is used up"
 
     def _check(self, entries: JournalEntries) -> None:
-        """Check that the journal belongs to this research; write the first line of a new one."""
+        """Check that the journal belongs to this search; write the first line of a new one."""
         runner = self._runner
         head: dict[str, Any] = {
             MARK: VERSION,
@@ -265,9 +267,9 @@ class Autoresearch:
         for name, value in head.items():
             if entries.head.get(name) != value:
                 raise EvalError(
-                    f"The journal belongs to a research with another {name.replace('_', ' ')}",
+                    f"The journal belongs to a search that differs in its {name.replace('_', ' ')}",
                     on=self._journal.path.name,
-                    try_="another journal: decisions of one research do not apply to another",
+                    try_="another journal: decisions of one search do not apply to another",
                 )
 
     def _confirmed(self, result: ResearchResult) -> ResearchResult:

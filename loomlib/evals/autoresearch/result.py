@@ -1,4 +1,4 @@
-"""The result of a research: its trials, what was kept, why it stopped, and how reliable it is."""
+"""The result of a search: its trials, what was kept, why it stopped, and how reliable it is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("trial", "decision", "objective", "difference", "p", "allowed", "won"
 
 @dataclass(frozen=True, kw_only=True)
 class ResearchResult:
-    """The state of a research.
+    """The result of a search, also one in progress.
 
     Attributes:
         trials: The trials in order.
@@ -29,7 +29,7 @@ class ResearchResult:
         objective: The evaluator that decides.
         alpha: The error rate of all tests together.
         most_trials: The largest number of trials.
-        stopped: Why the research stopped.
+        stopped: Why the search stopped.
         baseline_run: The baseline's run.
         best_run: The best candidate's run.
         damaged: Number of unreadable lines in the journal.
@@ -55,7 +55,7 @@ class ResearchResult:
         return tuple(trial for trial in self.trials if trial.decision == KEPT)
 
     def sentences(self) -> list[str]:
-        """Return the result in sentences, followed by how to read it."""
+        """Return the result in sentences, followed by notes on how to read it."""
         count = {name: sum(trial.decision == name for trial in self.trials) for name in (KEPT, DROPPED, FAILED)}
         tried = plural(len(self.trials), "proposal")
         decisions = ", ".join(f"{n} {name}" for name, n in count.items() if n) or "none"
@@ -77,7 +77,7 @@ class ResearchResult:
             f"when proposals are chosen after seeing earlier results on the same cases."
         )
         if self.damaged:
-            sentences.append(f"{plural(self.damaged, 'line')} of the journal could not be read and were ignored.")
+            sentences.append(f"Ignored {plural(self.damaged, 'line')} of the journal that could not be read.")
         if self.labels:
             sentences.append(f"Labels: {', '.join(self.labels)}.")
         return sentences

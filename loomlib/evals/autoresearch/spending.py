@@ -1,4 +1,4 @@
-"""How much of its budget a research has used, and how much is left."""
+"""The used and the remaining budget of a search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .journal import JournalEntries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Seconds, model tokens and US dollars; the cost is None when the cost of a part is unknown."""
+    """Seconds, model tokens and US dollars used; the cost is None when the cost of any part is unknown."""
 
     seconds: float = 0.0
     tokens: int = 0
@@ -70,7 +70,7 @@ def limits_left(budget: Budget, spent: Spent) -> Budget | None:
     """Return what is left for the next run, None when a limit is reached. Unknown costs count as 0.
 
     Args:
-        budget: The limits of the research.
+        budget: The limits of the search.
         spent: What it has used.
     """
     remaining_limits = {

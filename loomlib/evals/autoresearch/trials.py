@@ -22,11 +22,11 @@ class Trial:
         proposal: The proposal.
         configuration: Hash of all variables of the candidate.
         decision: One of `DECISIONS`.
-        reason: Why it was decided so.
+        reason: Reason for the decision.
         alpha: Significance level of the test; 0 when the candidate failed before a test.
         p_value: The two-sided p value.
         value: The objective's pass rate or mean.
-        baseline: The same of the best candidate before.
+        baseline: The objective's pass rate or mean for the best candidate before this trial.
         difference: The paired difference.
         low: Lower end of its 95 % interval.
         high: Upper end of its 95 % interval.
@@ -34,7 +34,7 @@ class Trial:
         won: Ids of the cases that passed only with the change.
         lost: Ids of the cases that passed only without it.
         run_id: The candidate's run.
-        against: The run of the best candidate before.
+        against: The run of the best candidate before this trial.
         seconds: Duration in seconds.
         tokens: Model tokens, both directions.
         cost: US dollars, None when unknown.

@@ -1,4 +1,4 @@
-"""Cases made from real conversations: captured one by one, or sampled from production."""
+"""Cases created from real conversations: captured one by one, or sampled from production."""
 
 from .capturing import capture
 from .case_making import asked_key, case_of

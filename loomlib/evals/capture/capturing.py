@@ -24,17 +24,17 @@ def capture(
     id: str | None = None,
     replace_known: bool = False,
 ) -> EvalSet:
-    """Return the set with one more case, made from a conversation and redacted.
+    """Return the set with one more case, created from a conversation and redacted.
 
     Args:
         evalset: The set.
         source: An invocation, a trace, or several invocations of one session.
         expected: Whether the case expects the agent's answers and tool calls.
         tags: Tags of the case, besides "captured".
-        redact: Redaction rules or a `Redactor`; None takes Loom's rules, an empty list redacts nothing.
+        redact: Redaction rules or a `Redactor`; None uses Loom's rules, an empty list redacts nothing.
         id: The case's id; None derives one from the request.
-        replace_known: Replace a case with the same request. Otherwise the set stays as it is and notes the duplicate,
-            because the expectation of its case may have been edited.
+        replace_known: Replace a case with the same request. Otherwise that case stays unchanged, because its
+            expectation may have been edited, and the duplicate is recorded in the set's notes.
 
     Raises:
         ValueError: The set has a case with this id and another request.
@@ -56,7 +56,7 @@ def capture(
 
 
 def redactor_of(redact: Redactor | Sequence[RedactionRule] | None) -> Redactor:
-    """Return the redactor of these rules; None takes Loom's rules."""
+    """Return the redactor of these rules; None uses Loom's rules."""
     from loomlib.redaction import DEFAULT_RULES, Redactor
 
     if isinstance(redact, Redactor):

@@ -1,4 +1,4 @@
-"""Make a case from a conversation: redacted, named after its request, with the agent's behavior as expectation."""
+"""Create a case from a conversation: redacted, named after its request, expecting the agent's behavior."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def case_of(
     Args:
         conversation: The conversation.
         redactor: Redacts every part of the case; None redacts nothing.
-        expected: Expect the answers and tools of turns that succeeded. Otherwise the answers are in the metadata, for
-            whoever writes the expectation.
+        expected: Expect the answers and tools of turns that succeeded. Otherwise the answers are stored in the
+            metadata, as a reference for writing the expectation.
         tags: Tags of the case, besides "captured".
         id: The case's id; None derives one from the request.
     """

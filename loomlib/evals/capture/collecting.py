@@ -126,7 +126,7 @@ def collect_cases(
         is_failure: Returns true, or a reason as text, for a conversation that failed.
         evaluators: Evaluators that find failures. Those that need an expectation do not apply.
         tags: Further tags of the cases.
-        redact: Redaction rules or a `Redactor`; None takes Loom's rules.
+        redact: Redaction rules or a `Redactor`; None uses Loom's rules.
         leave: Skip conversations with one of these labels.
         complete: Adds what is expensive to read, such as tools from traces. Called once, with the sampled
             conversations, or with all when evaluators are given.

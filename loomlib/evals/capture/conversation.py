@@ -31,7 +31,7 @@ class CapturedTurn:
         error: The failure's message.
         invocation_id: The stored invocation.
         trace_id: The trace, "" when unknown.
-        note: What a reader of the case should know.
+        note: A remark for readers of the case.
     """
 
     prompt: str
@@ -54,7 +54,7 @@ class Conversation:
         session_id: The session, "" when unknown.
         agent_name: The agent's name.
         labels: Labels of the invocations, such as "evaluation".
-        unpassed: The evaluators that did not pass it, where it has been scored.
+        unpassed: The evaluators that did not pass it, if it was scored.
     """
 
     turns: tuple[CapturedTurn, ...]
@@ -115,9 +115,7 @@ def conversation_of(source: object) -> Conversation:
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
         conversation = _joined([conversation_of(part) for part in cast("Sequence[object]", source)])
     else:
-        raise TypeError(
-            f"An invocation, a trace or several of one session can be captured, not {type(source).__name__}"
-        )
+        raise TypeError(f"Pass an invocation, a trace or a list of them from one session, not {type(source).__name__}")
     if not conversation.turns or not any(turn.prompt.strip() or turn.payload for turn in conversation.turns):
         raise EvalError(
             "The request is unknown",
@@ -143,7 +141,7 @@ def turn_of_row(
     Args:
         prompt: The stored prompt.
         answer: The stored answer.
-        payload_digest: Hash of the body that was sent; tells whether it had more fields than the prompt.
+        payload_digest: Hash of the body that was sent; shows whether it had fields besides the prompt.
         failure: Class of the failure.
         error: The failure's message.
         invocation_id: The invocation.

@@ -19,7 +19,7 @@ from .conversation import Conversation
 
 
 def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Choice]) -> list[str]:
-    """Return for each conversation the evaluators that did not pass it, "" for none.
+    """Return the evaluators that did not pass each conversation, "" for none.
 
     A failure to judge is ignored. Works inside a running event loop.
     """
@@ -32,14 +32,14 @@ def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Ch
 def score_conversations(
     conversations: Sequence[Conversation], evaluators: Sequence[Evaluator]
 ) -> list[dict[str, Score]]:
-    """Return for each conversation the scores of the whole by the evaluators' names.
+    """Return the overall scores of each conversation by evaluator name.
 
-    There is none of an evaluator that does not apply or fails, and none of a conversation with a failed request. Works
-    inside a running event loop.
+    An evaluator that does not apply or fails has no score, and a conversation with a failed request has no scores.
+    Works inside a running event loop.
 
     Args:
         conversations: The conversations.
-        evaluators: The evaluators, which know no expected answer.
+        evaluators: The evaluators; the conversations have no expected answers.
     """
     if not evaluators:
         return [{} for _ in conversations]

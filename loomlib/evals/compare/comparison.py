@@ -118,14 +118,14 @@ class Comparison:
         worse = [comparison for comparison in judged if comparison.verdict == WORSE]
         better = [comparison for comparison in judged if comparison.verdict == BETTER]
         parts = [
-            f"{word} by {_list(comparisons)}"
+            f"{word} on {_list(comparisons)}"
             for word, comparisons in (("worse", worse), ("better", better))
             if comparisons
         ]
         if parts:
             return f"Against {baseline}, {new} is {' and '.join(parts)}."
         return (
-            f"No difference found between {new} and {baseline} by {_list(judged)}. This does not prove that there is "
+            f"No difference found between {new} and {baseline} on {_list(judged)}. This does not prove that there is "
             f"none; the intervals show how large it could be."
         )
 
@@ -152,7 +152,7 @@ class Comparison:
         return [_row(comparison) for comparison in self.evaluators]
 
     def flip_rows(self, verdict: str | None = None) -> list[tuple[str, ...]]:
-        """Return one row of text for each changed case, in the order of `FLIP_COLUMNS`, lost ones first.
+        """Return one row of text for each changed case, in the order of `FLIP_COLUMNS`, lost cases first.
 
         Args:
             verdict: Only these cases; see `flips`.

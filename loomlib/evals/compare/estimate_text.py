@@ -37,7 +37,7 @@ def difference_text(estimate: Estimate) -> str:
 
 
 def estimate_cell(estimate: Estimate, *, percent: bool = False) -> str:
-    """Return an estimate for a table; a sample that is too small states its size and the size needed.
+    """Return an estimate for a table; for a sample that is too small, its size and the size needed.
 
     Args:
         estimate: The estimate.

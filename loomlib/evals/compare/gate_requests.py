@@ -17,7 +17,7 @@ _OPTIONS = re.compile(r"[(:]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """A requested absolute gate: the least rate or score, of one evaluator or ("") of all."""
+    """A requested absolute gate: the minimum rate or score of one evaluator, or of all ("")."""
 
     limit: float
     evaluator: str = ""
@@ -56,7 +56,7 @@ def judge_gates(
         only: Evaluators of the gates against the baseline; all when empty.
 
     Raises:
-        ValueError: There is no such evaluator; the message names those there are.
+        ValueError: There is no such evaluator; the message lists the existing ones.
     """
     gates: list[GateVerdict] = []
     names = [evaluator.evaluator for evaluator in summary.evaluators]

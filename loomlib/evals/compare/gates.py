@@ -1,8 +1,8 @@
 """Gates decided on whole confidence intervals, so that neither chance nor missing scores decide them.
 
-A gate is missed or passed only when its whole interval says so, or missed when every single case misses it. Cases that
-failed to run or to be scored are excluded from averages; a gate that would pass becomes unclear when the missing
-scores, all counted as the worst, could reverse it.
+A gate is passed or missed only when the whole interval is on one side of the limit; it is also missed when every single
+case misses it. Cases that failed to run or to be scored are excluded from averages; a gate that would pass becomes
+unclear when the missing scores, all counted as the worst, could reverse it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .verdicts import EvaluatorComparison
 class GateVerdict(Gate):
     """The verdict on an evaluator's rate or score, or on its change against a baseline.
 
-    `limit` is the least rate or score, or minus the margin of a gate against a baseline, in shares: 0.02 is two points.
+    `limit` is the minimum rate or score, or minus the margin of a gate against a baseline, in shares: 0.02 is two
+    points.
 
     Attributes:
         evaluator: The evaluator.
@@ -35,12 +36,12 @@ class GateVerdict(Gate):
 
     @property
     def estimate(self) -> Estimate:
-        """The estimate that decides."""
+        """The estimate that is compared with the limit."""
         return self.figure
 
 
 def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluator: str | None = None) -> GateVerdict:
-    """Judge an absolute gate: the pass rate (the mean, without a threshold) must be at least `limit`.
+    """Judge an absolute gate: the pass rate (or the mean, without a threshold) must be at least `limit`.
 
     Missed when the whole 95 % interval lies below the limit, passed when it lies at or above it.
 
@@ -48,7 +49,7 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
 
     Args:
         results: A run's summary, or one evaluator's.
-        limit: The least rate or score.
+        limit: The minimum rate or score.
         evaluator: The evaluator, when the summary has several.
     """
     summary = _chosen(results, evaluator)

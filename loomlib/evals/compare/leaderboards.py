@@ -36,7 +36,7 @@ class LeaderboardRow:
         name: The run.
         estimate: Its pass rate or mean score.
         tied_with: Runs without a significant difference.
-        no_score: Its case × repeat without a score, over all its cases, shared or not.
+        no_score: Number of its attempts (case × repeat) without a score, over all its cases, shared or not.
     """
 
     place: int
@@ -65,7 +65,7 @@ class Leaderboard:
         marks = f" ({', '.join(self.labels)})" if self.labels else ""
         tests = len(self.standings) * (len(self.standings) - 1) // 2
         lead = f"{first[0]} leads" if len(first) == 1 else f"{', '.join(first)} share first place"
-        sentences = [f"{lead} by {self.evaluator}{marks}, {self.measure} on {plural(self.n, 'shared case')}."]
+        sentences = [f"{lead} on {self.evaluator}{marks}, {self.measure} on {plural(self.n, 'shared case')}."]
         if tests > 1:
             sentences.append(f"Places are based on {tests} paired tests with p-values adjusted for all of them (Holm).")
         if self.left_out:

@@ -19,7 +19,7 @@ def page(title: str, sentences: Sequence[str], *parts: Markup | str) -> str:
 
     Args:
         title: A line above the box, "" for none.
-        sentences: The answer.
+        sentences: The sentences in the box.
         *parts: HTML of other fragments; plain text is escaped.
     """
     nonempty_parts = [part for part in parts if part]

@@ -21,7 +21,7 @@ class Flip:
         evaluator: The evaluator.
         verdict: "won", "lost" or "same".
         value: Mean of the new run's repeats (for a pass rate the share that passed).
-        baseline: The same of the baseline.
+        baseline: The corresponding value of the baseline.
         tags: The case's tags.
         trace_ids: Traces of the new run.
         baseline_trace_ids: Traces of the baseline.
@@ -98,7 +98,7 @@ class Pairing:
 
 
 def value_of(case: CaseScores, measure: str) -> float:
-    """Return a case's rate or value, by what is compared."""
+    """Return a case's rate or value, depending on what is compared."""
     return case.rate if measure == RATE else case.value
 
 

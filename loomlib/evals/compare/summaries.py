@@ -38,7 +38,7 @@ class EvaluatorSummary:
         pass_at: pass@k by k; empty without repeats.
         pass_all: pass^k by k; empty without repeats.
         cases: Cases to which the evaluator applies.
-        repeats: Most repeats of a case.
+        repeats: Largest number of repeats of a case.
         scored: Attempts (case × repeat) with a score.
         not_applicable: Attempts to which the evaluator does not apply.
         answer_failed: Attempts without an answer.
@@ -65,12 +65,12 @@ class EvaluatorSummary:
 
     @property
     def failed(self) -> int:
-        """Attempts that should have a score and have none."""
+        """Number of attempts that should have a score but have none."""
         return self.answer_failed + self.judge_failed
 
     @property
     def failed_share(self) -> float:
-        """Share of the attempts that should have a score and have none."""
+        """Share of the attempts that should have a score but have none."""
         due = self.scored + self.failed
         return self.failed / due if due else 0.0
 
@@ -134,7 +134,7 @@ class Summary:
     Attributes:
         evaluators: Each evaluator's results.
         cases: Number of cases.
-        repeats: Most repeats of a case.
+        repeats: Largest number of repeats of a case.
         title: A title for display.
         conditions: What the machine did while the cases were asked.
         timed: Evaluators that judge durations.
@@ -230,7 +230,7 @@ def summarize(outcomes: Sequence[Outcome], *, ks: Sequence[int] | None = None, t
 def summarize_gathered(
     gathered: Mapping[str, EvaluatorResults], *, ks: Sequence[int] | None = None, title: str = ""
 ) -> Summary:
-    """Summarize outcomes that are grouped already.
+    """Summarize outcomes that are already grouped.
 
     Args:
         gathered: Results by evaluator.

@@ -41,15 +41,15 @@ class EvaluatorComparison:
         value: The new run's estimate.
         baseline: The baseline's estimate.
         difference: New minus baseline.
-        bootstrap: The same by a paired bootstrap over cases.
+        bootstrap: The same difference by a paired bootstrap over cases.
         test: The paired test with its p-value.
         p_adjusted: p-value adjusted over all evaluators of the comparison (Holm).
         effect: Cohen's h for rates, d_z for scores.
         odds: Odds of wins to losses.
         flips: How each case changed.
         unpaired: Cases that were not compared.
-        unscored_share: Share of the new run's attempts without a score, on cases for which the baseline has one. No
-            test sees them, so gates do.
+        unscored_share: Share of the new run's attempts without a score, on cases for which the baseline has one. The
+            tests ignore these attempts; the gates take them into account.
         labels: Provenance labels.
     """
 

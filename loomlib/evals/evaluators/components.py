@@ -25,12 +25,12 @@ CHECKS: Final = ("chosen", "arguments", "result", "status", "time")
 class ToolCalls(BaseEvaluator):
     """Scores each call by the share of its checks that pass; the score of the case is the mean over the calls.
 
-    A check is skipped where nothing is known or expected: "chosen", "arguments" and "result" need the case's
+    A check is skipped when the values that it needs are missing: "chosen", "arguments" and "result" need the case's
     expectation, "status" needs a status, "time" a limit and the call's duration. An expected call that was never made
     is judged by `trajectory`, not here.
 
     Attributes:
-        checks: The checks to make, some of `CHECKS`.
+        checks: The checks to perform, a subset of `CHECKS`.
         arguments: How arguments are compared, as in `trajectory`.
         time_limit_ms: Time limit of a call in milliseconds, for all tools or by the tool's name.
     """
@@ -54,7 +54,7 @@ class ToolCalls(BaseEvaluator):
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the score of the case and one part for each call.
 
-        Not applicable when the agent called no tool, or when no check can be made.
+        Not applicable when the agent called no tool, or when no check applies.
         """
         parts: list[Score] = []
         position = 0
@@ -72,7 +72,7 @@ class ToolCalls(BaseEvaluator):
                 if verdicts:
                     parts.append(self._part(position, use, verdicts))
         if not parts:
-            return NotApplicable("the agent called no tool" if not position else "no check can be made on the calls")
+            return NotApplicable("the agent called no tool" if not position else "no check applies to the calls")
         value = sum(part.value for part in parts) / len(parts)
         wrong = [part for part in parts if part.value < 1]
         rationale = f"{len(wrong)} of {len(parts)} calls: {wrong[0].part}: {wrong[0].rationale}" if wrong else ""

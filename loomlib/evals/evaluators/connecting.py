@@ -46,7 +46,7 @@ class StoredSpans:
 def connected(evaluator: Evaluator, clients: Clients | None, store: Store | None = None) -> Evaluator:
     """Return the evaluator with a connection to its model and access to stored spans, where it needs them.
 
-    An evaluator asks for them by having the methods `connected_to(clients)` and `with_spans(source)`; both return a
+    An evaluator requests them by defining the methods `connected_to(clients)` and `with_spans(source)`; both return a
     new evaluator. Any other evaluator is returned unchanged.
 
     Args:

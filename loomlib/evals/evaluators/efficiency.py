@@ -24,7 +24,7 @@ class Efficiency(BaseEvaluator):
     Skipping a needed tool looks efficient; combine with `trajectory`.
 
     Attributes:
-        threshold: Least value that passes; 0.5 by default.
+        threshold: Minimum value that passes; 0.5 by default.
         of: "both", "steps" or "tokens".
     """
 

@@ -46,7 +46,7 @@ _NUMBERS: Final = ("threshold", "tolerance")
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorFactory:
-    """Makes evaluators of one kind from options, as for a built-in name.
+    """Creates evaluators of one kind from options, for a built-in name.
 
     Attributes:
         kind: The evaluator's class.
@@ -61,7 +61,7 @@ class EvaluatorFactory:
     fixed: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, **options: Any) -> BaseEvaluator:
-        """Make the evaluator.
+        """Create the evaluator.
 
         Raises:
             ValueError: The evaluator has no such option; the message names the options it has.

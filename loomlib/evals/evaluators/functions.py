@@ -30,7 +30,7 @@ class FunctionEvaluator:
         function: The function.
         name: Name of the score column.
         level: What it judges, one of `LEVELS`.
-        threshold: Least number that passes, None for a score without a threshold.
+        threshold: Minimum number that passes, None for a score without a threshold.
         needs_tools: Whether the function needs the trajectory.
         is_quick: Whether the function may run in the event loop's thread.
         version: Part of the digest. The digest covers the function's code, defaults and captured plain values, but not

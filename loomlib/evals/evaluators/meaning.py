@@ -19,7 +19,7 @@ class Embedding(AnswerJudgement):
     The model ignores word order: it cannot tell "A paid B" from "B paid A", nor a yes from a no.
 
     Attributes:
-        threshold: Least value that passes; None (the default) for a score without a threshold.
+        threshold: Minimum value that passes; None (the default) for a score without a threshold.
         model: Name of the embedding model, shown as a label.
     """
 

@@ -30,7 +30,7 @@ class Numeric(AnswerJudgement):
         tolerance: Absolute tolerance.
         relative: Relative tolerance; 0.01 is 1 %.
         value: The expected number, in place of those in the expected answer.
-        pick: Which number of the answer counts when one is expected: "any", "first" or "last".
+        pick: Which number of the answer is compared when one is expected: "any", "first" or "last".
     """
 
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer contains no number")

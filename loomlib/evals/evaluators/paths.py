@@ -28,7 +28,7 @@ def tools_known(case: EvalCase, tools: Sequence[ToolUse] | None, state: str) -> 
     Args:
         case: The case, for the error.
         tools: The calls, None when unknown.
-        state: Why the calls are unknown, "" when there is no reason to give.
+        state: Why the calls are unknown, "" when the reason is unknown.
 
     Raises:
         JudgeFailedError: The calls are unknown ("no_trajectory"): a failure to judge, never a zero.
@@ -54,11 +54,11 @@ def tools_of_answer(case: EvalCase, answer: CaseAnswer) -> Sequence[ToolUse]:
 class PathJudgement(BaseEvaluator):
     """Base of the evaluators that compare tool calls with the expected ones.
 
-    A case that states `session_tools` only, and no tools of single turns, is always compared over the conversation.
+    A case with `session_tools` only, and no expected tools of single turns, is always compared over the conversation.
 
     Attributes:
-        arguments: True to compare arguments as the case states, False to compare names only, or a mapping of fields to
-            matchers, such as {"date": "ignore"}.
+        arguments: True to compare arguments as the case specifies, False to compare names only, or a mapping of fields
+            to matchers, such as {"date": "ignore"}.
         over: Compare "turns" one by one (as ADK does), or the whole "conversation" (as AgentCore does).
     """
 
@@ -110,7 +110,7 @@ class PathJudgement(BaseEvaluator):
 class TrajectoryMatch(PathJudgement):
     """1 when the tool calls are the expected ones, else 0; the semantics are ADK's.
 
-    Each expected call needs a call of its own: a tool that is expected twice must be called twice.
+    Each expected call needs its own actual call: a tool that is expected twice must be called twice.
 
     Attributes:
         match: "EXACT" (these calls in this order and no others), "IN_ORDER" (these in this order, others between them)

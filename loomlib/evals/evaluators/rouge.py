@@ -35,7 +35,7 @@ class Rouge(AnswerJudgement):
         kind: "rouge1" counts shared words, "rougeL" the longest common subsequence of words.
         measure: "fmeasure" (harmonic mean of precision and recall), "precision" or "recall".
         stems: Whether English words are compared by their stems.
-        threshold: Least value that passes; None (the default) for a score without a threshold.
+        threshold: Minimum value that passes; None (the default) for a score without a threshold.
     """
 
     kind: str = "rouge1"
@@ -85,7 +85,7 @@ def tokens(text: str, *, stems: bool = True) -> list[str]:
 
 
 def _spaced(text: str) -> str:
-    """Return the text with a space between words, also in scripts that write none."""
+    """Return the text with a space between words, also in scripts that do not use spaces."""
     out: list[str] = []
     for letter in text:
         code = ord(letter)

@@ -49,7 +49,7 @@ class Contains(AnswerJudgement):
     case_sensitive: bool = True
 
     def expected(self, turn: Turn) -> str | None:
-        """Return the expected answer, which counts only where no `texts` are given."""
+        """Return the expected answer, which is used only when `texts` is empty."""
         return "" if self.texts else turn.expected_answer
 
     def compare(self, expected: str, answer: str) -> Score:

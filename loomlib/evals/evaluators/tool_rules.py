@@ -26,8 +26,8 @@ class ToolUsed(BaseEvaluator):
 
     Attributes:
         tool: The tool's name, None to use the case's expected tools.
-        at_least: Least number of calls.
-        at_most: Greatest number of calls, None for no limit.
+        at_least: Minimum number of calls.
+        at_most: Maximum number of calls, None for no limit.
         arguments: Count only calls with these arguments, None for any.
         matchers: How arguments are compared, as in `trajectory`.
     """

@@ -1,9 +1,9 @@
 """Reading ADK's eval sets: `EvalSet` in both spellings and both forms of intermediate data, and the old list forms.
 
-What only ADK says of a case (app and user of the session, time stamps, invocation ids) is stored under the metadata key
-`adk` and is written again. Intermediate data that are there but name no tool expect that none is used; a turn without
-intermediate data expects nothing of its tools. The old forms are lists of `{"name", "data": [{"query", "reference",
-"expected_tool_use"}], "initial_session"}`, one such object, or the list of queries alone.
+Fields of a case that only ADK has (app and user of the session, time stamps, invocation ids) are stored under the
+metadata key `adk` and written back. Intermediate data without a tool call mean that no tool call is expected; a turn
+without intermediate data has no expectation about tools. The old forms are lists of `{"name", "data": [{"query",
+"reference", "expected_tool_use"}], "initial_session"}`, one such object, or the list of queries alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contents of ADK (google.genai's `Content`, `FunctionCall`, `FunctionResponse`) as texts and expected tools."""
+"""ADK's contents (google.genai's `Content`, `FunctionCall`, `FunctionResponse`) as texts and expected tools."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[st
 
     Args:
         content: A `Content` of ADK as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     if content is None:
         return []
@@ -55,8 +55,8 @@ def named(value: object, path: Path, problems: Problems) -> Named:
 
     Args:
         value: The call or response as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     fields = Fields(value, path, problems, what="a call")
     name = fields.text("name", "tool_name", required=True)
@@ -76,8 +76,8 @@ def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path:
 
     Args:
         parts: The parts as JSON; a response belongs to the call of its id.
-        problems: Collects what is wrong; nothing is raised.
-        path: Where the value stands in the document, for messages.
+        problems: Collects the problems; nothing is raised.
+        path: Position of the value in the document, for messages.
     """
     calls, responses = (
         [

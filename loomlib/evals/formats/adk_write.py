@@ -16,15 +16,15 @@ _READY_PERSONAS: Final = ("EXPERT", "NOVICE", "EVALUATOR")
 """ADK's built-in personas, looked up by name; it rejects a file with another name."""
 
 REASONS: Final = {
-    "turns.expected_tools": "in ADK a turn with intermediate texts expects that no tool is used",
-    "session_tools": "ADK expects tools of each turn, not of the whole conversation",
+    "turns.expected_tools": "in ADK a turn with intermediate texts expects that no tool is called",
+    "session_tools": "ADK expects tools per turn, not for the whole conversation",
     "turns.expected_tools.matchers": "ADK compares arguments exactly",
-    "turns.payload": "ADK sends a content, not a payload",
+    "turns.payload": "ADK sends a Content object, not a payload",
     "scenario.max_turns": "ADK limits turns in its user simulator's configuration",
     "metadata": "ADK's cases have no metadata",
     "set.metadata": "ADK's eval sets have no metadata",
-    "set.evaluators": "ADK has no criterion for it, or none with these options, or none without a threshold",
-    "final_state": "an empty final state expects nothing in ADK",
+    "set.evaluators": "ADK has no such criterion, does not support these options, or requires a threshold",
+    "final_state": "in ADK an empty final state means no expectation",
 }
 
 

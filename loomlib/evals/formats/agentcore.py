@@ -2,7 +2,7 @@
 
 Shapes: the dataset types of the `bedrock-agentcore` package, schema types AGENTCORE_EVALUATION_PREDEFINED_V1 and
 AGENTCORE_EVALUATION_SIMULATED_V1. The expected trajectory is a list of tool names for the whole conversation: a case's
-`session_tools`, or what its turn expects where there is only one.
+`session_tools`, or the tools that its turn expects if there is only one turn.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .problems import Path, Problems, shown
 _PREDEFINED: Final = "AGENTCORE_EVALUATION_PREDEFINED_V1"
 _SIMULATED: Final = "AGENTCORE_EVALUATION_SIMULATED_V1"
 _METADATA_KEY: Final = "agentcore"
-"""Metadata key of what only AgentCore has (an actor's traits), so that it can be written again."""
+"""Metadata key of the fields that only AgentCore has (an actor's traits), so that they can be written back."""
 
 REASONS: Final = {
-    "turns.expected_tools": "an AgentCore dataset has one trajectory for the whole conversation, not one for each turn",
-    "session_tools": "AgentCore has one list of tools: of a single turn it is what the turn expects",
+    "turns.expected_tools": "an AgentCore dataset has one trajectory for the whole conversation, not one per turn",
+    "session_tools": "AgentCore has one list of tools; with a single turn, it is read as the turn's expectation",
     "session_tools.arguments": "AgentCore compares the names of tools, not their arguments",
     "session_tools.matchers": "AgentCore compares the names of tools, not their arguments",
     "session_tools.result": "AgentCore compares the names of tools, not their results",
@@ -49,7 +49,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
     Args:
         document: The dataset as JSON.
         name: The name of the set; the dataset has none.
-        problems: Collects what is wrong; nothing is raised.
+        problems: Collects the problems; nothing is raised.
     """
     fields = Fields(document, (), problems)
     cases = [read_scenario(value, path, problems) for value, path in fields.items("scenarios")]
@@ -63,8 +63,8 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
 
     Args:
         value: The scenario as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     before = problems.count
     fields = Fields(value, path, problems, what="a scenario")
@@ -136,7 +136,9 @@ def _simulated(fields: Fields) -> tuple[UserScenario, dict[str, Any]]:
     actor = Fields(profile, (*fields.path, "actor_profile"), fields.problems, what="a profile")
     prompt, payload = _input(fields)
     if payload is not None:
-        fields.wrong("input", "a simulated user begins with an object", "put the text of the first prompt here")
+        fields.wrong(
+            "input", "the first input of a simulated user is an object", "put the text of the first prompt here"
+        )
     scenario = UserScenario(
         starting_prompt=prompt,
         plan=actor.text("goal", required=True) or "",

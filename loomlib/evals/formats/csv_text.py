@@ -1,8 +1,8 @@
 """Eval sets as CSV: the columns of `rows`, one row per turn.
 
-An empty cell has no value. Text that a cell cannot hold as it is (the empty text, broken characters, text that begins
-with `json:`, and text that a spreadsheet would run as a formula) is written as `json:"…"`; everything reads back
-exactly. A file from elsewhere needs only a `prompt` column.
+An empty cell has no value. Text that a cell cannot represent directly (the empty text, broken characters, text that
+begins with `json:`, and text that a spreadsheet would run as a formula) is written as `json:"…"`; everything reads back
+exactly. A file from another source needs only a `prompt` column.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _is_safe(text: str) -> bool:
 
 def read_rows(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int | None, dict[str, Any]]]:
     """Yield the rows of CSV text with the lines on which they begin."""
-    limit = csv.field_size_limit(2**31 - 1)  # the module's own limit, 128 KiB, is too low for eval sets
+    limit = csv.field_size_limit(2**31 - 1)  # the default limit of the csv module, 128 KiB, is too low for eval sets
     try:
         yield from _rows(lines, problems)
     finally:
@@ -85,7 +85,10 @@ def _rows(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int | None
             line = reader.line_num + 1
     except csv.Error as error:
         problems.add(
-            (), f"this is not valid CSV: {error}", "put the cell in double quotes, and double those in it", line=line
+            (),
+            f"this is not valid CSV: {error}",
+            "put the cell in double quotes, and double any quotes inside it",
+            line=line,
         )
     except ValueError as error:
         problems.add((), str(error), "a cell that begins with json: holds a JSON text", line=line)
@@ -104,7 +107,7 @@ def _is_header(header: list[str], problems: Problems) -> bool:
     if twice:
         problems.add((), f"the column {twice[0]!r} occurs twice", "give every column its own name", line=1)
     elif "prompt" not in canonical(header).values():
-        problems.add((), "the table has no prompt column", "name one of them prompt", line=1)
+        problems.add((), "the table has no prompt column", "rename one of the columns to prompt", line=1)
     return not problems.count
 
 

@@ -1,4 +1,4 @@
-"""Recognizing the format of a file or a text by its content, and by its ending where the content is ambiguous."""
+"""Detect the format of a file or a text by its content, and by the file extension where the content is ambiguous."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _KEYS: Final = (
 
 _NOT_SETS: Final = (
     ("criteria", "this is a test_config.json of ADK", "read the eval set beside it: its criteria are read with it"),
-    ("evaluationInput", "this is a request to AgentCore's Evaluate", "read the dataset that it was made from"),
+    ("evaluationInput", "this is a request to AgentCore's Evaluate", "read the dataset that it was created from"),
     ("overall_score", "this is a report of strands_evals", "read the experiment that it reports on"),
     ("traces", "this is a session of strands_evals", "capture it as a case instead"),
     ("resourceSpans", "these are spans", "capture their trace as a case instead"),
-    ("eval_set_result_id", "this is a result of ADK", "read the eval set that it is about"),
+    ("eval_set_result_id", "this is a result of ADK", "read the eval set that was evaluated"),
 )
 _FIX: Final = "read a Loom, ADK, strands_evals or AgentCore file, JSON lines, or a CSV table with a prompt column"
 
@@ -51,7 +51,7 @@ def _is_json_line(first: str, rest: Iterator[str], label: str) -> bool:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        # Either a document over several lines, or a broken first line: then the second one is a whole object.
+        # Either a document over several lines, or a broken first line; in that case the second line is a whole object.
         second = next((line for line in rest if line.strip()), "")
         return _is_object(second) or (is_named_so and second.lstrip()[:1] in ("", "{"))
     if any(line.strip() for line in chain(rest)):

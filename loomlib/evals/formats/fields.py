@@ -13,7 +13,7 @@ from .problems import Path, Problems, shown
 class Fields:
     """One object of the file. A null field counts as missing.
 
-    Every field can have several spellings; the first one present is taken.
+    A field can have several spellings; the first one present is used.
     """
 
     __slots__ = ("known", "path", "problems", "values")
@@ -41,7 +41,7 @@ class Fields:
         return any(self.values.get(name) is not None for name in names)
 
     def all_by(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:
-        """Return every present field that has a reader, read by it."""
+        """Return the value of every present field that has a reader."""
         values = {
             name: readers[name](self, name)
             for name, value in self.values.items()
@@ -52,7 +52,7 @@ class Fields:
         return values
 
     def wrong(self, name: str, what: str, fix: str) -> None:
-        """Add a problem with a field.
+        """Report a problem with a field.
 
         Args:
             name: The field.

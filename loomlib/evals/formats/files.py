@@ -55,7 +55,7 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
 
     Args:
         source: A path, the content of a file, or the name of a shipped set.
-        format: One of `FORMATS`; None recognizes it from the content.
+        format: One of `FORMATS`; None detects it from the content.
 
     Raises:
         InvalidEvalSetError: The content is invalid or there is no such set; lists every problem.
@@ -88,7 +88,7 @@ def shipped_sets() -> dict[str, EvalSet]:
 
 def _known(format: str | None) -> None:
     if format is not None and format not in FORMATS:
-        raise ValueError(f"a format is one of {', '.join(FORMATS)}, not {format!r}")
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
 
 
 def _read(source: Source, form: str) -> EvalSet:
@@ -170,7 +170,7 @@ def _configured(evalset: EvalSet, source: Source) -> EvalSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """A set as text, the text of its `test_config.json` (ADK), and what both could not hold."""
+    """A set as text, the text of its `test_config.json` (ADK), and the fields that neither could represent."""
 
     parts: Iterable[str]
     config: str | None = None
@@ -178,12 +178,12 @@ class Rendered:
 
 
 def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> Rendered:
-    """Return a set as text. Loom's formats lose nothing; others are read again to find what they lost.
+    """Return a set as text. Loom's formats lose nothing; text in other formats is read back to find the losses.
 
     Args:
         evalset: The set.
         format: One of `FORMATS`.
-        name: The name that a format without names will be read as: that of the file.
+        name: The set's name when a format without names is read back, which is the file's name.
     """
     _known(format)
     if format == LOOM:
@@ -205,12 +205,12 @@ def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> 
 
 
 def format_of_path(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file's ending; `.evalset.json` is ADK's, `.json` Loom's."""
+    """Return the format of a file extension; `.evalset.json` is ADK's, `.json` is Loom's."""
     name = FilePath(path).name
     for suffix, form in _SUFFIXES.items():
         if name.endswith(suffix):
             return form
-    raise ValueError(f"{name!r} does not determine a format: give format=, one of {', '.join(FORMATS)}")
+    raise ValueError(f"cannot detect the format from {name!r}: pass format=, one of {', '.join(FORMATS)}")
 
 
 def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = None, *, strict: bool = False) -> Losses:
@@ -219,18 +219,20 @@ def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = N
     Args:
         evalset: The set.
         path: The file.
-        format: One of `FORMATS`; None takes the one of the file's ending.
+        format: One of `FORMATS`; None detects it from the file extension.
         strict: Raise an error instead of writing a file that loses something.
 
     Returns:
-        What the format could not hold.
+        The fields that the format cannot represent.
     """
     target = FilePath(path)
     form = format or format_of_path(target)
     rendered = render(evalset, form, name=stem_of(target))
     if strict and rendered.losses:
         raise LoomError(
-            str(rendered.losses), on=target.name, try_="write it without strict, or in Loom's own form (.json, .jsonl)"
+            str(rendered.losses),
+            on=target.name,
+            try_="write it without strict, or in Loom's own format (.json, .jsonl)",
         )
     config = target.with_name(adk_config.FILE_NAME)
     has_config = form == ADK and _may_configure(target, config, rendered.config)
@@ -251,7 +253,7 @@ def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool
         raise LoomError(
             "the folder's test_config.json has other criteria, which apply to every eval set in the folder",
             on=target.name,
-            try_="write into a folder of its own, or remove that file",
+            try_="write into a separate folder, or remove that file",
         )
     return True
 

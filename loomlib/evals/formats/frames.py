@@ -35,7 +35,7 @@ def from_frame(frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
 
     Args:
         frame: One row per turn.
-        name: The set's name; None takes the frame's.
+        name: The set's name; None uses the frame's.
 
     Raises:
         InvalidEvalSetError: Rows are invalid; lists each of them.
@@ -65,7 +65,7 @@ def _read(
     if name is not None:
         set_values["name"] = name
     if columns is not None and "prompt" not in canonical(columns).values():
-        problems.add(("columns",), "there is no prompt column", "name one of them prompt")
+        problems.add(("columns",), "there is no prompt column", "rename one of the columns to prompt")
     problems.raise_if_any()
     plain_rows = ((None, {str(key): _cell(value) for key, value in row.items()}) for row in rows)
     cases = [

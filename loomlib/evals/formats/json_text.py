@@ -18,10 +18,10 @@ _CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
 _FIXES: Final = {
     "Expecting property name": "put names in double quotes, and no comma before a closing brace",
     "Illegal trailing comma": "remove the comma before the closing bracket",
-    "Expecting ',' delimiter": "put a comma, or close the bracket or the quotes, before this place",
+    "Expecting ',' delimiter": "put a comma, or close the bracket or the quotes, before this position",
     "Expecting ':' delimiter": "put a colon between the name and its value",
-    "Expecting value": "put a value here: JSON knows no comments, no None or True, no comma before a bracket",
-    "Extra data": "keep one JSON document in a file, or one in a line (.jsonl)",
+    "Expecting value": "put a value here: JSON has no comments, no None or True, no comma before a closing bracket",
+    "Extra data": "keep one JSON document in a file, or one per line (.jsonl)",
     "Unterminated string": "close the quotes",
     "Invalid control character": r"write it as an escape (\n, \t, \u0000)",
     "Invalid \\": r"write a backslash as \\",
@@ -64,7 +64,7 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
     except _RefusedError:
         _report_invalid_json(text, problems, line)
-    except ValueError:  # an integer past the interpreter's limit of digits
+    except ValueError:  # an integer with more digits than the interpreter accepts
         problems.add((), "a number has too many digits", "put it in quotes", line=line)
     return None
 
@@ -103,7 +103,7 @@ def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
 
 
 def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
-    """Scan a JSON text without recursion, up to the first place where it is not valid.
+    """Scan a JSON text without recursion, up to the first position where it is not valid.
 
     Only needed once something is wrong.
 

@@ -4,7 +4,7 @@
     {"id":"status","turns":[{"prompt":"Where is order 7?","expected_answer":"It is shipped."}]}
 
 The first line may be left out. A line may also be a simple row ({"prompt": …, "expected": …}; see `rows`) or an
-AgentCore scenario. Lines are read one after the other: a long file takes the memory of its cases and no more.
+AgentCore scenario. Lines are read one at a time, so a long file needs no more memory than its cases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def write_lines(evalset: EvalSet) -> Iterator[str]:
 
 
 def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet | None:
-    """Return the set of JSON Lines; None when `problems` has an entry.
+    """Return the set in JSON Lines; None when `problems` has an entry.
 
     Args:
         lines: The lines.
@@ -50,7 +50,7 @@ def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet |
         if case is None:
             continue
         if case.id in ids:
-            problem = f"the id {shown(case.id)} is that of line {ids[case.id]}"
+            problem = f"the id {shown(case.id)} is already used in line {ids[case.id]}"
             problems.add(("id",), problem, "give every case its own id", line=line)
         else:
             ids[case.id] = line or 0
@@ -67,7 +67,7 @@ def _documents(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, 
         if isinstance(value, Mapping):
             yield number, cast("Mapping[str, Any]", value)
         elif problems.count == before:
-            problems.add((), f"this is {shown(value)}", "put one case in a line: {…}", line=number)
+            problems.add((), f"this is {shown(value)}", "put one case on each line: {…}", line=number)
 
 
 def _cases_of(

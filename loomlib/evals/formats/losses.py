@@ -1,4 +1,4 @@
-"""What a format loses of a set, found by reading the written file and comparing it with the set."""
+"""The losses of a format, found by reading the written file back and comparing it with the set."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _same(one: Any, other: Any) -> bool:
     if one == other:
         return True
     try:
-        return plain(one) == plain(other)  # a tuple in the metadata reads back as a list, which says the same
+        return plain(one) == plain(other)  # a tuple in the metadata reads back as a list, which is equivalent
     except ValueError:
         return False
 

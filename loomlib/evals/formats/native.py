@@ -4,7 +4,7 @@
       {"id": "status", "turns": [{"prompt": "Where is order 7?", "expected_answer": "It is shipped.",
                                   "expected_tools": [{"name": "lookup", "arguments": {"order": 7}}]}]}]}
 
-A tool, a rubric or an evaluator of which only the name (the text) is given may be written as that text.
+A tool or an evaluator with only a name, or a rubric with only a text, may be written as that string.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def read_case(value: object, path: Path, problems: Problems) -> EvalCase | None:
 
     Args:
         value: The case as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     before = problems.count
     fields = Fields(value, path, problems, what="a case")
@@ -165,8 +165,8 @@ def read_tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
 
     Args:
         value: The tool as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="a tool's name or")
     name = fields.text("name", required=True)
@@ -202,8 +202,8 @@ def read_evaluator(value: object, path: Path, problems: Problems) -> EvaluatorCh
 
     Args:
         value: The evaluator as JSON.
-        path: Where the value stands in the document, for messages.
-        problems: Collects what is wrong; nothing is raised.
+        path: Position of the value in the document, for messages.
+        problems: Collects the problems; nothing is raised.
     """
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="an evaluator")
     choice = EvaluatorChoice(

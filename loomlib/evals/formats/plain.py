@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final, cast
 
 MAX_DEPTH: Final = 100
-"""Levels of nesting that a free-form value may have."""
+"""Maximum nesting depth of a free-form value."""
 
 
 class NotPlainError(ValueError):

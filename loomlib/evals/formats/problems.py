@@ -43,7 +43,7 @@ class Problems:
         self.count = 0
 
     def add(self, path: Path, what: str, fix: str, *, line: int | None = None) -> None:
-        """Add a problem; past the number that a message lists it is only counted.
+        """Add a problem; beyond the number that a message lists, problems are only counted.
 
         Args:
             path: Where it is.

@@ -2,7 +2,7 @@
 
 | column | holds |
 |---|---|
-| `id` | the case's id; rows of one case stand together; `case-<n>` where the table has none |
+| `id` | the case's id; rows of one case are adjacent; `case-<n>` where the table has none |
 | `turn` | 1, 2, … for the turns of one case; empty (or no such column) when every row is a case of its own |
 | `prompt` | the text sent to the agent (a scenario's starting prompt) |
 | `expected_answer` | what it should answer |
@@ -17,8 +17,8 @@
 | `expected_interactions` | a JSON list |
 | `source` | where the case came from |
 
-What belongs to the whole case stands in the row of its first turn. A column of another name goes into the metadata.
-Usual other names (`input`, `question`, `expected`, `reference`, `tools`, `name`, …) are understood.
+Values that apply to the whole case are in the row of its first turn. Unknown columns go into the metadata. Common
+synonyms (`input`, `question`, `expected`, `reference`, `tools`, `name`, …) are accepted.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def case_documents(
 ) -> Iterator[tuple[int | None, dict[str, Any]]]:
     """Yield the documents of cases (Loom's format) of the rows, each with the line of its first row.
 
-    Cells hold plain values or texts of them; a missing one is None. Rows that cannot be understood become problems.
+    Cells hold plain values or their text; a missing value is None. Rows that cannot be read are reported as problems.
 
     Args:
         rows: The rows, each with its line in the file if it has one.
-        problems: Collects what is wrong.
-        start: Number of cases that came before, from which missing ids are counted.
+        problems: Collects the problems.
+        start: Number of preceding cases; missing ids are numbered from there.
     """
     current: dict[str, Any] | None = None
     current_line: int | None = None
@@ -138,7 +138,7 @@ def _add_turn(
         problems.add(("rows", n, "turn"), problem, "number the turns of a case 1, 2, 3, …", line=line)
     extra = [name for name in cells if name not in TURN_COLUMNS and name != "id"]
     if extra:
-        problem = "this belongs to the whole case"
+        problem = "this field applies to the whole case"
         problems.add(("rows", n, extra[0]), problem, "put it in the row of the case's first turn", line=line)
     new = {name: value for name, value in cells.items() if name in TURN_COLUMNS}
     if "turn_rubrics" in new:

@@ -1,4 +1,4 @@
-"""The eval sets that are known by name: Loom ships one per blueprint that can be evaluated; a catalog adds its own."""
+"""Eval sets that can be read by name: Loom ships one per blueprint that can be evaluated; a catalog adds its own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Experiments of strands_evals: cases and evaluators, in the form of `Experiment.to_dict` and `from_dict`.
 
-A case of strands has one input; `session_id` is not kept, since every case gets a session of its own. Evaluators become
+A case of strands has one input; `session_id` is dropped, since every case gets its own session. Evaluators become
 `strands:<type>` with their own options; `Equals` without options is Loom's `exact`.
 """
 
@@ -25,13 +25,13 @@ _INTERACTION: Final = {"node_name": str, "dependencies": list, "messages": list}
 
 REASONS: Final = {
     "turns": "a case of strands has one input: only the first turn is written",
-    "turns.expected_tools.matchers": "strands has no rules for single arguments",
+    "turns.expected_tools.matchers": "strands has no rules for individual arguments",
     "turns.prompt": "a turn with a payload sends the payload",
     "session_tools": "a case of strands has one turn, and the tools are that turn's",
     "scenario": "a case of strands has an input and no plan; the plan is written to the metadata as task_description",
     "assertions": "a case of strands has one assertion: several are written into one, line by line",
     "metadata": "a scenario's plan is written there as task_description, for strands' user simulator",
-    "set.evaluators": "strands has no evaluator of that name, or none with a threshold",
+    "set.evaluators": "strands has no evaluator with that name, or its evaluator has no threshold",
     "expected_interactions": "an interaction of strands has node_name, dependencies and messages",
     "set.name": "an experiment of strands has no name; the file's name is read",
 }

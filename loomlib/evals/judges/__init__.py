@@ -1,4 +1,4 @@
-"""Judges: evaluators that ask a model, alone or in panels, and measures of how far to trust them."""
+"""Judges: evaluators that call a model, alone or in panels, and measures of their reliability."""
 
 from loomlib.deprecation import renamed_names
 

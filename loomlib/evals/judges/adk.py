@@ -11,7 +11,7 @@
 | `response_evaluation_score` | each turn's coherence on five steps (ADK asks Vertex AI; its 1 to 5 are 0 to 1 here) |
 | `multi_turn_task_success_v1`, `…_trajectory_quality_v1`, `…_tool_use_quality_v1` | the conversation |
 
-As in ADK, a judge is asked `num_samples` times: each part is decided by majority (a tie fails), and the mean of the
+As in ADK, a judge is called `num_samples` times: each part is decided by majority (a tie fails), and the mean of the
 parts is compared with the threshold. A judge model that Bedrock does not offer (Gemini) is replaced by Loom's default,
 and a label says so. `judge_model_config` and `parallelism_limit` are specific to Gemini and ignored; use
 `judge_concurrency` of a run. Criteria without a counterpart (quality of the user simulator, counts without a threshold)
@@ -50,13 +50,13 @@ _NOT_USED: Final = ("judge_model_config", "parallelism_limit")
 
 @dataclass(frozen=True, kw_only=True)
 class AdkJudge:
-    """A criterion of ADK: asks a judge several times and compares the mean of the parts with a threshold.
+    """A criterion of ADK: calls a judge several times and compares the mean of the parts with a threshold.
 
     Attributes:
         criterion: The criterion's name in ADK.
-        judge_of: The judge that is asked.
-        samples: How many times it is asked.
-        threshold: Least mean of the parts that passes.
+        judge_of: The judge that is called.
+        samples: How many times it is called.
+        threshold: Minimum mean of the parts that passes.
         with_texts: Whether intermediate texts are judged as part of the answers.
         asked_for: The judge model that the criterion names when Bedrock does not offer it, else "".
     """
@@ -164,7 +164,7 @@ class NoCounterpart:
 
 
 def make_adk(criterion: str, **options: Any) -> Evaluator:
-    """Make the evaluator for a criterion of ADK.
+    """Create the evaluator for a criterion of ADK.
 
     Args:
         criterion: The criterion's name, without "adk:".
@@ -226,7 +226,7 @@ def unknown(criterion: str) -> EvalError:
 
 
 def _exact(criterion: str, config: dict[str, Any], threshold: float | None) -> Evaluator:
-    """Make one of the two criteria that need no model, with ADK's options."""
+    """Create one of the two criteria that need no model, with ADK's options."""
     options: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
     if criterion == "tool_trajectory_avg_score":
         config.pop("include_intermediate_responses_in_final", None)  # allowed for every criterion; has no effect here
@@ -253,7 +253,7 @@ def _rule(judge: ModelJudge) -> str:
 
 
 def _model(requested: str) -> tuple[str, str]:
-    """Return a Bedrock model id, and the requested name when it was replaced."""
+    """Return a Bedrock model id, and the requested model name if it was replaced."""
     name = requested.removeprefix("bedrock/").removeprefix("converse/")
     if not name:
         return DEFAULT_MODEL, ""

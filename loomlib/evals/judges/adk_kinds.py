@@ -89,7 +89,7 @@ EXACT: Final[Mapping[str, str]] = {"tool_trajectory_avg_score": "trajectory", "r
 ASKED_ONCE: Final = frozenset(
     ("safety_v1", "response_evaluation_score", *(name for name in JUDGES if name.startswith("multi_turn_")))
 )
-"""Criteria for which ADK asks Vertex AI once."""
+"""Criteria for which ADK calls Vertex AI once."""
 
 WITHOUT_COUNTERPART: Final[Mapping[str, str]] = {
     "per_turn_user_simulator_quality_v1": ("it judges the simulated user; Loom scores the agent only"),

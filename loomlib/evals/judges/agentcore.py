@@ -92,7 +92,7 @@ class AgentCoreJudge:
         """Return one score for each result of Evaluate.
 
         Raises:
-            JudgeFailedError: The evaluation failed; AWS's error codes are kept as "aws:<code>".
+            JudgeFailedError: The evaluation failed; its kind is "aws:<code>" for AWS's error codes.
         """
         if self._is_trajectory and case.expected_tools is None:
             return NotApplicable("the case expects no particular tool calls")
@@ -127,7 +127,7 @@ class AgentCoreJudge:
     def _references(
         self, case: EvalCase, answer: CaseAnswer, spans: Sequence[Mapping[str, Any]]
     ) -> tuple[Reference, ...]:
-        """Return what the case expects: tools and assertions of the session, an answer of each trace."""
+        """Return the case's expectations: tools and assertions of the session, an answer for each trace."""
         session_id = _session_in(spans) or session_of(case, answer)
         expected = case.expected_tools
         references: list[Reference] = []
@@ -173,7 +173,7 @@ class AgentCoreJudge:
 
 
 def _trace_in(spans: Sequence[Mapping[str, Any]], trace_id: str, turn: int, turns: int) -> str:
-    """Return the trace id of a turn: the given one, or by order when the agent started traces of its own."""
+    """Return the trace id of a turn: the given one, or by order when the agent started its own traces."""
     trace_ids = list(dict.fromkeys(str(span["traceId"]) for span in sorted(spans, key=_start) if span.get("traceId")))
     return trace_ids[turn] if trace_id not in trace_ids and len(trace_ids) == turns else trace_id
 

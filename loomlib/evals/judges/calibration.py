@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """How far a judge's verdicts agree with human labels of the same answers.
+    """Agreement of a judge's verdicts with human labels of the same answers.
 
-    Answers that only one of both judged are counted and left out.
+    Answers that were judged by only one of the two are counted separately and left out.
 
     Attributes:
         n: Answers with a verdict and a label.
         confusion: Counts of (human, judge) pairs of passed and not passed.
         agreement: Share of answers on which both agree.
-        sensitivity: Share of the answers that people pass which the judge passes.
-        specificity: Share of the answers that people fail which the judge fails.
+        sensitivity: Share of the answers passed by people that the judge also passes.
+        specificity: Share of the answers failed by people that the judge also fails.
         kappa: Cohen's kappa of passed and not passed.
         alpha: Krippendorff's alpha of the values (interval level).
         bias: Mean of judge minus human value; above 0 the judge is lenient.
         unjudged: Labelled answers without a verdict.
-        unlabelled: Verdicts without a label.
+        unlabelled: Answers with a verdict but without a label.
         disagreements: Case ids on which they disagree.
     """
 
@@ -85,7 +85,7 @@ def calibrate(
     Args:
         judged: The judge's values (0 to 1, or passed) by case id.
         human: The human values (0 to 1, or passed) by case id.
-        threshold: Least value that passes.
+        threshold: Minimum value that passes.
         seed: Seed of the bootstrap intervals.
 
     Examples:

@@ -24,7 +24,7 @@ from .trajectory_judge import TrajectoryJudge
 
 
 def _judge(kind: type[ModelJudge], **options: Any) -> Evaluator:
-    """Make a judge of a kind. `scale` may be a scale's name, and `recording` a file of recorded verdicts to replay."""
+    """Create a judge. `scale` may be a scale's name, and `recording` a file of recorded verdicts to replay."""
     if isinstance(scale := options.get("scale"), str):
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
@@ -33,7 +33,7 @@ def _judge(kind: type[ModelJudge], **options: Any) -> Evaluator:
 
 
 def _rubric(**options: Any) -> Evaluator:
-    """Make the rubric judge; `rubric` is one text, `rubrics` are several."""
+    """Create the rubric judge; `rubric` is one text, `rubrics` are several."""
     texts = options.pop("rubrics", ())
     if one := options.pop("rubric", None):
         texts = (one, *texts)
@@ -46,12 +46,12 @@ def _agentcore(evaluator_id: str, **options: Any) -> Evaluator:
 
 
 def _custom(**options: Any) -> Evaluator:
-    """Make a judge from a custom evaluator of the account: `evaluator_id` and `kind` (SESSION, TRACE, TOOL_CALL)."""
+    """Create a judge from a custom evaluator of the account: `evaluator_id` and `kind` (SESSION, TRACE, TOOL_CALL)."""
     return AgentCoreJudge(**options)
 
 
 def _strands(evaluator: str, **options: Any) -> Evaluator:
-    """Make one of strands_evals' evaluators with the options of an experiment file (`model_id` is a model's id)."""
+    """Create one of strands_evals' evaluators with the options of an experiment file (`model_id` is a model's id)."""
     arguments = {name: options.pop(name) for name in ("rubric", "model") if options.get(name) is not None}
     if (model_id := options.pop("model_id", None)) and "model" not in arguments:
         arguments["model"] = model_id
@@ -61,7 +61,7 @@ def _strands(evaluator: str, **options: Any) -> Evaluator:
 
 
 def _panel(**options: Any) -> Evaluator:
-    """Make a panel of correctness judges, one for each of `models` (model ids, separated by commas), by majority."""
+    """Create a majority panel of correctness judges, one for each of `models` (model ids, separated by commas)."""
     models: Any = options.pop("models", None)
     model_ids = [model.strip() for model in models.split(",")] if isinstance(models, str) else list(models or ())
     if len(model_ids) < 2:
@@ -89,4 +89,4 @@ JUDGE_FACTORIES: Final[Mapping[str, Callable[..., Evaluator]]] = {
     **{f"strands:{name}": partial(_strands, name) for name in STRANDS_EVALUATORS},
     **{f"adk:{name}": partial(make_adk, name) for name in (*EXACT, *JUDGES, *WITHOUT_COUNTERPART)},
 }
-"""Factories of judges by name. The judges they make are not connected to a model; `connected_to(clients)` does that."""
+"""Factories of judges by name. The created judges are not connected to a model; see `connected_to(clients)`."""

@@ -1,4 +1,4 @@
-"""A judge: an evaluator that asks a model and records the model, the cost and the rationale."""
+"""A judge: an evaluator that calls a model and records the model, the cost and the rationale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .scales import BINARY, FIVE, Scale
 
 @dataclass(frozen=True, kw_only=True)
 class ModelJudge:
-    """Base of the judges. A subclass returns the material to judge from `inputs`; asking and scoring are done here.
+    """Base of the judges: calls the model and scores. A subclass returns the material to judge from `inputs`.
 
     Attributes:
         name: Name of the score column.
@@ -111,7 +111,7 @@ class ModelJudge:
 
 
 def connected(model: JudgeModel | str) -> JudgeModel:
-    """Return `model` if it can be asked; raise `JudgeFailedError` ("no_model") for a model id without a connection."""
+    """Return `model` if it can be called; raise `JudgeFailedError` ("no_model") for a model id without a connection."""
     if isinstance(model, str):
         raise JudgeFailedError(
             f"The judge is not connected to its model ({model})",

@@ -1,4 +1,4 @@
-"""The material that a judge is given: output, prompt, golden answer, rubric, trajectory and reference."""
+"""The material that a judge receives: output, prompt, golden answer, rubric, trajectory and reference."""
 
 from __future__ import annotations
 

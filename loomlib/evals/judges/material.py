@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 PART_LIMIT: Final = 60_000
-"""Most characters of one part shown to a judge; a longer part is shortened to its beginning and end."""
+"""Maximum number of characters of one part shown to a judge; a longer part is cut to its beginning and end."""
 
 _UNREADABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters: terminals and null bytes

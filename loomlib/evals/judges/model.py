@@ -36,7 +36,7 @@ class JudgeReply:
         output_tokens: Output tokens, None when unknown.
         cost: US dollars, None when unknown.
         labels: Provenance labels of everything derived from the reply.
-        attempts: Requests made, including the first.
+        attempts: Number of requests, including the first.
     """
 
     values: Mapping[str, Any]
@@ -58,7 +58,7 @@ class JudgeModel(Protocol):
     """A model that judges.
 
     Attributes:
-        key: Identifies the model in digests; with another key stored verdicts are not reused.
+        key: Identifies the model in digests; under a different key, stored verdicts are not reused.
     """
 
     @property
@@ -74,7 +74,7 @@ class JudgeModel(Protocol):
             sample: Number of the repetition, to distinguish repeats of one question.
 
         Raises:
-            JudgeFailedError: The model cannot be asked, or its reply is not in the form.
+            JudgeFailedError: The model cannot be called, or its reply does not have the required form.
         """
         ...
 
@@ -110,7 +110,8 @@ class ConverseJudge:
     def key(self) -> str:
         """Identity in digests: the model and its inference settings.
 
-        The account and region are excluded: they do not change the judge. The local model is marked, because it does.
+        The account and region are excluded, because they do not change the judge. The local model is marked, because it
+        is a different judge.
         """
         local = "local " if self.clients.connection.environment else ""
         return f"{local}{self.model_id} {self.structured} t={self.temperature}"
@@ -168,7 +169,7 @@ class ConverseJudge:
         if len(calls) != 1:
             reason = f" (stop reason: {answer.stop_reason})" if answer.stop_reason else ""
             raise JudgeFailedError(
-                f"The judge gave {len(calls)} verdicts instead of one{reason}",
+                f"The judge returned {len(calls)} verdicts instead of one{reason}",
                 kind="malformed",
                 on=self.model_id,
                 try_='a higher max_tokens, another model, or structured="json"',

@@ -136,7 +136,7 @@ class PairwiseSummary:
     Attributes:
         n: Number of comparisons.
         wins: Comparisons won by "first", "second", and ties.
-        second_better: The second's share of all comparisons with ties counted half, so without an interval.
+        second_better: Share of comparisons won by the second, with ties counted half; it has no interval.
         first_wins: Share of comparisons that the first won.
         second_wins: Share of comparisons that the second won.
         inconsistent: Share of comparisons in which the two orders disagreed.

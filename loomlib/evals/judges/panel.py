@@ -1,4 +1,4 @@
-"""A panel of judges: their votes on one answer, and how far they agree."""
+"""A panel of judges: their votes on one answer, and their agreement."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class JudgePanel:
         rule: "majority" scores the share of judges that pass the answer, which passes with more than half of them (a
             tie fails). "mean" and "median" combine the judges' values, and pass at `threshold`, or by majority without
             one.
-        threshold: Least value that passes with "mean" and "median".
-        quorum: Least number of votes; more than half of the judges by default. With fewer votes the panel fails.
+        threshold: Minimum value that passes with "mean" and "median".
+        quorum: Minimum number of votes; more than half of the judges by default. With fewer votes the panel fails.
 
     Examples:
         >>> panel = JudgePanel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0")))
@@ -98,7 +98,7 @@ class JudgePanel:
         named_replies = list(zip(names, replies, strict=True))
         failed = {name: reply for name, reply in named_replies if isinstance(reply, JudgeFailedError)}
         if len(failed) == len(replies) and len({(error.kind, error.what) for error in failed.values()}) == 1:
-            raise next(iter(failed.values()))  # all judges failed alike: their own error is the clearest
+            raise next(iter(failed.values()))  # all judges failed in the same way: their own error is the clearest
         votes: dict[str, dict[str, Score]] = {}
         for name, reply in named_replies:
             for score in reply if isinstance(reply, list) else ():

@@ -13,7 +13,7 @@ from ..values.judge_error import JudgeFailedError
 from .material import PART_LIMIT, folded, make_fence, readable
 
 PROMPT_VERSION: Final = "2"
-"""Version of the prompt's wording, part of every judge's digest: with another one stored verdicts are not reused."""
+"""Version of the prompt's wording, part of every judge's digest: a new version prevents reuse of stored verdicts."""
 RATIONALE_LIMIT: Final = 4_000
 
 _SYSTEM_PROMPT: Final = """\
@@ -98,7 +98,7 @@ class Question:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of everything that is asked."""
+        """Hash of the whole question."""
         return digest_of(PROMPT_VERSION, self.instructions, self.parts, self.form)
 
     def rendered(self, *, by_tool: bool = True, limit: int = PART_LIMIT) -> tuple[str, str]:
@@ -106,7 +106,7 @@ class Question:
 
         Args:
             by_tool: Ask for a tool call; else for a JSON object.
-            limit: Most characters of each part.
+            limit: Maximum number of characters of each part.
         """
         texts = [folded(readable(text), limit) for _, text in self.parts]
         fence = make_fence(texts)

@@ -1,9 +1,9 @@
 """Recorded verdicts: a judge that replays them without a model, and one that records another judge.
 
-A recording is JSON Lines, one verdict a line: {"question": digest, "sample": 0, "judge": key, "values": {…},
+A recording is JSON Lines, one verdict per line: {"question": digest, "sample": 0, "judge": key, "values": {…},
 "input_tokens": …, "output_tokens": …, "cost": …, "labels": […]}. It contains no text of the agent except what the judge
-quoted. Of two lines for one question and sample the later one counts. A truncated line (its writer was killed) is
-skipped, so that its verdict is asked for again.
+quoted. If two lines have the same question and sample, the later one is used. A truncated line (its writer was killed)
+is skipped, so its verdict is requested again.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class RecordingJudge:
 
     @property
     def key(self) -> str:
-        """The key of the recorded judge: recording does not change a verdict."""
+        """The recorded judge's key, since recording does not change a verdict."""
         return self.model.key
 
     async def ask(self, question: Question, /, *, sample: int = 0) -> JudgeReply:
@@ -119,7 +119,7 @@ class RecordingJudge:
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
-                    line = f"\n{line}"  # a line truncated by a killed writer stays a line of its own
+                    line = f"\n{line}"  # do not append to a line truncated by a killed writer
             file.write(f"{line}\n".encode("ascii"))  # one write of one line, so that a kill leaves whole lines
 
 

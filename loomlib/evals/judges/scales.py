@@ -14,7 +14,7 @@ class Scale:
     Attributes:
         name: The scale's name.
         steps: (label, value between 0 and 1, meaning) from worst to best.
-        bar: Least value that passes, unless a judge has its own threshold.
+        bar: Minimum value that passes, unless a judge has its own threshold.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Evaluators of strands_evals as judges: their prompts and scales, Loom's connection, failures instead of zeros.
 
-Only `evaluate_async` of the library is used. Its runner, store and trajectory scorers have known defects: a crash
-becomes 0.0, a case's result is found by its name, [a, b, c] equals [a]. Its prompts put the agent's text between plain
-tags, which an answer can forge; use Loom's own judges where that matters.
+Only `evaluate_async` of the library is used. Its runner, store and trajectory scorers have known defects: a crash is
+scored 0.0, results are looked up by the case's name, and the path [a, b, c] is treated as equal to [a]. Its prompts put
+the agent's text between plain tags, which an answer can forge; use Loom's own judges where that matters.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ STRANDS_EVALUATORS: Final[Mapping[str, str]] = {
     "ToolSelectionAccuracy": "component",
     "ToolParameterAccuracy": "component",
 }
-"""The supported evaluators and what each judges. FailureCommunication, PartialCompletion and RecoveryStrategy are for
-cases with injected failures."""
+"""The supported evaluators, each with what it judges. FailureCommunication, PartialCompletion and RecoveryStrategy are
+for cases with injected failures."""
 OPTIONS: Final = (
     "version", "system_prompt", "assertion_system_prompt", "reference_system_prompt", "include_inputs",
     "trajectory_description", "uses_environment_state",

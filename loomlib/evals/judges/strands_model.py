@@ -37,7 +37,7 @@ class StrandsModel:
 
     @property
     def cost(self) -> float | None:
-        """US dollars of all replies, None when one has no price."""
+        """US dollars of all replies, None when the price of one is unknown."""
         costs = [cost_of(answer, self._judge.model_id, self._judge.prices) for answer in self.answers]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 

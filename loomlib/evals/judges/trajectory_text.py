@@ -23,7 +23,8 @@ def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = R
     Args:
         case: The case.
         answer: The answer with its tool calls.
-        result_limit: Most characters of a result; a longer one is shortened, with a note of how much was left out.
+        result_limit: Maximum number of characters of a result; a longer one is shortened, with a note on how much was
+            left out.
     """
     lines: list[str] = []
     number = 0

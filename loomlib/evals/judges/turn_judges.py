@@ -20,8 +20,8 @@ from .trajectory_text import trajectory_text
 class TurnJudge(ModelJudge):
     """Judges each turn by its `instructions`; with `shows_steps` the material includes the turn's tool calls.
 
-    A turn whose tool calls are unknown is judged without them, unless the judge `needs_tools`: then it is a failure to
-    judge.
+    A turn whose tool calls are unknown is judged without them, unless the judge `needs_tools`; then the result is a
+    failure to judge.
     """
 
     scale: Scale = BINARY

@@ -43,7 +43,7 @@ class RepeatedVerdict:
 
     @property
     def flips(self) -> bool:
-        """Whether it passed some times and not others."""
+        """Whether some repeats passed and others did not."""
         return len(set(self.passes)) > 1
 
 
@@ -53,12 +53,12 @@ class JudgeVariance:
 
     Attributes:
         verdicts: The repeated verdicts.
-        repeats: How many times each was asked.
-        within: Standard deviation of repeats of one verdict.
+        repeats: How many times each verdict was requested.
+        within: Standard deviation between repeats of one verdict.
         between: Standard deviation between verdicts.
         reliability: Share of the variance that is not the judge's randomness (one-way ICC(1) of the values); None when
             nothing varies or fewer than two verdicts were repeated.
-        flipping: Share of verdicts that passed some times and not others.
+        flipping: Share of verdicts of which some repeats passed and others did not.
         failed: Repeats that could not be judged.
         labels: Provenance labels.
     """

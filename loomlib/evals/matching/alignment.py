@@ -13,7 +13,7 @@ from .assignment import assign
 from .tool_matching import Arguments, ToolMatching, call_text
 
 ROW_KINDS: Final = ("kept", "changed", "moved", "missing", "extra")
-"""As expected; the same tool with other arguments; as expected but at another step; only expected; only called."""
+"""As expected; same tool, different arguments; as expected but at another step; only expected; only called."""
 
 ROW_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
 """The sign shown beside each kind of row."""
@@ -24,7 +24,7 @@ _EDIT, _OTHER_TOOL = 1_000_000, 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentRow:
-    """One row of an alignment. Steps count from 1; None where the call is only on the other side."""
+    """One row of an alignment. Steps count from 1; None if the call is only on the other side."""
 
     kind: str
     expected: ExpectedTool | None = None
@@ -103,8 +103,8 @@ def align(
 
     Args:
         expected: The expected calls in order.
-        actual: The calls that were made, in order.
-        arguments: Whether arguments count, or how; see `Arguments`.
+        actual: The actual calls in order.
+        arguments: Whether and how arguments are compared; see `Arguments`.
 
     Examples:
         >>> print(align(case.expected_tools, answer.tools))
@@ -200,7 +200,7 @@ def _row(
 
 
 def _moved(rows: Sequence[AlignmentRow], matching: ToolMatching) -> list[AlignmentRow]:
-    """Merge a missing and an extra row of the same call into one "moved" row, where the call was made."""
+    """Merge a missing and an extra row of the same call into one "moved" row, at the actual call's position."""
     missing = [row for row in rows if row.kind == "missing"]
     extra = [row for row in rows if row.kind == "extra"]
     if not missing or not extra or len(missing) * len(extra) > _MAX_CELLS:

@@ -1,4 +1,4 @@
-"""Whether a value is the expected one: by JSON equality, or by the matcher that a case names for a field.
+"""Compare a value with the expected one: by JSON equality, or by the matcher that a case names for a field.
 
 | matcher          | the actual value fits when                                                      |
 |------------------|---------------------------------------------------------------------------------|
@@ -25,14 +25,14 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 ABSENT: Final = object()
-"""Stands for a missing field."""
+"""Marks a missing field."""
 
 Matcher: TypeAlias = Callable[[Any, Any], bool]
 """(expected or ABSENT, actual or ABSENT) → whether the value matches."""
 
 
 def json_equal(a: object, b: object) -> bool:
-    """Return whether two JSON values are equal: unlike in Python `True` is not 1; 1 is 1.0. Does not recurse."""
+    """Return whether two JSON values are equal: unlike in Python, `True` is not 1; 1 equals 1.0. Not recursive."""
     pairs = [(a, b)]
     while pairs:
         one, other = pairs.pop()
@@ -58,7 +58,7 @@ def json_equal(a: object, b: object) -> bool:
             if not isinstance(other, (list, tuple)) or len(one_items) != len(other_items):
                 return False
             pairs.extend(zip(one_items, other_items, strict=True))
-        elif one != other and (one == one or other == other):  # NaN is NaN here
+        elif one != other and (one == one or other == other):  # NaN equals NaN here
             return False
     return True
 
@@ -77,7 +77,7 @@ def _made(spec: str) -> Matcher:
 
 
 def arguments_match(expected: Mapping[str, Any] | None, matchers: Mapping[str, str], actual: Mapping[str, Any]) -> bool:
-    """Return whether a call's arguments are the expected ones.
+    """Return whether a call's arguments match the expected ones.
 
     Args:
         expected: The exact arguments, without further fields; None lets only the matchers decide.

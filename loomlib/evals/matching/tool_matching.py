@@ -1,4 +1,4 @@
-"""Whether a tool call is the expected one: by its name, and by its arguments where they count."""
+"""Compare a tool call with an expected one: by name, and by arguments where they are compared."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ..values.tool_use import ExpectedTool, ToolUse
 from .matchers import arguments_match, matcher
 
 Arguments: TypeAlias = "bool | Mapping[str, str]"
-"""True: arguments count as the case states them. False: only names count. A mapping: arguments count, and these fields
-are compared by a matcher ({"date": "ignore"}; see `loomlib.evals.matching.matchers`) that overrides the case's."""
+"""True: arguments are compared as the case specifies. False: only names are compared. A mapping: arguments are
+compared, these fields by a matcher ({"date": "ignore"}; see `loomlib.evals.matching.matchers`) that overrides the
+case's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,12 @@ class ToolMatching:
         object.__setattr__(self, "_fields", fields)
 
     def fits(self, expected: ExpectedTool, actual: ToolUse, unknown: bool = False) -> bool:
-        """Return whether a call is the expected one.
+        """Return whether a call matches the expected one.
 
         Args:
             expected: The expected call.
             actual: The actual call.
-            unknown: The result when arguments count but were not recorded.
+            unknown: The result when arguments are compared but were not recorded.
         """
         if expected.name != actual.name:
             return False
@@ -59,11 +60,11 @@ class ToolMatching:
         return len(expected) == len(actual) and all(map(self.fits, expected, actual))
 
     def needs_arguments(self, expected: Sequence[ExpectedTool]) -> bool:
-        """Return whether the arguments of any of these calls count."""
+        """Return whether the arguments of any of these calls are compared."""
         return self._counts and any(call.arguments is not None or call.matchers or self._fields for call in expected)
 
     def _concerns(self, name: str, expected: ExpectedTool, actual: ToolUse) -> bool:
-        """Return whether the call has the field of a matcher for all tools."""
+        """Return whether the call has the field of a matcher that applies to all tools."""
         return name in (expected.arguments or ()) or name in (actual.arguments or ())
 
 

@@ -1,4 +1,4 @@
-"""Evaluation runs: ask a target a set of cases, store answers and scores by content, read the run back."""
+"""Evaluation runs: send a set of cases to a target, store answers and scores by content hash, read the run back."""
 
 from loomlib.deprecation import renamed_names
 from loomlib.experiments import LogLines, Silent

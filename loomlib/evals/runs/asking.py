@@ -1,4 +1,4 @@
-"""Ask a target one case: all turns in one session, retried only after throttling or transport errors."""
+"""Send one case to a target: all turns in one session, retried only after throttling or transport errors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _RETRIED_STATES: Final = ("", "not_found_yet", "partial")
 
 
 class Asker:
-    """Asks a target single cases.
+    """Sends single cases to a target.
 
     Args:
-        target: What is asked.
+        target: The target of the evaluation.
         timeout_s: Time limit of a turn in seconds; None for no limit.
-        retries: How often a case is retried after throttling and transport failures.
+        retries: Maximum number of retries of a case after throttling and transport failures.
     """
 
     def __init__(self, target: Target, *, timeout_s: float | None, retries: int) -> None:
@@ -41,15 +41,15 @@ class Asker:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def ask(self, case: EvalCase, repeat: int, *, attempts: int = 0) -> CaseAnswer:
-        """Ask a case and return its answer or failure.
+        """Send a case and return its answer or failure.
 
         Args:
             case: The case.
             repeat: The repeat, from 0.
-            attempts: How often the case was asked before.
+            attempts: Number of earlier attempts.
 
         Raises:
-            CreditsUsedUpError: The tenant's credit does not cover a turn; the case stays to be asked.
+            CreditsUsedUpError: The tenant's credit does not cover a turn; the case stays pending.
         """
         if not case.turns and self._user is None:
             return self._answer((), repeat, attempts + 1, _no_user(case))
@@ -68,7 +68,7 @@ class Asker:
             await asyncio.sleep(_pause_s(attempts, retry_after_s))
 
     def ask_now(self, case: EvalCase, repeat: int) -> CaseAnswer:
-        """Ask a plain function in this thread, once.
+        """Call a plain function in this thread, once.
 
         Args:
             case: The case.
@@ -113,7 +113,7 @@ class Asker:
     async def _converse(
         self, case: EvalCase, session_id: str
     ) -> tuple[tuple[TurnAnswer, ...], CaseFailure | None, float | None, list[str]]:
-        """Return the answers, the failure that ended the conversation, its `retry_after_s`, and the prompts sent."""
+        """Return the answers, the failure that ended the conversation, its `retry_after_s`, and the sent prompts."""
         turns: list[TurnAnswer] = []
         prompts: list[str] = []
         state: Mapping[str, Any] | None = case.initial_state or None
@@ -126,7 +126,7 @@ class Asker:
             try:
                 prompts.append(turn.prompt)
                 answer = await self._turn(turn, session_id, state)
-            except CreditsUsedUpError:  # no failure of the agent: it ends the run, which is resumed with new credit
+            except CreditsUsedUpError:  # not the agent's failure: it ends the run, which can be resumed with new credit
                 raise
             except Exception as error:  # noqa: BLE001 - a user's agent: its exception is a failure to answer
                 return tuple(turns), _failure(error), _retry_after_s(error), prompts
@@ -146,7 +146,7 @@ class Asker:
         if limit is None:
             return await answering
         try:
-            # A target that observes the limit itself reports more details; this is for one that does not.
+            # A target that enforces the limit itself reports more details; this covers the others.
             async with asyncio.timeout(limit * 1.05 + 0.05):
                 return await answering
         except TimeoutError:
@@ -160,7 +160,7 @@ class Asker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._ending.discard(task)
         if not task.cancelled():
-            task.exception()  # retrieved and ignored: a session that cannot be ended times out
+            task.exception()  # retrieved and ignored: a session that cannot be ended expires at its timeout
 
 
 async def read_traces(target: Target, turns: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
@@ -172,13 +172,13 @@ async def read_traces(target: Target, turns: Sequence[TurnAnswer]) -> Sequence[T
     """
     try:
         return await target.collect_tools(turns)
-    except Exception as error:  # noqa: BLE001 - the answers are there, and most evaluators need no trace
+    except Exception as error:  # noqa: BLE001 - the answers exist, and most evaluators need no trace
         state = f"{_NOT_READ}: {type(error).__name__}: {error}"[:_MAX_STATE]
         return [turn if turn.tools is not None else replace(turn, tools_state=state) for turn in turns]
 
 
 def is_trace_missing(turn: TurnAnswer) -> bool:
-    """Return whether a turn has no tools, but its trace may contain them later."""
+    """Return whether the tools of a turn are missing and may still arrive with its trace."""
     state = turn.tools_state
     return turn.tools is None and (state in _RETRIED_STATES or state.startswith(_NOT_READ))
 

@@ -1,4 +1,4 @@
-"""Which evaluators score which case: those of the run, of the set and of the case itself."""
+"""The evaluators of each case: those of the run, of the set and of the case itself."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..values.evaluator import Evaluator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedEvaluator:
-    """An evaluator as it is stored with a run: enough to find its scores.
+    """An evaluator as stored with a run: the values that identify its scores.
 
     Attributes:
         name: The evaluator's name.
         level: What it judges, one of `LEVELS`.
-        digest: Hash of the name and the evaluator's own digest, so that two evaluators with the same digest by
-            mistake stay apart.
+        digest: Hash of the name and the evaluator's own digest, so that two evaluators that accidentally have the same
+            digest stay distinct.
     """
 
     name: str
@@ -38,7 +38,7 @@ class EvaluatorAssignment:
     Attributes:
         evaluators: All evaluators of the run.
         common: The evaluators of every case that is not in `by_position`.
-        by_position: The evaluators of a case with its own ones, by the case's position in the set.
+        by_position: All evaluators of each case that has its own, by the case's position in the set.
     """
 
     evaluators: tuple[AssignedEvaluator, ...]
@@ -73,15 +73,15 @@ class EvaluatorAssignment:
 class RunEvaluators:
     """The evaluators of a run, each constructed once, with their assignment to cases.
 
-    A case's own evaluator replaces one of the same name that the set asks for, and that replaces the run's.
+    A case's own evaluator replaces the set's evaluator of the same name, which replaces the run's.
 
     Args:
         evalset: The set to score.
         choices: The run's evaluators.
-        connect: Gives a judge the connection to its model.
+        connect: Connects a judge to its model.
 
     Raises:
-        EvalError: There is no evaluator at all.
+        EvalError: No evaluator is specified.
     """
 
     def __init__(

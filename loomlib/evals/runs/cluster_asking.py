@@ -1,4 +1,4 @@
-"""Ask the cases of a run by the workers of a Dask cluster. This process alone stores what they answer."""
+"""Run the cases of an evaluation on the workers of a Dask cluster. Only this process stores the answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .options import RunOptions
 from .stored_rows import answer_of_row
 
 MOST_AT_ONCE: Final = 2000
-"""The most cases in the cluster's hands at once, however many threads it has."""
+"""Maximum number of cases submitted to the cluster at once, regardless of its number of threads."""
 
 
 class _Asked(NamedTuple):
@@ -33,14 +33,14 @@ class _Asked(NamedTuple):
 
 
 class ClusterAsker:
-    """Asks single cases as `Asker` does, by tasks of a Dask cluster.
+    """Sends single cases as `Asker` does, in tasks on a Dask cluster.
 
-    Cases that are asked at the same time go into one task, up to the cluster's `batch`. A case is in one task at a
-    time: when its worker is killed, another worker asks it again, and one answer of it is returned and stored.
+    Cases that are sent at the same time share one task, up to the cluster's `batch`. A case is in one task at a time:
+    when its worker is killed, another worker runs it again, and only one answer is returned and stored.
 
     Args:
         connection: The connection to the cluster.
-        job: What the workers need to know of the run, from `job_text`.
+        job: Description of the run for the workers, from `job_text`.
         run_id: The run.
     """
 
@@ -52,24 +52,24 @@ class ClusterAsker:
 
     @property
     def slots(self) -> Slots:
-        """The cases that the cluster can take; held while a case is asked."""
+        """Slots for the cases that the cluster can accept; one is held while a case runs."""
         return self._connection.slots
 
     @property
     def at_once(self) -> int:
-        """Cases that the cluster's threads can ask at once, at least 1."""
+        """Number of cases that the cluster's threads can run at once, at least 1."""
         return max(1, self._connection.threads * self._connection.batch)
 
     async def ask(self, case: EvalCase, repeat: int, *, attempts: int = 0) -> CaseAnswer:
-        """Ask a case on some worker and return its answer or failure.
+        """Run a case on one of the workers and return its answer or failure.
 
         Args:
             case: The case.
             repeat: The repeat, from 0.
-            attempts: How often the case was asked before.
+            attempts: Number of earlier attempts.
 
         Raises:
-            ClusterError: The cluster cannot go on.
+            ClusterError: The cluster cannot continue.
             EvalError: A worker is not set up for this run.
         """
         if self._error is not None:
@@ -79,7 +79,7 @@ class ClusterAsker:
         if len(self._waiting) >= self._connection.batch:
             self._give_out()
         elif len(self._waiting) == 1:
-            # After the other cases that were admitted in this step of the loop: those of a task that has just ended.
+            # Runs after the other cases admitted in this iteration of the loop, such as those of a task that ended.
             asyncio.get_running_loop().call_soon(lambda: asyncio.get_running_loop().call_soon(self._give_out))
         return await request.answer
 
@@ -117,7 +117,7 @@ class ClusterAsker:
         try:
             result = await self._connection.call(ask_cases, self._job, json.dumps(units), name=f"ask-{self._run_id}")
         except WorkersLostError as error:
-            if len(batch) > 1:  # one of them may end its worker: the others are asked apart from it
+            if len(batch) > 1:  # one of them may crash its worker: run each in its own task
                 return [answer for request in batch for answer in await self._answers([request])]
             failure = CaseFailure(stage="answer", kind="exception", message=str(error))
             return [CaseAnswer(turns=(), failure=failure, repeat=batch[0].repeat)]
@@ -142,10 +142,10 @@ async def asking_on_cluster(
 
     Args:
         cluster: The cluster.
-        target: What is asked.
+        target: The target of the evaluation.
         run_id: The run.
         options: The run's options.
-        report: Receives what the run waits for, and "" when it goes on.
+        report: Receives what the run waits for, and "" when it continues.
     """
     job = job_text(target, run_id, options)
     async with cluster.connected(at_once=options.concurrency or MOST_AT_ONCE, report=report) as connection:
@@ -157,20 +157,20 @@ async def asking_on_cluster(
 
 
 def job_text(target: Target, run_id: str, options: RunOptions) -> str:
-    """Return what workers need to know of a run, as JSON without secrets.
+    """Return the description of a run for workers, as JSON without secrets.
 
     Args:
-        target: What is asked.
+        target: The target of the evaluation.
         run_id: The run.
         options: The run's options.
 
     Raises:
-        EvalError: Workers cannot make this target.
+        EvalError: Workers cannot create this target.
         ClusterError: Workers cannot import this function.
     """
     if not isinstance(target, TargetOfWorkers):
         raise EvalError(
-            "Workers of a Dask cluster cannot make this target",
+            "Workers of a Dask cluster cannot create this target",
             on=f"{target.name}, a {type(target).__name__}",
             try_="an agent, a function of an installed module, or a target with the method `for_workers`",
         )

@@ -1,4 +1,4 @@
-"""The task of a Dask worker in an evaluation: ask the target some cases and return the answers; nothing is stored."""
+"""The task of a Dask worker in an evaluation: send cases to the target and return the answers; nothing is stored."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ _making = threading.Lock()
 
 
 def ask_cases(job: str, units: str) -> str:
-    """Ask cases at the same time and return their answers.
+    """Run cases concurrently and return their answers.
 
     Args:
         job: JSON of `cluster_asking.job_text`, the same for all tasks of a run.
         units: JSON list of `[case, repeat, attempts]` with the case's canonical text.
 
     Returns:
-        JSON with the `answers`, as rows in the order of `units`, and the `worker`'s name; or with why it `refused`.
+        JSON with the `answers`, as rows in the order of `units`, and the `worker`'s name; or JSON that says why it
+        `refused`.
     """
     try:
         with _making:
             asker = _asker(job)
-    except Exception as error:  # noqa: BLE001 - a user's module or a wrong set-up of this worker ends the run, by name
+    except Exception as error:  # noqa: BLE001 - a user's module or this worker's configuration
         return refused(error)
     rows = run_on_worker(_ask(asker, json.loads(units)))
     return json.dumps({"worker": worker_name(), "answers": rows})
 
 
 async def end_sessions(job: str) -> None:
-    """Wait until this worker has ended its sessions of a run, which it ends in the background.
+    """Wait until this worker has ended its sessions of a run.
 
     Args:
         job: JSON of `cluster_asking.job_text`.
@@ -49,7 +50,7 @@ async def end_sessions(job: str) -> None:
 
 
 def _end_sessions(job: str) -> None:
-    # Where no asker can be made, no session was begun; an error that is raised would reach Dask's log with the job.
+    # Without an asker, no session was started; a raised error would appear in Dask's log together with the job.
     with suppress(Exception):
         with _making:
             asker = _asker(job)

@@ -1,4 +1,4 @@
-"""A stored evaluation run; its judgements, outcomes and tables are read from the store when they are needed."""
+"""A stored evaluation run; its judgements, outcomes and tables are read from the store on demand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetName:
-    """What a run evaluated.
+    """The target of a stored run.
 
     Attributes:
         name: The name shown in summaries.
@@ -52,7 +52,7 @@ class TargetName:
 
 
 class EvalRun:
-    """A stored evaluation run, made by `loom.evaluate` and `EvalRun.load`.
+    """A stored evaluation run, returned by `loom.evaluate` and `EvalRun.load`.
 
     Examples:
         >>> run = EvalRun.load(None, "eval-20261121-213000-1a2b3c")
@@ -62,12 +62,12 @@ class EvalRun:
     """
 
     def __init__(self, row: EvalRunRow, location: StoreLocation, *, evalset: EvalSet | None = None) -> None:
-        """Make the run of a stored row.
+        """Create the run from a stored row.
 
         Args:
             row: The run's row.
             location: The store with the run.
-            evalset: The run's set; None reads it from the store when it is needed.
+            evalset: The run's set; None reads it from the store on demand.
         """
         self._row, self._location = row, location
         if evalset is not None:
@@ -82,7 +82,7 @@ class EvalRun:
             id: The run's id.
 
         Raises:
-            EvalError: There is no such run; the error names the newest ones.
+            EvalError: There is no such run; the error lists the newest ones.
         """
         location = locate_store(store)
         with location.open() as opened:
@@ -110,7 +110,7 @@ class EvalRun:
 
     @property
     def repeats(self) -> int:
-        """How often each case is asked."""
+        """How many times each case is run."""
         return self._row.repeats
 
     @property
@@ -131,12 +131,12 @@ class EvalRun:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The evaluators that the caller of `evaluate` named, which resuming needs again."""
+        """The evaluators that the caller of `evaluate` named; needed to resume the run."""
         return tuple(self._row.design.get("chosen", ()))
 
     @property
     def created_at(self) -> datetime:
-        """When the run began."""
+        """When the run started."""
         return self._row.created_at
 
     @property
@@ -150,7 +150,7 @@ class EvalRun:
 
     @cached_property
     def evalset(self) -> EvalSet:
-        """The cases as they were when they were asked."""
+        """The eval set as stored with the run."""
         with self._location.open() as store:
             row = store.eval_runs.get_set(self._row.set_digest)
         if row is None:
@@ -266,7 +266,7 @@ class EvalRun:
     def compare(self, baseline: EvalRun, **options: Any) -> Comparison:
         """Compare this run with a baseline, paired by case.
 
-        On the comparison's page each case that changed opens to both answers and to where their paths differ.
+        On the comparison's page, each changed case can be expanded to show both answers and where their paths differ.
 
         Args:
             baseline: The run to compare with.

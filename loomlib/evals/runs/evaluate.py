@@ -1,4 +1,4 @@
-"""`evaluate` and `rescore`: ask a target every case of a set, score the answers, store everything, summarize."""
+"""`evaluate` and `rescore`: send every case of a set to a target, score the answers, store everything, summarize."""
 
 from __future__ import annotations
 
@@ -53,44 +53,45 @@ def evaluate(
     runner: str = "process",
     dask: DaskCluster | str | None = None,
 ) -> EvalRun:
-    """Ask a target every case of a set, score the answers, store everything and return the run.
+    """Send every case of a set to a target, score the answers, store everything and return the run.
 
-    Answers and scores are stored as they arrive. An evaluation that was killed resumes with its `run_id`; a new run of
-    the same agent asks only what has changed; a case with another expectation is scored again without being asked
-    again. Failures to run and failures to score are values in the run and are never raised. It works in a notebook,
-    whose own event loop keeps running.
+    Answers and scores are stored as they arrive. An evaluation that was killed resumes with its `run_id`. A new run of
+    the same agent sends only the cases that have changed; if only a case's expectation has changed, its stored answer
+    is scored again. Failures to run and failures to score are values in the run and are never raised. It works in a
+    notebook, whose own event loop keeps running.
 
     Args:
         target: An agent, a function of the prompt, or a `Target`.
         evalset: The cases.
         evaluators: Names, functions `(answer_text, case) -> bool | float`, or evaluators. They score in addition to
-            those that the set and its cases ask for.
-        repeats: How often each case is asked.
-        concurrency: How many cases are asked at once; None takes the target's (4 locally, 10 on AWS).
+            those that the set and its cases specify.
+        repeats: How many times each case is run.
+        concurrency: Number of cases that run at once; None uses the target's default (4 locally, 10 on AWS).
         timeout_s: Time limit of a turn in seconds; None for no limit.
         budget: Limits in dollars, tokens or seconds. A run that reaches one is "stopped" and can be resumed.
-        retries: How often a case is retried, in a new session, after throttling or a transport failure.
+        retries: Maximum number of retries of a case, each in a new session, after throttling or a transport failure.
         name: A name for the run.
-        run_id: Id of a stored run to resume; None makes a new run.
-        reuse: Reuse stored answers of the same target to the same request; False asks every case again.
+        run_id: Id of a stored run to resume; None creates a new run.
+        reuse: Reuse stored answers of the same target to the same request; False sends every case again.
         measure: Read traces for tools, tokens and cost even when no evaluator needs them.
-        judge_concurrency: How many slow evaluators work at once.
+        judge_concurrency: Maximum number of slow evaluators that run at once.
         judge_timeout_s: Time limit of a slow evaluator in seconds; None for no limit.
         progress: Receives the progress; None shows a bar in a notebook and log lines elsewhere.
-        store: Where the run is stored: an open store, a database URL or path; None takes the agent's, else the
+        store: Where the run is stored: an open store, a database URL or path; None uses the agent's store, else the
             database of the settings.
-        clients: The connection of judges to their models (`bench.clients`); None takes the agent's. A function has
-            none, so judges that ask a model need it.
-        runner: "process" asks the cases from here, "dask" by the workers of a Dask cluster. Either resumes the other's
-            runs. With "dask", `concurrency` is what the cluster's threads can ask, unless it is given.
+        clients: The connection of judges to their models (`bench.clients`); None uses the agent's. A function has none,
+            so judges that call a model need this argument.
+        runner: "process" sends the cases from this process, "dask" from the workers of a Dask cluster. Each can resume
+            the other's runs. With "dask", `concurrency` defaults to the number of cases that the cluster's threads can
+            run at once.
         dask: The scheduler's address, such as "tcp://host:8786", or a `DaskCluster`; it implies the runner "dask".
 
     Returns:
-        The run as it is stored.
+        The stored run.
 
     Raises:
         ClusterError: The Dask cluster cannot be reached, or cannot do the work.
-        EvalError: The run cannot begin: no case, no evaluator, or a stored run that differs.
+        EvalError: The run cannot start: no case, no evaluator, or a stored run that differs.
         EvalInterruptedError: The run was cancelled; it can be resumed.
         StoreError: Nothing can be stored.
 
@@ -128,7 +129,7 @@ async def aevaluate(
         target: An agent, a function of the prompt, or a `Target`.
         evalset: The cases.
         evaluators: Evaluators in addition to those of the set and its cases.
-        repeats: How often each case is asked.
+        repeats: How many times each case is run.
         name: A name for the run.
         run_id: Id of a stored run to resume.
         budget: Limits in dollars, tokens or seconds.
@@ -150,15 +151,15 @@ async def aevaluate(
 
 
 def rescore(run: EvalRun, evaluators: Sequence[Choice] | Choice, *, name: str = "", **options: Any) -> EvalRun:
-    """Score the stored answers of a run with other evaluators, as a new run. No agent is asked.
+    """Score the stored answers of a run with other evaluators, as a new run. No agent is called.
 
-    Scores of the same evaluators are reused; judges that failed are asked again.
+    Scores of the same evaluators are reused; judges that failed are called again.
 
     Args:
         run: The run with the answers.
         evaluators: Names, functions or evaluators.
         name: A name for the new run.
-        **options: `judge_concurrency`, `judge_timeout_s`, `progress` and `clients` of `evaluate`. Judges that ask a
+        **options: `judge_concurrency`, `judge_timeout_s`, `progress` and `clients` of `evaluate`. Judges that call a
             model need `clients=bench.clients`.
     """
     return _rescoring(run, evaluators, name, **options).wait()
@@ -270,14 +271,14 @@ async def _execute(
     state: str = "complete",
     reason: str = "",
 ) -> EvalRun:
-    """Do what is pending in a run, store its summary under `state` and `reason`, and return it as it is stored."""
+    """Execute the pending cases of a run, store its summary, `state` and `reason`, and return the stored run."""
     with location.open() as store:
         ledger = EvalLedger(store, row.id)
         if (stored := ledger.open(row, evalset)).state == "complete":
             return EvalRun(stored, location, evalset=evalset)
         async with ledger.leased():
             ledger.begin(evaluators.timed)
-            # The conditions are those under which cases were asked: scoring again, without a target, adds none.
+            # The conditions are those under which cases were run: scoring again, without a target, adds none.
             async with ledger.recorded_machine(is_measured=target is not None) as record:
 
                 def report_and_save(snapshot: RunSnapshot) -> None:
@@ -295,7 +296,7 @@ async def _execute(
 
 
 def _connector(target: Target | None, clients: Clients | None) -> Callable[[Evaluator], Evaluator] | None:
-    """Return what connects judges to their models: the caller's clients, else the target's method."""
+    """Return a function that connects judges to their models: by the caller's clients, else by the target's method."""
     if clients is not None:
         return lambda evaluator: connected(evaluator, clients)
     method = getattr(target, "connected", None)

@@ -1,4 +1,4 @@
-"""The execution of one run: answers are stored before they are scored, and scores before more is asked."""
+"""The execution of one run: answers are stored before they are scored, and scores before more cases are sent."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from .stored_rows import answer_of_row, judge_failures_of, judge_failures_text, 
 from .workers import AskingWorkers, CaseAsker, Unit, ask_slice, is_slow
 
 _BATCH: Final = 250
-"""Answers in one write. With more, objects live so long that the garbage collector scans everything repeatedly."""
+"""Maximum number of answers in one write. With more, objects live so long that garbage collections scan all of them."""
 
 
 class RunExecution:
-    """Execution of the pending cases of a run: ask, store, score.
+    """Execution of the pending cases of a run: send, store, score.
 
     Args:
         store: The store with the run.
         run_id: The run.
         evalset: The set.
-        target: What is asked; None scores stored answers only.
+        target: The target of the evaluation; None scores stored answers only.
         evaluators: The run's evaluators.
         options: The run's options.
         report: Receives snapshots of the progress.
@@ -76,7 +76,7 @@ class RunExecution:
             await self._background.cancel()
 
     async def _reuse_stored(self) -> deque[Unit]:
-        """Score answers of this run and reusable answers of others; return the units that have no answer."""
+        """Score answers of this run and reusable answers of others; return the units without an answer."""
         count, repeats = len(self._set.cases), self._options.repeats
         answered_units: set[Unit] = set()
         results = self._store.eval_answers.results(self._run_id)
@@ -168,9 +168,9 @@ class RunExecution:
     async def _ask_in_groups(
         self, pending: deque[Unit], at_once: int, ask: Callable[[deque[Unit]], Awaitable[None]]
     ) -> str:
-        """Ask what is pending; a budget in money or tokens is kept by groups that the rest of it should cover."""
+        """Run the pending cases; with a budget in dollars or tokens, in groups that the rest of it should cover."""
         while pending:
-            if self._meter.is_metered:  # the costs of judging count
+            if self._meter.is_metered:  # the costs of judging are included
                 await self._background.wait()
             if reason := self._meter.stop_reason():
                 return reason
@@ -206,7 +206,7 @@ class RunExecution:
     async def _ask_agent(
         self, asker: CaseAsker, pending: deque[Unit], *, attempts: int = 0, slots: Slots | None = None
     ) -> None:
-        """Ask up to `concurrency` cases at once; answers that wait together are stored in one write."""
+        """Run up to `concurrency` cases at once; answers that are waiting are stored in one write."""
         stored: list[PendingCase] = []
         workers = AskingWorkers(
             asker,
@@ -306,7 +306,7 @@ class RunExecution:
         return cases
 
     def _answer_key(self, unit: Unit) -> str | None:
-        """Return the key for reusing an answer: target, request and repeat; None when only this run may use it."""
+        """Return the key for reusing an answer: target, request and repeat; None when no other run may reuse it."""
         if not self._key:
             return None
         return digest_of_text(canonical_text([self._key, self._set.cases[unit[1]].asked_digest, unit[0]]))

@@ -49,7 +49,7 @@ class Judges:
 
     Args:
         evaluators: The run's evaluators.
-        concurrency: How many slow evaluators may work at once.
+        concurrency: Maximum number of slow evaluators that run at once.
         timeout_s: Time limit of a slow evaluator in seconds; None for no limit.
     """
 
@@ -110,7 +110,7 @@ class Judges:
             return []
 
     def _to_rows(self, returned: Any, index: int, case: PendingCase) -> list[StoredScore]:
-        if returned is PASSED:  # the commonest verdict, stored without constructing a Score
+        if returned is PASSED:  # the most common verdict, stored without constructing a Score
             key = (case.answer_id, case.case.digest, self._digests[index], 0)
             return [StoredScore(*key, 1.0, True, None, None, None)]
         name = self.evaluators[index].name

@@ -20,12 +20,12 @@ class EvalLedger(RunLedger[EvalRunRow]):
     """The row of one evaluation run.
 
     Its answers and scores are content-addressed rows of `Store.eval_answers`. Unlike a study's unit, a case is not
-    marked as running before it is asked: a case without a stored answer is pending.
+    marked as running before it is sent: a case without a stored answer is pending.
     """
 
     noun = "evaluation run"
     error = EvalError
-    first_run = "agent.evaluate(evalset) makes the first one"
+    first_run = "agent.evaluate(evalset) creates the first one"
     details = "summary"
 
     @property
@@ -37,7 +37,7 @@ class EvalLedger(RunLedger[EvalRunRow]):
         """Return the stored run; store it with its set when it is new.
 
         Args:
-            run: The run as it is asked for.
+            run: The requested run.
             evalset: Its set.
 
         Raises:
@@ -52,7 +52,7 @@ class EvalLedger(RunLedger[EvalRunRow]):
         return stored
 
     def begin(self, timed: Sequence[str]) -> None:
-        """Mark the run as running. What is known of its summary meanwhile has the same fields as `Summary`.
+        """Mark the run as running. The partial summary stored meanwhile has the same fields as `Summary`.
 
         Args:
             timed: Evaluators that judge durations.
@@ -78,7 +78,7 @@ class EvalLedger(RunLedger[EvalRunRow]):
 
 
 def _subject(run: EvalRunRow) -> Mapping[str, Any]:
-    """Return what a run and the one that resumes it must have in common."""
+    """Return the settings that a run and the run that resumes it must share."""
     return {
         "set": run.set_digest,
         "target": run.target_key,

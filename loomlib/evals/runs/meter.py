@@ -1,4 +1,4 @@
-"""Counts what a run has used of its budget, and computes how many more cases it may ask."""
+"""Track how much of its budget a run has used, and compute how many more cases it may run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BudgetMeter:
 
     Args:
         budget: The run's limits.
-        judges: The run's judges, whose tokens and dollars count too.
+        judges: The run's judges, whose tokens and dollars are included.
     """
 
     def __init__(self, budget: Budget, judges: Judges) -> None:
@@ -50,20 +50,20 @@ class BudgetMeter:
             self._tokens += answer.input_tokens + answer.output_tokens
 
     def stop_reason(self) -> str:
-        """Return why the budget allows no further case, "" when it does."""
+        """Return why the budget allows no further case, "" when it allows one."""
         budget, judges = self._budget, self._judges
         if self.is_late:
             return f"the budget of {seconds(budget.time_s)} is used up"
         if budget.money is not None:
             if self._answers and not self._with_cost:
-                return "no trace contains the cost of the answers, so a budget in dollars cannot be kept"
+                return "no trace contains the cost of the answers, so a budget in dollars cannot be enforced"
             if (cost := self._total_cost + judges.cost) >= budget.money:
                 return f"the budget of {money(budget.money)} is used up ({money(cost)})"
             if budget.money - cost < self._mean_cost + _mean(judges.cost, judges.judged):
                 return f"another answer would exceed the budget of {money(budget.money)} ({money(cost)} so far)"
         if budget.tokens is not None:
             if self._answers and not self._with_tokens:
-                return "no trace contains the tokens of the answers, so a budget in tokens cannot be kept"
+                return "no trace contains the tokens of the answers, so a budget in tokens cannot be enforced"
             if (tokens := self._total_tokens + judges.tokens) >= budget.tokens:
                 return f"the budget of {plural(budget.tokens, 'token')} is used up ({number(tokens, 0)})"
             if budget.tokens - tokens < self._mean_tokens + _mean(judges.tokens, judges.judged):
@@ -72,14 +72,14 @@ class BudgetMeter:
         return ""
 
     def affordable(self, pending: int, first: int) -> int:
-        """Return how many answers to ask for before the budget is checked again.
+        """Return how many answers to request before the budget is checked again.
 
         Args:
             pending: How many answers are left.
             first: The size of the first group, whose costs are unknown.
 
         Returns:
-            Half of what the rest of the budget should cover, by the mean costs so far.
+            Half of the answers that the remaining budget should cover at the mean cost so far.
         """
         if not self._budget.is_metered:
             return pending

@@ -11,9 +11,9 @@ from loomlib.jobs.dask import DaskCluster
 class Budget:
     """Limits of a run; None means no limit.
 
-    Judges count too. What an answer costs is often known only afterwards, from its trace, so a run asks in growing
-    groups and never asks more than the rest of the budget should cover. It can exceed the limit by the error of that
-    forecast for one group. The time limit stops new requests; requests in progress finish.
+    The costs of judges are included. The cost of an answer is often known only afterwards, from its trace, so a run
+    sends cases in growing groups and never more than the remaining budget should cover. It can exceed the limit by the
+    forecast error of one group. The time limit stops new requests; requests in progress finish.
 
     Attributes:
         money: US dollars.
@@ -39,7 +39,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How an evaluation is run; `evaluate` documents each option."""
+    """The options of an evaluation run; `evaluate` documents each of them."""
 
     repeats: int = 1
     concurrency: int | None = None
@@ -62,4 +62,4 @@ class RunOptions:
             if limit is not None and not limit > 0:
                 raise ValueError(f"{name} must be above zero, not {limit}")
         if self.retries < 0:
-            raise ValueError(f"retries must not be below zero, but is {self.retries}")
+            raise ValueError(f"retries must be at least 0, not {self.retries}")

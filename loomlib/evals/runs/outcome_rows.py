@@ -17,7 +17,7 @@ from .assignment import AssignedEvaluator, EvaluatorAssignment
 from .stored_rows import judge_failures_of, labels_of
 
 VerdictColumns: TypeAlias = "tuple[str, float | None, bool | None, str, str | None]"
-"""State, value, passed, part and stored labels of one score, or of the lack of one."""
+"""State, value, passed, part and stored labels of one score, or of a missing score."""
 
 _ANSWER_FAILED: Final[tuple[VerdictColumns, ...]] = ((ANSWER_FAILED, None, None, "", None),)
 _JUDGE_FAILED: Final[tuple[VerdictColumns, ...]] = ((JUDGE_FAILED, None, None, "", None),)
@@ -80,9 +80,9 @@ def read_gathered(
 
 @contextmanager
 def garbage_collection_paused() -> Generator[None, None, None]:
-    """Pause the garbage collector for a block that builds much, drops nothing and takes a second or two.
+    """Pause the garbage collector for a block of a second or two that creates many objects and frees none.
 
-    Otherwise the collector scans everything that is built, and every case, again and again.
+    Otherwise the collector repeatedly scans all of these objects and every case.
     """
     if not gc.isenabled():
         yield
@@ -97,7 +97,7 @@ def garbage_collection_paused() -> Generator[None, None, None]:
 def _verdicts(
     store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment
 ) -> Iterator[tuple[EvalCase, int, str, AssignedEvaluator, Sequence[VerdictColumns]]]:
-    """Yield what each evaluator has returned for each result, in their order."""
+    """Yield the verdict of each evaluator on each result, in order."""
     cases, evaluators = evalset.cases, assignment.evaluators
     with store.eval_answers.stream_run(run_id) as (results, rows):
         row = next(rows, None)

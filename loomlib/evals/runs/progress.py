@@ -21,7 +21,7 @@ class RunSnapshot(ProgressSnapshot):
         judged: Answers scored by all their evaluators.
         reused: Answers taken from earlier runs.
         answer_failures: Cases that failed to run.
-        judge_failures: Scores that evaluators failed to give.
+        judge_failures: Scores that evaluators failed to return.
     """
 
     owed: int

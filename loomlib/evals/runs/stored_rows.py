@@ -31,7 +31,7 @@ def stored_answer(answer: CaseAnswer, *, key: str | None, id: int = 0) -> Stored
 
     Args:
         answer: The answer.
-        key: The key for reusing it; a failed answer is never reused and gets none.
+        key: The key for reusing it; a failed answer is never reused and has no key.
         id: The row's id, 0 for a new row.
     """
     turns = answer.turns

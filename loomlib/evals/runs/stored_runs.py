@@ -1,4 +1,4 @@
-"""How evaluation runs and eval sets are stored."""
+"""Database rows of evaluation runs and eval sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new_row(
         run_id: The run's id.
         name: The run's name, "" for none.
         evalset: The set.
-        target: What is evaluated.
+        target: The target of the evaluation.
         assignment: The evaluators of each case.
         options: The run's options, with the concurrency that applies.
         choices: The evaluators as the caller named them.

@@ -1,4 +1,4 @@
-"""What an evaluator returned or raised, as scores, "not applicable" or a failure to judge."""
+"""Convert an evaluator's return value or exception to scores, "not applicable" or a failure to judge."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..values.answers import CaseAnswer, CaseFailure
 from ..values.evaluator import Evaluator, NotApplicable, Score
 
 CaseScores: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
-"""The score of the whole case followed by those of its parts, or why there is none."""
+"""The score of the whole case followed by those of its parts, or the reason for a missing score."""
 
 _MAX_MESSAGE: Final = 2000  # characters
 
 
 def judged_of(returned: object, evaluator: str) -> CaseScores:
-    """Convert what an evaluator returned.
+    """Convert the return value of an evaluator.
 
     Args:
         returned: A `Verdict`.
@@ -45,7 +45,7 @@ def judged_of(returned: object, evaluator: str) -> CaseScores:
 
 
 def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -> CaseFailure:
-    """Convert what an evaluator raised.
+    """Convert the exception of an evaluator.
 
     Args:
         error: The exception; its attribute `kind`, where it has one, becomes the failure's ("malformed", "aws:…").

@@ -1,4 +1,4 @@
-"""Ask many cases: sequentially in time slices, or by concurrent workers that pass answers on as they arrive."""
+"""Run many cases: sequentially in time slices, or by concurrent workers that pass on answers as they arrive."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
 
 
 class CaseAsker(Protocol):
-    """Asks single cases: in this process, or on the workers of a cluster."""
+    """Sends single cases: from this process, or from the workers of a cluster."""
 
     async def ask(self, case: EvalCase, repeat: int, *, attempts: int = 0) -> CaseAnswer:
-        """Ask a case and return its answer or failure; see `Asker.ask`."""
+        """Send a case and return its answer or failure; see `Asker.ask`."""
         ...
 
 
 _SLICE_S: Final = 0.05
-"""How long a plain function is asked, case after case, before its answers are stored."""
+"""How long a plain function is called, case after case, before its answers are stored."""
 _GRACE_S: Final = 1.0
 """How long a stopped run waits for the request in progress."""
 _SLOW_MS: Final = 5.0
-"""A function whose median call takes longer than this is asked several cases at once."""
+"""A function whose median call takes longer than this gets several cases at once."""
 
 
 async def ask_slice(
     asker: Asker, cases: Sequence[EvalCase], units: deque[Unit], store: Callable[[list[Answered]], None], *, limit: int
 ) -> list[Answered]:
-    """Ask a plain function, case after case, for one time slice.
+    """Call a plain function, case after case, for one time slice.
 
-    When cancelled, it asks no further case, waits briefly for the one in progress and stores what was answered.
+    When cancelled, it starts no further case, waits briefly for the one in progress and stores the answers.
 
     Args:
-        asker: Asks the function.
+        asker: Calls the function.
         cases: The cases of the set.
         units: What is to be asked; asked units are removed.
         store: Receives the answers.
@@ -84,19 +84,19 @@ def is_slow(answers: Sequence[Answered]) -> bool:
 
 
 class AskingWorkers:
-    """Up to `count` workers that each ask one case at a time until none is left or the time is over.
+    """Up to `count` workers that each run one case at a time until none is left or the time limit has passed.
 
-    Nothing is asked while `count` answers wait to be stored: a kill repeats fewer than 2 × `count` requests, on a slow
-    disk too.
+    No case is started while `count` answers wait to be stored: after a kill, fewer than 2 × `count` requests are
+    repeated, even with a slow disk.
 
     Args:
-        asker: Asks the target.
+        asker: Sends cases to the target.
         cases: The cases of the set.
         units: What is to be asked; asked units are removed.
         count: The number of workers.
-        attempts: How often each unit was asked before.
-        is_late: Returns true when the time is over.
-        slots: Held by a worker while it asks a case, where fewer than `count` may be asked at once.
+        attempts: Number of earlier attempts of each unit.
+        is_late: Returns true when the time limit has passed.
+        slots: Held by a worker while it runs a case, if fewer than `count` cases may run at once.
     """
 
     def __init__(
@@ -118,14 +118,14 @@ class AskingWorkers:
         self._arrival, self._capacity = asyncio.Event(), asyncio.Event()
 
     async def run(self, store: Callable[[Sequence[Answered]], None], stored: Callable[[], None]) -> None:
-        """Ask until done. When cancelled, store every answer that has arrived.
+        """Run until done. When cancelled, store every answer that has arrived.
 
         Args:
             store: Stores the answers that wait, in a thread.
             stored: Called in this thread after each `store`.
 
         Raises:
-            CreditsUsedUpError: The tenant's credit was used up; what was answered is stored.
+            CreditsUsedUpError: The tenant's credit was used up; all received answers are stored.
         """
         workers = [asyncio.ensure_future(self._work()) for _ in range(min(self._count, len(self._units)))]
         if not workers:
@@ -145,7 +145,7 @@ class AskingWorkers:
             await asyncio.wait(workers)
             if answers := self._take():
                 store(answers)
-        # A used-up credit, or a defect: failures to answer are values.
+        # Credit that is used up, or a defect: failures to answer are values.
         if errors := [error for worker in workers if (error := worker.exception()) is not None]:
             raise errors[0]
 

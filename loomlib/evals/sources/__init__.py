@@ -1,8 +1,8 @@
 """Generated cases and conversations, with strands_evals: simulated users, red teams, failure injection.
 
 `PlannedUser` and `red_team_set` need no model. `SimulatedUser`, `generated_set`, `generated_red_team_set` and
-`simulated_tools` ask a model over the workbench's connection; the local scripted model answers in the right form but
-with little sense, and its numbers are labelled "simulated user". `chaos_set` needs an agent with strands_evals'
+`simulated_tools` call a model over the workbench's connection; the local scripted model returns well-formed but
+meaningless answers, and its numbers are labelled "simulated user". `chaos_set` needs an agent with strands_evals'
 `ChaosPlugin`; `strands:FailureCommunication`, `strands:PartialCompletion` and `strands:RecoveryStrategy` judge how the
 agent handles the failures.
 """

@@ -21,7 +21,7 @@ CHAOS_EFFECTS: Final[Mapping[str, tuple[str, str]]] = {
     "full_refusal": ("model", "The model refuses."),
     "malformed_json": ("model", "The model's structured answer is broken."),
 }
-"""strands_evals' effects by type: what each affects (tool or model), and what happens."""
+"""strands_evals' effects by type: the affected part (tool or model), and what happens."""
 
 
 def chaos_set(
@@ -47,13 +47,13 @@ def chaos_set(
             _current_chaos_case.set(case)
             return str(agent(payload["prompt"]))
 
-    A case passes when the answer says what could not be done and invents nothing (a rubric). The expected tools stay,
-    the expected answer does not. An agent without the plugin ignores the effects, so compare with the baseline.
+    A case passes when the answer says what could not be done and invents nothing (a rubric). The expected tools are
+    kept, the expected answer is removed. An agent without the plugin ignores the effects, so compare with the baseline.
 
     Args:
         evalset: The set.
         effects: Names of `CHAOS_EFFECTS`.
-        tools: The tools that fail; None takes those that the case expects.
+        tools: The tools that fail; None uses those that the case expects.
         baseline: Whether to include each case without effects, tagged "baseline".
         field: The field of the payload with the effects.
 

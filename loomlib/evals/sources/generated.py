@@ -34,14 +34,14 @@ def generated_set(
     Args:
         model: The model that writes the cases.
         task: What the agent does.
-        topics: Topics of the cases; give either topics or a context.
+        topics: Topics of the cases; pass either topics or a context.
         context: A text that the cases are about and that contains the answers.
         count: The largest number of cases; duplicates are merged.
         name: The set's name.
 
     Raises:
         EvalError: The model wrote no case.
-        ValueError: Both or neither of `topics` and `context` are given, or `count` is below 1.
+        ValueError: Both or neither of `topics` and `context` are passed, or `count` is below 1.
 
     Examples:
         >>> generated_set(ConverseJudge(clients=bench.clients), "Answers questions on parcels", topics=["prices"])
@@ -49,7 +49,7 @@ def generated_set(
     if count < 1:
         raise ValueError(f"count must be at least 1, not {count}")
     if bool(topics) == bool(context):
-        raise ValueError("Give either topics or a context")
+        raise ValueError("Pass either topics or a context")
     strands_model = StrandsModel(model)
     generators: Any = load_module("generators.experiment_generator")
 

@@ -23,12 +23,12 @@ def red_team_set(
     forbidden_tools: Sequence[str] = (),
     name: str = "red team",
 ) -> EvalSet:
-    """Return built-in attacks in strands_evals' risk categories. Asks no model.
+    """Return built-in attacks in strands_evals' risk categories. No model is called.
 
-    A case passes when none of the forbidden tools is called and a judge finds its rubric and assertion met.
+    A case passes when none of the forbidden tools is called and a judge finds that its rubric and assertion are met.
 
     Args:
-        categories: Risk categories; None takes all.
+        categories: Risk categories; None uses all.
         max_turns: With 1 a case is one message. With more it is a scenario, which needs a simulated user:
             `with_simulated_user(agent, SimulatedUser(model=…, template="gradual_escalation"))`.
         forbidden_tools: Tools that must not be called.
@@ -60,7 +60,7 @@ def generated_red_team_set(
 ) -> EvalSet:
     """Return attacks that a model wrote for one agent, with strands_evals' AdversarialCaseGenerator; review them first.
 
-    Attacks of the local scripted model have the right form but no sense, and are tagged "simulated". Works inside a
+    Attacks of the local scripted model are well-formed but meaningless, and are tagged "simulated". Works inside a
     running event loop.
 
     Args:

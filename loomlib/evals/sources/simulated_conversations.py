@@ -43,7 +43,7 @@ class TargetWithUser:
         self.name, self.concurrency = target.name, target.concurrency
         self.key = f"{target.key} user {user.key}" if target.key else ""
         self.labels = tuple(dict.fromkeys((*target.labels, *user.labels)))
-        self.connected = getattr(target, "connected", None)  # how judges reach their model
+        self.connected = getattr(target, "connected", None)  # how judges are connected to their model
 
     def new_session(self) -> str:
         """Return the id of a new session."""

@@ -12,7 +12,8 @@ from .users import load_module
 def simulated_tools(model: ConverseJudge) -> Any:
     """Return strands_evals' ToolSimulator with this model.
 
-    The simulator remembers its answers, so that calls agree with each other. The tools run in the agent's process.
+    The simulator remembers its answers, so that later calls are consistent with earlier ones. The tools run in the
+    agent's process.
 
     Args:
         model: The model that simulates the tools.

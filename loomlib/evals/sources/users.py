@@ -1,4 +1,4 @@
-"""Simulated users: one that follows a plan word by word, and one that a model plays."""
+"""Simulated users: one that follows a plan step by step, and one that a model plays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOOL: Final = "get_conversation_goal_completion"
 
 @dataclass(frozen=True, slots=True)
 class PlannedUser:
-    """Sends the steps of the scenario's plan in order, whatever the agent answers. Asks no model.
+    """Sends the steps of the scenario's plan in order, whatever the agent answers. No model is called.
 
     The steps are the plan's list items, or its lines where it has no list.
     """
@@ -56,8 +56,8 @@ class PlannedSteps:
 class SimulatedUser:
     """strands_evals' ActorSimulator: a model plays a scenario's persona and follows its plan until the goal is reached.
 
-    Two features of the library are not used because both ask its default model on AWS whatever model is given: the tool
-    that judges whether the goal is met, and the generation of a profile (the scenario is the profile).
+    Two features of the library are not used because both call its default model on AWS, whatever model is passed: the
+    tool that judges whether the goal is met, and the generation of a profile (the scenario is the profile).
 
     Attributes:
         model: The model that plays the user.

@@ -1,4 +1,4 @@
-"""What an evaluation asks: targets, plain functions as targets, and simulated users."""
+"""Targets of an evaluation: their protocols, plain functions as targets, and simulated users."""
 
 from .functions import CallableTarget
 from .protocols import Target, TargetOfWorkers, UserConversation, UserSimulator, as_target

@@ -43,17 +43,18 @@ class CallableTarget:
 
         Args:
             function: The function to evaluate.
-            name: The name shown in summaries; None takes the function's own.
-            key: What the answers depend on ("prompt v3, temperature 0"). Runs with the same key reuse each other's
-                answers; without a key answers are never reused, because a function's code can change unnoticed.
+            name: The name shown in summaries; None uses the function's name.
+            key: Text that identifies everything the answers depend on ("prompt v3, temperature 0"). Runs with the same
+                key reuse each other's answers; without a key answers are never reused, because a function's code can
+                change unnoticed.
             labels: Provenance labels shown beside every number.
-            concurrency: How many cases may be asked at once.
+            concurrency: Maximum number of cases that run at once.
         """
         self._function = function
         self.name = name or getattr(function, "__name__", "") or type(function).__name__
         self.key, self.labels, self.concurrency = key, tuple(labels), concurrency
         self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - whether an object's own call is async
+            getattr(function, "__call__", None)  # noqa: B004 - whether the object's `__call__` is async
         )
         self._optional = _optional_parameters(function)
 
@@ -98,7 +99,7 @@ class CallableTarget:
         """Do nothing: a function has no sessions."""
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker of a Dask cluster makes this target.
+        """Return how a worker of a Dask cluster creates this target.
 
         Raises:
             ClusterError: Workers cannot import the function.
@@ -122,11 +123,11 @@ class CallableTarget:
 
 
 def target_of_function(function: str, **options: Any) -> CallableTarget:
-    """Return the target of a function, on a worker of a Dask cluster.
+    """Create the target of a function on a worker of a Dask cluster.
 
     Args:
         function: The function as `package.module:name`.
-        **options: Those of `CallableTarget`.
+        **options: Options of `CallableTarget`.
     """
     return CallableTarget(found(function), **options)
 
@@ -136,7 +137,7 @@ def to_answer(result: object, *, duration_ms: float | None = None, session_id: s
 
     Args:
         result: A text, a dict with `text` and other fields of `TurnAnswer`, or a `TurnAnswer`.
-        duration_ms: How long the call took, unless `result` contains it.
+        duration_ms: Duration of the call in milliseconds, unless `result` contains it.
         session_id: The session of the case, unless `result` contains it.
 
     Raises:

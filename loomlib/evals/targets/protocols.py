@@ -1,4 +1,4 @@
-"""The protocols of what an evaluation asks, and of the simulated users that lead conversations."""
+"""Protocols of the targets of an evaluation, and of the simulated users that lead conversations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .functions import CallableTarget
 
 @runtime_checkable
 class Target(Protocol):
-    """What an evaluation asks: an agent, a variant of a prompt, a function.
+    """The target of an evaluation: an agent, a variant of a prompt, a function.
 
-    A target may also have a method `connected(evaluator) -> Evaluator`, which gives a judge that was chosen by name
-    the connection to its model, and an attribute `user`, the `UserSimulator` for cases with a scenario.
+    A target may also have a method `connected(evaluator) -> Evaluator`, which connects a judge that was chosen by name
+    to its model, and an attribute `user`, the `UserSimulator` for cases with a scenario.
     """
 
     @property
@@ -27,7 +27,7 @@ class Target(Protocol):
 
     @property
     def key(self) -> str:
-        """Identity for reusing answers: ARN, version, endpoint, prompt, model and whatever else can change an answer.
+        """Identity for reusing answers: ARN, version, endpoint, prompt, model and all else that can change an answer.
 
         With an empty key only the run itself uses its answers.
         """
@@ -40,7 +40,7 @@ class Target(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many cases may be asked at once."""
+        """Maximum number of cases that run at once."""
         ...
 
     def new_session(self) -> str:
@@ -50,14 +50,14 @@ class Target(Protocol):
     async def ask(
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
-        """Ask one turn.
+        """Send one turn.
 
         A failure is returned, or raised as an exception. An exception with an attribute `failure` (a class of
         `loomlib.agents.FAILURES`) is stored under that class, any other as "exception". Only "throttle" and
         "transport" are retried, after `retry_after_s` seconds where the exception has that attribute.
 
         Args:
-            turn: The turn to ask.
+            turn: The turn to send.
             session_id: The session of the case.
             timeout_s: Time limit in seconds; None for no limit.
             state: The initial state of the case, sent with its first turn.
@@ -75,10 +75,10 @@ class Target(Protocol):
 
 @runtime_checkable
 class TargetOfWorkers(Protocol):
-    """A target that the workers of a Dask cluster can make for themselves."""
+    """A target that the workers of a Dask cluster can create."""
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker makes this target: an importable function, and JSON values without secrets."""
+        """Return how a worker creates this target: an importable function, and JSON values without secrets."""
         ...
 
 

@@ -20,7 +20,7 @@ _HOLDERS: Final = _CALL_LISTS | {
     *("messages", "message", "content", "contents", "parts", "events", "output", "choices", "history", "turns"),
     *("response", "result", "intermediate_data", "intermediateData", "invocation_events", "invocationEvents"),
 }
-"""Keys under which messages are. Others are not searched: a tool's arguments are never a call."""
+"""Keys that contain messages. Others are not searched, so a tool's arguments are never read as a call."""
 
 _MAX_NODES: Final = 200_000
 

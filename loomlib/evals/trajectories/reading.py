@@ -13,7 +13,7 @@ from .message_bodies import mapping_in, tools_of_body
 
 
 def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> tuple[ToolUse, ...] | None:
-    """Return the tool calls in `source`, in the order in which they were made.
+    """Return the tool calls in `source`, in order.
 
     Args:
         source: A `Trajectory` or `Trace` (of either span convention), a body with messages of strands, ADK, OpenAI or
@@ -21,7 +21,7 @@ def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> 
         read: Converts the source to one of these first.
 
     Returns:
-        An empty tuple when there are messages without a call; None when the source does not tell.
+        An empty tuple when there are messages without a call; None when the source contains no information about calls.
 
     Examples:
         >>> tools_of({"messages": [{"role": "model", "content": [{"toolUse": {"name": "add", "input": {"a": 1}}}]}]})

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .tool_use import ToolUse
 
 FAILURE_STAGES: Final = ("answer", "judge")
-"""Where a case can fail: the agent gave no answer, or an evaluator could not judge it. Neither is a score of 0."""
+"""Where a case can fail: the agent did not answer, or an evaluator could not judge. Neither is a score of 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class CaseFailure:
 
     def __post_init__(self) -> None:
         if self.stage not in FAILURE_STAGES:
-            raise ValueError(f"A case fails in the stage {' or '.join(FAILURE_STAGES)}, not {self.stage!r}")
+            raise ValueError(f"stage must be {' or '.join(FAILURE_STAGES)}, not {self.stage!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +81,13 @@ class TurnAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseAnswer:
-    """All turns of one case, asked once. A failed answer has the turns before the failure.
+    """The answers to all turns of one case, in one repeat. A failed answer has the turns before the failure.
 
     Attributes:
         turns: The answers in order.
         failure: Why the case failed; None when it did not.
         repeat: The repeat, from 0.
-        attempts: How often the case was asked; more than 1 only after throttling or transport failures.
+        attempts: How many times the case was sent; more than 1 only after throttling or transport failures.
         labels: Provenance labels shown beside every number, such as `simulated`.
         state: The session's final state, where the agent reports it.
         metadata: Further plain values, such as the prompts of a simulated user.

@@ -1,4 +1,4 @@
-"""The canonical JSON text of a case, from which its hash is made and as which it is stored."""
+"""The canonical JSON text of a case, which is hashed and stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def case_to_text(case: EvalCase) -> str:
 
 
 def cases_to_texts(cases: Sequence[EvalCase]) -> list[str]:
-    """Return `case_to_text` of each case, and compute their digests on the way."""
+    """Return `case_to_text` of each case, and compute their digests at the same time."""
     texts: list[str] = []
     for case in cases:
         text = canonical_text(case_to_dict(case))
@@ -39,7 +39,7 @@ def case_from_text(text: str, *, source: str = "") -> EvalCase:
 
     Args:
         text: The canonical text.
-        source: Where the case came from, which the text does not hold.
+        source: Where the case came from; the text does not contain it.
     """
     return case_from_dict(json.loads(text), source=source)
 
@@ -49,7 +49,7 @@ def case_from_dict(plain: Mapping[str, Any], *, source: str = "") -> EvalCase:
 
     Args:
         plain: The plain values.
-        source: Where the case came from, which the values do not hold.
+        source: Where the case came from; the values do not contain it.
     """
     scenario = plain.get("scenario")
     session_tools = plain.get("session_tools")

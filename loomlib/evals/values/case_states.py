@@ -17,8 +17,8 @@ FAILED, NOT_ANSWERED, NOT_JUDGED = "failed", "not answered", "not judged"
 SCORED, PASSED, NOT_APPLICABLE = "scored", "passed", "not applicable"
 
 CASE_STATES: Final = (FAILED, NOT_ANSWERED, NOT_JUDGED, SCORED, PASSED, NOT_APPLICABLE)
-"""In order of priority. "failed": an evaluator did not pass it. "not judged": no evaluator failed it, and one could not
-judge it. "scored": it has scores without a threshold."""
+"""In order of priority. "failed": an evaluator did not pass it. "not judged": no evaluator failed it, but at least one
+could not judge it. "scored": it has scores without a threshold."""
 
 _RANKS: Final[Mapping[str, int]] = {state: rank for rank, state in enumerate(CASE_STATES)}
 

@@ -1,4 +1,4 @@
-"""Eval cases: what an agent is asked, what is expected of it, and the hashes that identify a case."""
+"""Eval cases: the requests to an agent, the expected behavior, and the hashes that identify a case."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ class Rubric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One request of a case and the response expected to it.
+    """One request of a case and the expected response.
 
     Attributes:
         prompt: The text sent to the agent.
         payload: The JSON body sent instead of `{"prompt": prompt}`.
         expected_answer: The reference answer; None when any answer will do.
-        expected_tools: The expected tool calls in order. None expects nothing; an empty tuple expects no tool call.
+        expected_tools: The expected tool calls in order. None means no expectation; an empty tuple means that no tool
+            call is expected.
         expected_texts: Texts expected before the final answer.
         rubrics: Criteria for a judge of this turn.
     """
@@ -60,7 +61,7 @@ class UserScenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorChoice:
-    """An evaluator that a case or a set asks for: its name, options and passing threshold."""
+    """An evaluator that a case or a set specifies: its name, options and passing threshold."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -79,15 +80,15 @@ class EvalCase:
         rubrics: Criteria for a judge of the whole case.
         tags: Labels to select and compare cases by.
         initial_state: Sent with the first turn's payload as `"state"` unless empty.
-        final_state: The session state expected at the end; None expects nothing.
+        final_state: The session state expected at the end; None means no expectation.
         forbidden_tools: Tools that must not be called.
         reference_tokens: Model tokens, both directions, that efficiency is measured against.
-        reference_steps: Tool calls that efficiency is measured against; None takes the expected ones.
+        reference_steps: Tool calls that efficiency is measured against; None uses the expected ones.
         evaluators: Evaluators of this case, in addition to those of the set and the run.
         session_tools: Tools expected of the whole conversation, for a case that does not assign them to turns
-            (AgentCore datasets); None expects nothing.
+            (AgentCore datasets); None means no expectation.
         expected_interactions: strands_evals' expected interactions, as read.
-        metadata: Anything else that is known of the case, as plain values.
+        metadata: Any other data about the case, as plain values.
         source: Where the case was read or captured from. Not part of its hash.
     """
 
@@ -126,7 +127,7 @@ class EvalCase:
 
     @property
     def expected_tools(self) -> tuple[ExpectedTool, ...] | None:
-        """The tool calls expected of the conversation, else of all turns in order; None expects nothing."""
+        """The tool calls expected of the conversation, else of all turns in order; None means no expectation."""
         if self.session_tools is not None:
             return self.session_tools
         turn_tools = [turn.expected_tools for turn in self.turns if turn.expected_tools is not None]
@@ -134,7 +135,7 @@ class EvalCase:
 
     @property
     def has_session_tools_only(self) -> bool:
-        """Whether tools are expected of the conversation but of no single turn, so that turns cannot be compared."""
+        """Whether tools are expected for the conversation but not for any turn, so that turns cannot be compared."""
         return self.session_tools is not None and all(turn.expected_tools is None for turn in self.turns)
 
     @cached_property

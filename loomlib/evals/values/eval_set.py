@@ -28,10 +28,10 @@ class EvalSet:
         cases: The cases in order.
         version: The set's version, chosen by its author.
         description: What the set tests.
-        evaluators: The evaluators that the set itself asks for (ADK's `test_config.json`).
-        metadata: Anything else that is known of the set, as plain values.
-        notes: What to know about how the set was read, such as fields that the file format could not hold. Not part
-            of the set's hash.
+        evaluators: The evaluators that the set itself specifies (ADK's `test_config.json`).
+        metadata: Any other data about the set, as plain values.
+        notes: Notes on how the set was read, such as fields that the file format cannot represent. Not part of the
+            set's hash.
 
     Examples:
         >>> evalset = EvalSet.read("orders.evalset.json")
@@ -96,7 +96,7 @@ class EvalSet:
 
         Args:
             source: A path, the content of a file, or a name such as `"calculator"`.
-            format: The format's name; None recognizes it from the content.
+            format: The format's name; None detects it from the content.
 
         Raises:
             InvalidEvalSetError: The content is invalid; the error lists each problem with its line and a fix.
@@ -114,11 +114,11 @@ class EvalSet:
 
         Args:
             path: The file to write.
-            format: The format's name; None takes the one of the file's ending.
+            format: The format's name; None detects it from the file extension.
             strict: Raise an error instead of writing a file that loses something.
 
         Returns:
-            What the format could not hold.
+            The fields that the format cannot represent.
         """
         return call("EvalSet.write", self, path, format, strict=strict)
 
@@ -132,7 +132,7 @@ class EvalSet:
 
         Args:
             frame: One row per turn, with the columns of `to_frame`.
-            name: The set's name; None takes the frame's.
+            name: The set's name; None uses the frame's.
         """
         return call("EvalSet.from_frame", frame, name=name)
 
@@ -150,7 +150,7 @@ class EvalSet:
         return call("EvalSet.from_rows", rows, name=name)
 
     def capture(self, source: object, **options: Any) -> EvalSet:
-        """Return the set with one more case, made from what an agent was asked and answered, redacted.
+        """Return the set with one more case: a request to an agent and its answer, redacted.
 
         Args:
             source: An invocation, a trace, or several of one session.

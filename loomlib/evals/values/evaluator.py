@@ -25,8 +25,8 @@ class Score:
         part: What was judged when it is not the whole case, such as "turn 2" or "call 3: get_weather".
         details: JSON values, such as the alignment of a trajectory or the votes of several judges.
         labels: Provenance labels shown beside the number, such as "simulated judge".
-        tokens: Tokens used for judging, None when unknown, 0 for an evaluator that asks no model.
-        cost: US dollars spent on judging, None when unknown, 0 for an evaluator that asks no model.
+        tokens: Tokens used for judging, None when unknown, 0 for an evaluator that calls no model.
+        cost: US dollars spent on judging, None when unknown, 0 for an evaluator that calls no model.
     """
 
     value: float
@@ -97,5 +97,5 @@ class Evaluator(Protocol):
         ...
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Any:
-        """Judge the answer to one case; see `Verdict` for what may be returned."""
+        """Judge the answer to one case; see `Verdict` for the possible return values."""
         ...

@@ -15,7 +15,7 @@ def ascii_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -> 
     """Return a function equal to `json.dumps(…, sort_keys=…, separators=(",", ":"), default=default)`.
 
     Args:
-        default: Converts a value that JSON does not know.
+        default: Converts a value that JSON cannot represent.
         sort_keys: Whether to sort keys.
     """
     usual = json.JSONEncoder(sort_keys=sort_keys, separators=(",", ":"), default=default).encode

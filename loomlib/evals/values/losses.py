@@ -1,4 +1,4 @@
-"""What a file format could not hold of an eval set."""
+"""The fields of an eval set that a file format cannot represent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A field that does not read back as it was: of the `cases` by id, or of the set itself when there are none."""
+    """A field that changes when it is written and read back: of the `cases` by id, or of the set itself when empty."""
 
     field: str
     reason: str
@@ -24,7 +24,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What was lost on writing; false when empty. A set's notes are not content and are not compared."""
+    """The losses on writing; false when empty. A set's notes are not content and are not compared."""
 
     format: str
     items: tuple[Loss, ...] = ()

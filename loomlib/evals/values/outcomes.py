@@ -15,9 +15,9 @@ OUTCOME_STATES: Final = (SCORED, NOT_APPLICABLE, ANSWER_FAILED, JUDGE_FAILED)
 class Outcome:
     """One case, one repeat (from 0), one evaluator, and one `part` of it ("" for the whole case).
 
-    Only a "scored" one has a `value`; `passed` is None when the evaluator sets no bar. `case_digest` is
-    `EvalCase.digest`: two runs are compared on cases that say the same in both. `labels` stay beside every number made
-    of it ("simulated judge"); `trace_id` leads from a case that flipped to what the agent did, "" when not known.
+    Only a "scored" outcome has a `value`; `passed` is None when the evaluator has no threshold. `case_digest` is
+    `EvalCase.digest`: two runs are compared on the cases with equal digests. `labels` are shown beside every number
+    computed from the outcome ("simulated judge"); `trace_id` is the trace of the agent's answer, "" when unknown.
     """
 
     case_id: str
@@ -36,8 +36,10 @@ class Outcome:
     def __post_init__(self) -> None:
         if self.state == SCORED:
             if self.value is None or self.value - self.value != 0:
-                raise ValueError(f"a scored outcome has a finite value, not {self.value}")
+                raise ValueError(f"a scored outcome needs a finite value, not {self.value}")
         elif self.state not in OUTCOME_STATES:
-            raise ValueError(f"an outcome is one of {', '.join(OUTCOME_STATES)}, not {self.state!r}")
+            raise ValueError(f"state must be one of {', '.join(OUTCOME_STATES)}, not {self.state!r}")
         elif self.value is not None or self.passed is not None:
-            raise ValueError(f"an outcome that is {self.state!r} has neither a value nor a pass: it is not a low score")
+            raise ValueError(
+                f"an outcome in the state {self.state!r} must have neither value nor passed: it is not a low score"
+            )

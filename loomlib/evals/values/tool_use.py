@@ -1,4 +1,4 @@
-"""Tool calls, as an agent made them and as a case expects them."""
+"""Tool calls: those of an agent and those that a case expects."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 1_500
-"""Characters of a text on a page; DataFrames have the whole text."""
+"""Maximum number of characters of a text on a page; DataFrames have the whole text."""
 VERDICT_COLUMNS: Final = ("evaluator", "verdict", "score", "why")
 
 CaseVerdict = tuple[Score, ...] | NotApplicable | CaseFailure
@@ -93,7 +93,7 @@ def paths(name: str, verdict: CaseVerdict) -> Markup:
 
 
 def alignment_rows(verdict: Score) -> list[Mapping[str, Any]]:
-    """Return the alignment in a score's details, or nothing when they hold something else under that name."""
+    """Return the alignment in a score's details, or nothing when the details have another value under that name."""
     table = verdict.details.get("alignment")
     if not isinstance(table, list):
         return []
@@ -131,8 +131,8 @@ def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
 
     Args:
         text: The text.
-        limit: Most characters.
-        whole: Python that returns the whole text.
+        limit: Maximum number of characters.
+        whole: Python expression that returns the whole text.
     """
     if len(text) <= limit:
         return text

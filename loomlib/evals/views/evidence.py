@@ -26,7 +26,7 @@ _MARKS: Final[Mapping[str, str]] = {"lost": "✗", "won": "✓", "same": "•"}
 
 
 def compare_runs(new: EvalRun, baseline: EvalRun, **options: Any) -> Comparison:
-    """Compare two runs; on the page each case that changed opens to both answers and to where their paths differ.
+    """Compare two runs; on the page, changed cases can be expanded to show both answers and where their paths differ.
 
     Args:
         new: The run to judge.
@@ -62,7 +62,7 @@ class FlipEvidence:
         return self._runs[0].id, self._runs[1].id
 
     def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> Markup:
-        """Render changed cases, each as a part that the reader opens.
+        """Render changed cases, each in a collapsed section.
 
         Args:
             flips: The changed cases.

@@ -48,7 +48,7 @@ def draw_run(run: EvalRun, baseline: EvalRun | None = None) -> dict[str, go.Figu
 
 
 def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
-    """Draw quality against cost: one mark for each run, at the median usage of a case.
+    """Draw quality against cost: one mark for each run, at the median usage per case.
 
     The axis is in dollars where they are known for every run, else in tokens, else in milliseconds.
     """
@@ -81,7 +81,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
             title="Quality against cost",
             subtitle=f"{shown(evaluator)}, with 95 % intervals; up and to the left is better",
             empty="No run with a known quality and cost.",
-            xaxis={"title": {"text": f"{axis.label}, median of a case"}, "rangemode": "tozero"},
+            xaxis={"title": {"text": f"{axis.label}, median per case"}, "rangemode": "tozero"},
             yaxis={"title": {"text": shown(evaluator)}, "range": [-0.04, 1.12], **SHARES},
         )
     )
@@ -109,7 +109,7 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
                 "x": [estimate.value for _, estimate, _ in rows],
                 "y": [shown(name) for name, *_ in rows],
                 "error_x": _bars([estimate for _, estimate, _ in rows]),
-                # The baseline's mark is open and larger, so that equal ones do not hide each other.
+                # The baseline's mark is open and larger, so that marks at equal values do not hide each other.
                 "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
                 "customdata": [[text] for *_, text in rows],
                 "hovertemplate": f"%{{y}}: %{{customdata[0]}}<extra>{label}</extra>",
@@ -253,7 +253,7 @@ def _measure(summary: EvaluatorSummary) -> Estimate:
 
 
 def _text(summary: EvaluatorSummary) -> str:
-    """Return what a table says of the measure, with its interval."""
+    """Return the measure with its interval, as in a table."""
     return interval_text(_measure(summary), percent=summary.has_bar)
 
 

@@ -1,7 +1,7 @@
 """A run as static HTML: the verdict and the summary, then the cases, failing ones first.
 
-The worst cases open to their details, the next thousand are rows in folded tables, and the rest is counted; the
-DataFrames have all of them.
+The worst cases can be expanded, the next thousand are rows in folded tables, and the rest are counted; the DataFrames
+have all of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..runs.eval_run import EvalRun
 
 MOST_OPEN: Final = 40
-"""Cases that open to their answers, rationales and alignments."""
+"""Number of cases that can be expanded to their answers, rationales and alignments."""
 PAGE_ROWS: Final = 100
 MOST_PAGES: Final = 10
 MARKS: Final[Mapping[str, str]] = {
@@ -53,7 +53,7 @@ def run_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> str:
 
     Args:
         run: The run.
-        most_open: Most cases that open to their details.
+        most_open: Maximum number of cases that can be expanded.
     """
     summary = run.summary()
     return page(
@@ -65,7 +65,7 @@ def run_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> str:
 
 
 def title_of(run: EvalRun) -> str:
-    """Return a title: the target, the provenance labels, and the run's id, name and state."""
+    """Return the title: the target, the provenance labels, and the run's id, name and state."""
     return " · ".join(filter(None, (run.target.name, *run.labels, f"evaluation {run.id}", run.name, run.state)))
 
 
@@ -100,7 +100,7 @@ def cases_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> Markup:
 
     Args:
         run: The run.
-        most_open: Most cases that open to their details.
+        most_open: Maximum number of cases that can be expanded.
     """
     cases = run.evalset.cases
     positions = {case.id: position for position, case in enumerate(cases)}
