@@ -49,8 +49,8 @@ def bound_skew(clock_samples: Iterable[ClockSample]) -> SkewBound | None:
     """Return the tightest bounds that all samples allow, None without any.
 
     The agent starts after the request was sent and before its first byte was received, so for each invocation
-    start − received ≤ skew ≤ start − sent; a warm one, which is short, bounds it closely. When the bounds exclude each
-    other, a clock was set in between: then only the first sample counts.
+    start − received ≤ skew ≤ start − sent; a warm one, which is short, bounds it closely. If the bounds contradict
+    each other, a clock was adjusted in between, and only the first sample is used.
     """
     samples = list(clock_samples)
     if not samples:

@@ -32,7 +32,7 @@ START_STATES: Final = ("found", "no_start_line", "not_found_yet", "no_logs")
 _UNKNOWN: Final = {
     "no_start_line": (
         "The agent's log has no start line, so its cold-start latency is unknown. "
-        "Let its entrypoint print as its first line: Agent invoked - Start time: <ISO time>"
+        "Have its entrypoint print this as its first line: Agent invoked - Start time: <ISO time>"
     ),
     "not_found_yet": "No log line of this session has arrived yet. Logs can be minutes late: try again later.",
     "no_logs": "The endpoint has no log group yet, so the agent's start time is unknown.",

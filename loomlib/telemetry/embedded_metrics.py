@@ -11,7 +11,7 @@ from loomlib.json_values import as_list, as_mapping, parse_object
 from ..presentation.formats import number
 
 _INSTANCE: Final = "otel.resource.service.instance.id"
-"""The member by which AWS's exporter names the process that a line comes from."""
+"""The member in which AWS's exporter names the process that wrote a line."""
 
 _SHORT_UNITS: Final = {"Seconds": "s", "Milliseconds": "ms", "Microseconds": "us", "Bytes": "bytes", "Percent": "%"}
 

@@ -1,6 +1,6 @@
 """What the local AgentCore logs about exporting spans, read when spans are missing.
 
-AWS logs nothing of the kind; there only waiting shows that a span is missing.
+AWS does not log this; there, only waiting shows that a span is missing.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SERVICE_NAMESPACE: Final = "AWS/Bedrock-AgentCore"
 _COMPLETED: Final = re.compile(r"Invocation completed successfully \(([0-9.]+)s\)")
 _LATE_S: Final = 120.0
-"""Metrics are logged when they are exported, up to a minute after what they count."""
+"""Metrics are logged when they are exported, up to a minute after the events that they count."""
 
 
 def read_layers(clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> list[Layer]:

@@ -42,7 +42,7 @@ class LogStreamReader:
     ) -> list[StoredEvent]:
         """Return a group's lines by time.
 
-        Where no stream is named as AWS names them, all streams are read and telemetry is dropped here.
+        If no stream has a name in AWS's form, all streams are read and telemetry is filtered out here.
 
         Args:
             source: The agent's runtime.

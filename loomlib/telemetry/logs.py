@@ -76,7 +76,7 @@ class LogReader:
             qualifier: The endpoint.
             start: Start of the range, timezone-aware and included.
             end: End of the range, timezone-aware and included.
-            limit: How many lines to return at most.
+            limit: Maximum number of lines to return.
         """
         group = source.log_group(qualifier)
         start_ms, end_ms = _unix_ms(start), _unix_ms(end)
@@ -112,7 +112,7 @@ class LogReader:
             session_id: The session.
             start: Start of the range, timezone-aware and included.
             end: End of the range, timezone-aware and included.
-            limit: How many lines to return at most; None for all.
+            limit: Maximum number of lines to return; None for all.
         """
         group = source.log_group(qualifier)
         start_ms, end_ms = _unix_ms(start), _unix_ms(end)
@@ -140,7 +140,7 @@ class LogReader:
         Args:
             source: The agent's runtime.
             qualifier: The endpoint.
-            limit: How many streams to return at most; None for all.
+            limit: Maximum number of streams to return; None for all.
         """
         from loomlib.aws.logs import list_streams
 

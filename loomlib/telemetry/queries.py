@@ -146,7 +146,7 @@ def ready_query(name: str) -> ReadyQuery:
     """Return the query with that name.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no such query.
     """
     for query in READY_QUERIES:
         if query.name == name:

@@ -1,4 +1,4 @@
-"""How a session started, in parts. The local AgentCore records it; AWS shows nothing of a session's start.
+"""How a session started, in parts. The local AgentCore records it; AWS does not expose a session's start.
 
 The record is a log record of the service's own in the runtime's log group, beside the agent's OpenTelemetry records.
 """
@@ -30,10 +30,10 @@ START_PARTS: Final = {
 }
 """The parts of a start and their labels, in the order in which a session passes through them.
 
-`preparation`: the session's folder and keys. V1: `boot`, a process to the first line of the agent's script; `imports`,
-the script to a server that accepts connections. V2: `restore`, the request for a copy of the snapshot's process to a
-copy that serves; `network`, its own network. `first_ping`: the answer to the first health check. `warm_up`: the
-warm-up hook, which is called in a session of V2 that could not be restored."""
+`preparation`: the session's folder and keys. V1: `boot`, from starting a process to the first line of the agent's
+script; `imports`, from there to a server that accepts connections. V2: `restore`, from requesting a copy of the
+snapshot's process to a copy that serves; `network`, setting up its own network. `first_ping`: the answer to the first
+health check. `warm_up`: the warm-up hook, which is called in a session of V2 that could not be restored."""
 
 _EVENT: Final = "loom.session_start"
 _AFTER_MS: Final = 1_000
@@ -109,7 +109,7 @@ class SessionStartRecord:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> SessionStartRecord | None:
-        """Return a stored start; None for what is none."""
+        """Return a stored start; None if the value is not one."""
         at_ns = count_or_none(stored.get("start_ns"))
         durations = {name: count_or_none(value) for name, value in as_mapping(stored.get("parts_ns")).items()}
         parts: list[StartPart] = []
@@ -137,7 +137,7 @@ def find_session_starts(
     start_s: float,
     end_s: float | None = None,
 ) -> dict[str, list[SessionStartRecord]]:
-    """Return the recorded starts of some sessions, by session and time; none on AWS, which records no such thing.
+    """Return the recorded starts of some sessions, by session and time; none on AWS, which does not record them.
 
     A session starts again when its process has ended and another call arrives.
 

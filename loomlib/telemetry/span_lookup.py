@@ -57,8 +57,8 @@ def lookup_spans(
         reader: Reads the logs.
         source: The agent's runtime.
         requests: The invocations.
-        late: The ids of invocations whose spans had all the time they need.
-        any_time: Whether spans that are not stored near the time of their invocation are searched at any time.
+        late: The ids of invocations whose spans should have arrived by now.
+        any_time: Whether to search without a time limit for spans not stored near the time of their invocation.
     """
     records = RecordsByRequest()
     if len(requests) == 1:
@@ -173,7 +173,7 @@ def _trace_ids_in_time(records: Sequence[SpanRecord], request: TraceRequest, lat
     """Return the session's traces that lie within the invocation and belong to no other invocation.
 
     Where there is none, and none can arrive any more, clocks may differ: in a session with only this invocation, the
-    trace that started nearest to it counts.
+    trace that started nearest to it is used.
     """
     if request.sent_s is None:
         return []

@@ -52,7 +52,7 @@ class SpanRecord:
 class SpanReader:
     """Reads records of spans and messages through one connection, each agent's in its own region.
 
-    CloudWatch gets one quoted term only; which records belong together is decided by their own fields.
+    Only one quoted term is sent to CloudWatch; the records' own fields decide which of them belong together.
 
     Args:
         clients: The connection.
@@ -109,7 +109,7 @@ class SpanReader:
         return _records(event.message for event in events if _LINES_STREAM not in event.stream)
 
     def has_group(self, source: RuntimeSource, qualifier: str) -> bool:
-        """Return whether the endpoint has a log group, as it does once it ran; True where listing is not permitted.
+        """Return whether the endpoint has a log group, as it does once it has run; True where listing is not permitted.
 
         Args:
             source: The agent's runtime.
@@ -132,7 +132,7 @@ class SpanReader:
             qualifier: The endpoint.
             start_s: Start of the range, Unix seconds.
             end_s: End of the range, Unix seconds.
-            export_status: Read instead whether processes create spans at all, logged in the stream of messages.
+            export_status: Read instead the lines in the message stream on whether processes create spans at all.
         """
         start_ms, end_ms = int(start_s * 1000), int(end_s * 1000) + 1
         streams = [MESSAGES_STREAM] if export_status else None

@@ -22,7 +22,7 @@ class SpanSource(Protocol):
     """The type that a factory of the hook `loom_span_sources` returns.
 
     It is called with a request (`request.trace_id`, `request.session_id`, and `request.sent_s` to `request.done_s` in
-    Unix seconds) and returns what there is of its spans now. While they are incomplete it is called again, until the
+    Unix seconds) and returns the spans available now. While they are incomplete it is called again, until the
     deadline.
     """
 
@@ -44,7 +44,7 @@ class CloudWatchSpans:
             reader: Reads the logs.
             source: The agent's runtime.
             requests: The invocations.
-            late: The ids of invocations whose spans had all the time they need.
+            late: The ids of invocations whose spans should have arrived by now.
         """
         return lookup_spans(reader, source, requests, late)
 
@@ -65,7 +65,7 @@ class NamedSource:
         """Look up the records of invocations once.
 
         Raises:
-            PluginError: The source failed or returned something else than JSON objects.
+            PluginError: The source failed or returned something other than JSON objects.
         """
         records = RecordsByRequest()
         for request in requests:

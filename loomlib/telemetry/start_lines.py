@@ -80,10 +80,10 @@ def choose_start(
     place: int | None = None,
     request_id: str | None = None,
 ) -> StartLine | None:
-    """Return the start line of one of a session's invocations, None when it is not there (yet).
+    """Return the start line of one of a session's invocations, None if it is missing (so far).
 
-    By request id where a line has it; else by order, as invocations of a session do not overlap; else the line whose
-    start is nearest. Its log time lies within `WINDOW_S` of the invocation.
+    It is chosen by request id if a line has one; else by order, as invocations of a session do not overlap; else by the
+    nearest start. Its log time lies within `WINDOW_S` of the invocation.
 
     Args:
         lines: The session's start lines, by time.

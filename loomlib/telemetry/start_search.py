@@ -106,7 +106,7 @@ class StartSearch:
             return "no_start_line"
         if self._page.state == "no_group":
             return "no_logs"
-        # Where other invocations of the session have their line, this one's is still to come.
+        # If other invocations of the session have their line, this one's has yet to arrive.
         return "no_start_line" if self.log_events_found and not self._other_lines else "not_found_yet"
 
     def _session(self) -> Sequence[InvocationRow]:

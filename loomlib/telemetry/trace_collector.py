@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
 _TRUSTED_ATTEMPTS: Final = 5
-"""How many lookups of an agent that had spans before find nothing until its export notices are read."""
+"""Number of lookups without a result after which the export notices of an agent that had spans before are read."""
 
 Progress: TypeAlias = Callable[[str], None]
 

@@ -95,7 +95,7 @@ class PollingPolicy:
         reports_exports: Whether the service reports that a process creates no spans or ended before exporting them, so
             that polling can stop early.
         any_time: Whether spans that are not stored near the time of their invocation are searched at any time, because
-            the machine's time may have been set meanwhile. AWS has a time of its own.
+            the machine's time may have been set meanwhile. AWS has its own clock.
     """
 
     wait_s: float
@@ -120,7 +120,7 @@ class TraceResult:
         records: Its spans and messages as stored, one JSON text each.
         unreadable: Records that look like spans but could not be read, with the reason.
         attempts: How often they were looked up.
-        is_final: Whether what is missing can no longer arrive.
+        is_final: Whether missing records can no longer arrive.
     """
 
     request: TraceRequest
@@ -169,7 +169,7 @@ class TraceResult:
 
 _SENTENCES: Final = {
     "not_found_yet": "No span of this invocation has arrived yet. Try again in a moment.",
-    "lost": "The agent could not export its spans. Its log says why: look for “spans were not exported”.",
+    "lost": "The agent could not export its spans. Its log says why: search it for “spans were not exported”.",
     "undelivered": "The agent's process has not delivered its spans yet, and they are overdue. Try again in a moment.",
     "died": "The agent's process ended before it had exported its spans, so they are lost. Its log says how it ended.",
     "exports_nothing": "The agent exported no span for this invocation.",
@@ -181,15 +181,15 @@ _SENTENCES: Final = {
 def trace_from(documents: Iterable[str | Mapping[str, Any]], *, trace_id: str | None) -> tuple[Trace, tuple[str, ...]]:
     """Build the trace from records.
 
-    Of several traces the one with `trace_id` is returned; where none has it (the agent started traces of its own), all
-    of them as one.
+    Of several traces, the one with `trace_id` is returned; if none has it (the agent started traces of its own), all
+    of them are returned as one.
 
     Args:
         documents: The records, as JSON texts or parsed.
         trace_id: The invocation's trace id.
 
     Returns:
-        The trace, and what could not be read of the records.
+        The trace, and a description of each record that could not be read.
     """
     batch = read_spans(list(documents))
     unreadable = tuple(f"{problem.where}: {problem.what}" for problem in batch.problems)

@@ -72,7 +72,7 @@ class A2aStream:
         self._events.put(None)
 
     def cancel(self) -> None:
-        """Close the connection; the agent's task may go on (see `A2aClient.cancel`)."""
+        """Close the connection; the agent's task may continue (see `A2aClient.cancel`)."""
         self._running.cancel()
 
     def result(self) -> A2aCall:
@@ -81,7 +81,7 @@ class A2aStream:
 
 
 class A2aClient(Closing):
-    """A client of one A2A agent, of `Agent.protocols.a2a` and `Workbench.tools.a2a`. Close it, or use it in `with`.
+    """A client of one A2A agent; returned by `Agent.protocols.a2a` and `Workbench.tools.a2a`. Close it, or use `with`.
 
         a2a = agent.protocols.a2a()
         a2a.card()["skills"]
@@ -94,9 +94,9 @@ class A2aClient(Closing):
         read_card: Reads the agent's card in a session.
         session_id: The runtime session.
         context: The workbench's resources.
-        end_session: Ends the runtime session when the client closes; None to let it be.
+        end_session: Ends the runtime session when the client closes; None to keep it running.
         stop_session: Ends the sessions of evaluations and studies; None where there are none.
-        timeout_s: The limit of each request, in seconds.
+        timeout_s: Timeout of each request in seconds.
     """
 
     def __init__(
@@ -156,8 +156,8 @@ class A2aClient(Closing):
             text: The message.
             parts: Further parts, such as `{"kind": "data", "data": {…}}`.
             task_id: The task that the message continues.
-            context_id: The context that it belongs to.
-            timeout_s: The limit of the request, in seconds; the client's by default.
+            context_id: The context that the message belongs to.
+            timeout_s: Timeout of the request in seconds; the client's by default.
         """
         params = message_params(text, parts, task_id=task_id, context_id=context_id)
         return self._request("message/send", params, prompt=text, timeout_s=timeout_s)
@@ -171,14 +171,14 @@ class A2aClient(Closing):
         context_id: str | None = None,
         timeout_s: float | None = None,
     ) -> A2aStream:
-        """Send a message and iterate over the events that answer it (message/stream).
+        """Send a message and iterate over the events of the answer (message/stream).
 
         Args:
             text: The message's text.
             parts: Further parts of the message, in A2A's form.
             task_id: The task that the message continues.
             context_id: The context that the message belongs to; the agent opens a new one by default.
-            timeout_s: The limit of the whole request, in seconds; the client's by default.
+            timeout_s: Timeout of the whole request in seconds; the client's by default.
 
         Examples:
             >>> for event in a2a.stream("Plan a trip to Oslo"):
@@ -190,7 +190,7 @@ class A2aClient(Closing):
         return A2aStream(running, events, lambda outcome: self._call_of("message/stream", outcome))
 
     def task(self, id: str) -> A2aCall:
-        """Return a task as it is now (tasks/get)."""
+        """Return the current state of a task (tasks/get)."""
         return self._request("tasks/get", {"id": id}, prompt=f"task {id}")
 
     def cancel(self, id: str) -> A2aCall:
@@ -208,7 +208,7 @@ class A2aClient(Closing):
         return SessionTarget(self._make, self._session.entry, self.context, end_session=self._stop_session)
 
     def close(self) -> None:
-        """Disconnect, and end the runtime session that this client began."""
+        """Disconnect, and end the runtime session that this client started."""
         if self._is_closed:
             return
         self._is_closed = True

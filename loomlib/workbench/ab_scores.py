@@ -14,11 +14,11 @@ from .context import Context
 from .conversations import conversation_of
 
 SessionScores = dict[str, dict[str, list[float]]]
-"""By evaluator, the scores of each session."""
+"""The scores of each session, by evaluator."""
 
 
 def run_scores(runs: Iterable[EvalRun]) -> SessionScores:
-    """Return the scores of evaluations by session; what failed has none.
+    """Return the scores of evaluations by session; a failed case has no score.
 
     Args:
         runs: Evaluations of the test.
@@ -39,7 +39,7 @@ def conversation_scores(
 ) -> SessionScores:
     """Return the scores of stored conversations by session.
 
-    A conversation with a failed request has none, nor has one that an evaluator does not apply to or fails on.
+    A conversation has no score if one of its requests failed, or if the evaluator fails or does not apply to it.
 
     Args:
         context: The workbench's resources.

@@ -1,4 +1,4 @@
-"""An A/B test as the target of an evaluation: each case's session is asked of the version that it is assigned to."""
+"""An A/B test as the target of an evaluation: each case runs on the version to which its session is assigned."""
 
 from __future__ import annotations
 

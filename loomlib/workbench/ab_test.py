@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class AbTest:
-    """An A/B test; made by `agent.releases.start_ab_test("prod", {3: 0.9, 4: 0.1}, sessions=400)`.
+    """An A/B test; returned by `agent.releases.start_ab_test("prod", {3: 0.9, 4: 0.1}, sessions=400)`.
 
-        test.invoke("What is 2+2?", session_id=session)    # asked of the version of the session
+        test.invoke("What is 2+2?", session_id=session)    # sent to the version assigned to the session
         test.result()
 
     Args:
@@ -61,8 +61,8 @@ class AbTest:
     def route(self, session_id: str) -> str:
         """Return the endpoint (the `qualifier`) to send a session to, and store that the session takes part.
 
-        A session always gets the same endpoint. `test.design.arm_of(session_id)` tells the same without storing it; its
-        docstring has the formula, for clients in other languages.
+        A session always gets the same endpoint. `test.design.arm_of(session_id)` gives the same result without storing
+        it; its docstring has the formula, for clients in other languages.
 
         Args:
             session_id: The runtime session.
@@ -83,11 +83,11 @@ class AbTest:
         timeout_s: float | None = None,
         bearer: str | None = None,
     ) -> Invocation:
-        """Send a prompt to the version of the session, as `agent.invoke` does.
+        """Send a prompt to the version assigned to the session, as `agent.invoke` does.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
+            payload: Sent instead: a mapping as JSON, or bytes unchanged.
             session_id: The runtime session, which decides the version; a new one by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
             bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
@@ -109,7 +109,7 @@ class AbTest:
         return Invocation(record, self._context, self._entry)
 
     def stream(self, prompt: str | None = None, *, session_id: str | None = None) -> EventStream:
-        """Send a prompt to the version of the session and iterate over the answer as it arrives.
+        """Send a prompt to the version assigned to the session, and iterate over the answer as it arrives.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
@@ -126,7 +126,7 @@ class AbTest:
     def target(self) -> AbTarget:
         """Return the test as the target of an evaluation: `run = loom.evaluate(test.target(), evalset, ["exact"])`.
 
-        Each case is a session of its own, and `test.result(run)` compares the versions' scores.
+        Each case runs in its own session, and `test.result(run)` compares the versions' scores.
 
         Raises:
             LoomError: The agent speaks MCP or A2A.
@@ -136,7 +136,7 @@ class AbTest:
 
         if self._entry.protocol in ("MCP", "A2A"):
             raise LoomError(
-                f"A/B tests are not evaluated for agents that speak {self._entry.protocol}",
+                f"A/B tests of agents that speak {self._entry.protocol} cannot be evaluated",
                 on=self._entry.name,
                 try_="test.route(session_id) with a client of the protocol",
             )
@@ -147,8 +147,8 @@ class AbTest:
     def result(self, *runs: EvalRun, evaluators: Sequence[Choice] = ()) -> AbResultView:
         """Compare the versions by scores, failures, latency and cost; each session counts once.
 
-        Only the first sessions are evaluated, as many as were planned. Before that nothing is decided, and the result
-        says so.
+        Only the first sessions are evaluated, up to the planned number. Until that number is reached, nothing is
+        decided, and the result says so.
 
         Args:
             *runs: Evaluations of `test.target()`, for their scores.
@@ -159,8 +159,8 @@ class AbTest:
 
         store = self._context.store
         arms = store.releases.sessions(self.id)
-        moved = [f"{one.name} serves version {one.version}" for one in self._tests.moved(self.design)]
-        notes = [f"Since the test was started, {' and '.join(moved)}."] if moved and self.state == "running" else []
+        moved = [f"{one.name} was changed to version {one.version}" for one in self._tests.moved(self.design)]
+        notes = [f"After the test was started, {' and '.join(moved)}."] if moved and self.state == "running" else []
         calls = store.releases.calls(self.id, self._entry.id)
         scores = run_scores(runs)
         if evaluators:
@@ -170,11 +170,11 @@ class AbTest:
         return AbResultView(result, self._entry.name, self._context.labels)
 
     def stop(self, *, promote: str | int | None = None, progress: Callable[[str], None] | None = None) -> AbTest:
-        """End the test and delete the endpoint that was made for it.
+        """End the test and delete the endpoint that was created for it.
 
         Args:
             promote: The version that the endpoint serves from now on; by default the one that it served before.
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
         """
         chosen = None if promote is None else str(promote)
         self._row = self._tests.stop(self.design, promote=chosen, progress=progress or WaitLine())
@@ -195,7 +195,7 @@ class AbTest:
                 for arm in self.design.arms
             ),
             ("sessions", f"{session_count} of {number(self.design.sessions)} planned"),
-            ("ask it", 'test.invoke("…", session_id=…)'),
+            ("invoke", 'test.invoke("…", session_id=…)'),
         ]
         state = ("wait" if self.state == "running" else "good", self.state)
         title = f"{self._entry.name} · A/B test {self.id}"
@@ -203,7 +203,7 @@ class AbTest:
 
 
 class AbResultView:
-    """The result of an A/B test; made by `test.result()`.
+    """The result of an A/B test; returned by `test.result()`.
 
     Args:
         value: The result.
@@ -216,7 +216,7 @@ class AbResultView:
 
     @property
     def is_early(self) -> bool:
-        """Whether fewer sessions have joined than were planned, so that nothing is decided."""
+        """Whether fewer sessions have joined than were planned, so that nothing is decided yet."""
         return self.value.is_early
 
     def sentence(self) -> str:
@@ -224,7 +224,7 @@ class AbResultView:
         return self.value.sentence()
 
     def table(self) -> pd.DataFrame:
-        """Return the figures, one row each, with intervals and p-values as texts."""
+        """Return the figures, one row each, with intervals and p-values as text."""
         return rows_frame(self.value.rows(), AB_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:

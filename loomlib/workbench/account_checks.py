@@ -13,7 +13,7 @@ from ..presentation.formats import number
 from .sampling import DEFAULT_MODEL
 
 CheckState = Literal["passed", "failed", "unknown"]
-"""The result of a check; "unknown" if the account does not let it be checked."""
+"""The result of a check; "unknown" if the account does not permit the check."""
 
 PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "invoke and measure agents": (
@@ -75,7 +75,7 @@ PERMISSIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "bedrock-agentcore:RetrieveMemoryRecords",
     ),
 }
-"""IAM actions by what a person does with Loom."""
+"""IAM actions by the task that requires them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +127,10 @@ def _region(clients: Clients) -> AccountCheck:
         return AccountCheck(
             name="region",
             state="failed",
-            seen=f"AgentCore does not answer in {region}: {_explained(error)}",
+            seen=f"AgentCore does not respond in {region}: {_explained(error)}",
             fix="a region that has AgentCore, such as us-east-1, us-west-2 or eu-central-1",
         )
-    return AccountCheck(name="region", state="passed", seen=f"AgentCore answers in {region}")
+    return AccountCheck(name="region", state="passed", seen=f"AgentCore responds in {region}")
 
 
 def _permissions(clients: Clients, caller: AccountCaller) -> Iterator[AccountCheck]:
@@ -138,8 +138,8 @@ def _permissions(clients: Clients, caller: AccountCaller) -> Iterator[AccountChe
         yield AccountCheck(
             name="permissions",
             state="unknown",
-            seen="the root user may do everything",
-            fix="a role or user of its own: AWS advises against work as the root user",
+            seen="the root user has all permissions",
+            fix="a separate role or user: AWS advises against working as the root user",
         )
         return
     actions = sorted({action for group in PERMISSIONS.values() for action in group})
@@ -154,14 +154,14 @@ def _permissions(clients: Clients, caller: AccountCaller) -> Iterator[AccountChe
         yield AccountCheck(
             name=f"permissions to {purpose}",
             state="failed" if missing else "passed",
-            seen=f"{allowed} of {len(needed)} actions are allowed, by simulation on any resource"
+            seen=f"{allowed} of {len(needed)} actions are allowed, as simulated for any resource"
             + (f"; missing: {', '.join(missing)}" if missing else ""),
             fix=f"allow {', '.join(missing)} in a policy of {caller.principal_arn}" if missing else "",
         )
 
 
 def _dry_calls(clients: Clients, reason: LoomError) -> Iterator[AccountCheck]:
-    """Yield what requests that change nothing show, where permissions cannot be simulated."""
+    """Yield the results of requests that change nothing, where permissions cannot be simulated."""
     refused: list[str] = []
     unclear: list[str] = []
     for action in account_facts.DRY_CALLS:
@@ -175,11 +175,11 @@ def _dry_calls(clients: Clients, reason: LoomError) -> Iterator[AccountCheck]:
     )
     tried = len(account_facts.DRY_CALLS)
     finding += f"refused: {', '.join(refused)}" if refused else f"{tried - len(unclear)} of {tried} are allowed"
-    finding += f"; without a clear answer: {', '.join(unclear)}" if unclear else ""
+    finding += f"; inconclusive: {', '.join(unclear)}" if unclear else ""
     yield AccountCheck(
         name="permissions",
         state="failed" if refused else "unknown",
-        seen=f"{finding}. Whether the caller may create and change things is not known",
+        seen=f"{finding}. Whether the caller may create or change resources is unknown",
         fix=f"allow {', '.join(refused)}" if refused else "allow iam:SimulatePrincipalPolicy, and check again",
     )
 
@@ -187,7 +187,7 @@ def _dry_calls(clients: Clients, reason: LoomError) -> Iterator[AccountCheck]:
 def _quotas(clients: Clients) -> AccountCheck:
     quotas = account_facts.list_quotas(clients)
     if not quotas:
-        return AccountCheck(name="quotas", state="unknown", seen="Service Quotas lists none for AgentCore here")
+        return AccountCheck(name="quotas", state="unknown", seen="Service Quotas lists no AgentCore quotas here")
     sessions = [quota for quota in quotas if "session" in quota.name.lower()] or list(quotas[:3])
     limits = ", ".join(f"{quota.name}: {number(quota.value)}" for quota in sessions[:4])
     none = [quota.name for quota in quotas if quota.value <= 0]
@@ -195,14 +195,14 @@ def _quotas(clients: Clients) -> AccountCheck:
         name="quotas",
         state="failed" if none else "passed",
         seen=limits + (f"; 0 for {', '.join(none)}" if none else ""),
-        fix="ask for an increase in the console of Service Quotas" if none else "",
+        fix="request an increase in the Service Quotas console" if none else "",
     )
 
 
 def _model(clients: Clients, model: str) -> AccountCheck:
     access = account_facts.read_model_access(clients, model)
     problems = {
-        f"{clients.region} does not have it": access.in_region,
+        f"not available in {clients.region}": access.in_region,
         "its agreement is not accepted": access.agreed,
         "the account is not authorized": access.authorized,
         "the account has no entitlement": access.entitled,
@@ -212,14 +212,15 @@ def _model(clients: Clients, model: str) -> AccountCheck:
         name=f"model {access.model_id}",
         state="failed" if missing else "passed",
         seen=", ".join(missing) if missing else f"available in {clients.region}",
-        fix="choose another model, or request access in the console of Bedrock, Model access" if missing else "",
+        fix="choose another model, or request access in the Bedrock console, Model access" if missing else "",
     )
 
 
 def _log_groups(clients: Clients) -> AccountCheck:
     names = account_facts.log_group_names(clients, "/aws/bedrock-agentcore/runtimes/")
     count = "50 or more" if len(names) >= 50 else str(len(names))
-    finding = f"{count} of runtimes" if names else "none of runtimes yet; the first call of an endpoint makes its group"
+    none = "no log group of a runtime yet; the first call of an endpoint creates its log group"
+    finding = f"log groups of runtimes: {count}" if names else none
     return AccountCheck(name="log groups", state="passed", seen=finding)
 
 
@@ -229,22 +230,22 @@ def _spans(clients: Clients) -> AccountCheck:
         return AccountCheck(
             name="Transaction Search",
             state="failed",
-            seen=f"it is off: X-Ray puts spans into {destination or 'an unknown place'}, where Loom cannot read them",
-            fix="aws xray update-trace-segment-destination --destination CloudWatchLogs, after a resource policy of "
-            "CloudWatch Logs that lets xray.amazonaws.com put log events into aws/spans",
+            seen=f"it is off: X-Ray sends spans to {destination or 'an unknown place'}, where Loom cannot read them",
+            fix="aws xray update-trace-segment-destination --destination CloudWatchLogs, after adding a CloudWatch "
+            "Logs resource policy that allows xray.amazonaws.com to put log events into aws/spans",
         )
     if status != "ACTIVE":
         return AccountCheck(
             name="Transaction Search",
             state="failed",
             seen=f"it is {status.lower() or 'not active'}",
-            fix="wait some minutes until it is active, and check again",
+            fix="wait a few minutes until it is active, then check again",
         )
     if not account_facts.may_receive_spans(clients):
         return AccountCheck(
             name="Transaction Search",
             state="failed",
-            seen="it is on, but no resource policy of CloudWatch Logs lets X-Ray write into aws/spans",
+            seen="it is on, but no CloudWatch Logs resource policy allows X-Ray to write to aws/spans",
             fix="aws logs put-resource-policy with logs:PutLogEvents on aws/spans for xray.amazonaws.com",
         )
     return AccountCheck(name="Transaction Search", state="passed", seen="on: spans go to the log group aws/spans")

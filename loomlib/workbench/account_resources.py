@@ -23,7 +23,7 @@ class AccountResources(Generic[Value, View]):
         find: Returns one, called with the connection, its name, id or ARN, and `region=`.
         delete: Deletes one, called with the connection and the resource.
         frame: Returns resources as a table.
-        view: Returns what notebooks use, called with the context and the resource.
+        view: Wraps a resource for notebooks; called with the context and the resource.
     """
 
     def __init__(
@@ -48,25 +48,25 @@ class AccountResources(Generic[Value, View]):
         return self._frame(self._list(self._context.clients, region=region))
 
     def get(self, key: str, *, region: str | None = None) -> View:
-        """Return one.
+        """Return one resource.
 
         Args:
             key: Its name, id or ARN.
             region: The AWS region; the connection's by default.
 
         Raises:
-            ResourceNotFoundError: There is none.
+            ResourceNotFoundError: It does not exist.
         """
         return self._view(self._context, self._find(self._context.clients, key, region=region))
 
     def delete(self, key: str, *, region: str | None = None) -> None:
-        """Delete one with everything in it; files in S3 stay.
+        """Delete one resource with everything in it; files in S3 are kept.
 
         Args:
             key: Its name, id or ARN.
             region: The AWS region; the connection's by default.
 
         Raises:
-            ResourceNotFoundError: There is none.
+            ResourceNotFoundError: It does not exist.
         """
         self._delete(self._context.clients, self._find(self._context.clients, key, region=region))

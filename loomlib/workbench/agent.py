@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """An agent of the catalog; made by `Workbench.deploy`, `register` and `agent`.
+    """An agent of the catalog; returned by `Workbench.deploy`, `register` and `agent`.
 
     Args:
         entry: The catalog's entry.
         context: The workbench's resources.
-        qualifier: The endpoint that is asked.
+        qualifier: The endpoint to invoke.
         bearer: The token that its calls send instead of a signature, or a function that returns it.
     """
 
@@ -62,7 +62,7 @@ class Agent:
 
     @property
     def status(self) -> str:
-        """The runtime's status in AWS's terms when it was last refreshed; `DELETED` when it was gone."""
+        """The runtime's status in AWS's terms when it was last refreshed; `DELETED` if it no longer existed."""
         return self.entry.status
 
     @property
@@ -79,7 +79,7 @@ class Agent:
 
     @property
     def evals(self) -> AgentEvals:
-        """Eval cases made from this agent's invocations."""
+        """Eval cases created from this agent's invocations."""
         from .agent_evals import AgentEvals
 
         return AgentEvals(self.context, self.entry)
@@ -93,7 +93,7 @@ class Agent:
 
     @property
     def protocols(self) -> AgentProtocols:
-        """Clients of the protocols that agents speak: MCP, A2A, AG-UI and WebSockets; the form of its messages."""
+        """Clients for MCP, A2A, AG-UI and WebSockets, and the message format."""
         from .agent_protocols import AgentProtocols
 
         def changed(entry: AgentEntry) -> None:
@@ -103,21 +103,21 @@ class Agent:
 
     @property
     def releases(self) -> AgentReleases:
-        """What is deployed: versions, endpoints, A/B tests, tags, and the plan of a removal."""
+        """Deployed versions and endpoints, A/B tests, tags, and the plan of a removal."""
         from .agent_releases import AgentReleases
 
         return AgentReleases(self.context, self.entry, self.refresh)
 
     @property
     def telemetry(self) -> AgentTelemetry:
-        """Log lines, traces, ready queries, processes and an overview."""
+        """Log lines, traces, ready-made queries, processes and an overview."""
         from .agent_telemetry import AgentTelemetry
 
         return AgentTelemetry(self.context, self.entry, self.qualifier)
 
     @property
     def targets(self) -> AgentTargets:
-        """This agent as evaluations and studies ask it, and a prompt to try."""
+        """This agent as a target of evaluations and studies, and a sample prompt."""
         from .agent_targets import AgentTargets
 
         return AgentTargets(self.context, self.entry, self.qualifier, self._bearer)
@@ -135,7 +135,7 @@ class Agent:
             name: The endpoint's name.
 
         Raises:
-            ResourceNotFoundError: The agent has no such endpoint; `agent.releases.create(name)` makes one.
+            ResourceNotFoundError: The agent has no such endpoint; `agent.releases.create(name)` creates one.
         """
         return self.releases.get(name)
 
@@ -170,14 +170,14 @@ class Agent:
         timeout_s: float | None = None,
         bearer: str | None = None,
     ) -> Invocation:
-        """Send a prompt and wait for the whole answer. Nothing is retried; a failure is a result with `ok` False.
+        """Send a prompt and wait for the whole answer. Nothing is retried; a failed call has `ok` False.
 
             inv = agent.invoke("What is 2+2?")
             inv.text, inv.duration_ms, inv.latency()
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
+            payload: Sent instead: a mapping as JSON, or bytes unchanged.
             session_id: The runtime session (33 to 256 characters); a new one by default.
             qualifier: The endpoint; this object's by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
@@ -190,7 +190,7 @@ class Agent:
         return Invocation(self.context.invoker.invoke(self.entry, prompt, **options), self.context, self.entry)
 
     async def ainvoke(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> Invocation:
-        """Do what `invoke` does, for `await`; run several at once with `asyncio.gather`.
+        """Invoke the agent asynchronously, as `invoke` does; run several calls at once with `asyncio.gather`.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
@@ -214,7 +214,7 @@ class Agent:
         return self.context.invoker.stream(self.entry, prompt, **self._options(**options))
 
     def astream(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> AsyncEventStream:
-        """Do what `stream` does, for `async for`.
+        """Stream the answer as `stream` does, for `async for`.
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
@@ -223,7 +223,7 @@ class Agent:
         return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
 
     def end_session(self, session_id: str, *, bearer: str | None = None) -> bool:
-        """End a runtime session (StopRuntimeSession); return False when it had ended already.
+        """End a runtime session (StopRuntimeSession); return False if it had already ended.
 
         Args:
             session_id: The session.
@@ -244,9 +244,9 @@ class Agent:
         return self
 
     def configure(self, environment: Mapping[str, str] | None = None, *, memory: Memory | str | None = None) -> Agent:
-        """Give the runtime environment variables in addition to its own, and wait until its new version is READY.
+        """Add environment variables to those of the runtime, and wait until its new version is READY.
 
-        Its code, role and other settings stay, also where another tool deployed it.
+        Its code, role and other settings are kept, even if another tool deployed it.
 
             agent.configure({"KNOWLEDGE_BASE_ID": handbook.value.id}, memory="support")
 
@@ -277,15 +277,15 @@ class Agent:
         self.context.catalog.remove(self.entry)
 
     def evaluate(self, evalset: EvalSet, evaluators: Any = (), repeats: int = 1, **options: Any) -> EvalRun:
-        """Ask every case of a set, score the answers, and store everything.
+        """Run every case of a set, score the answers, and store everything.
 
             agent.evaluate(evalset, ["exact", "trajectory"], repeats=3).summary()
 
         Args:
             evalset: The cases.
             evaluators: Names of evaluators, or evaluators; the set's own by default.
-            repeats: How often each case is asked.
-            **options: Those of `loom.evaluate`.
+            repeats: Number of runs of each case.
+            **options: Options of `loom.evaluate`.
         """
         return evaluate(self, evalset, evaluators, repeats, **options)
 

@@ -19,8 +19,8 @@ _MOST_EVENTS: Final = 5_000
 class AgentApprovals:
     """The approvals of one agent; `agent.approvals`.
 
-    They are stored in the agent's memory (`bench.deploy("approvals", memory=…)`), so any kernel that can read the
-    memory can decide.
+    They are stored in the agent's memory (`bench.deploy("approvals", memory=…)`), so any kernel with access to the
+    memory can approve or reject.
     """
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
@@ -35,7 +35,7 @@ class AgentApprovals:
 
         Args:
             session_id: Only those of this runtime session.
-            limit: The most memory events to read.
+            limit: Maximum number of memory events to read.
         """
         return read_agent_approvals(self._context, self._entry, session_id=session_id, limit=limit)
 
@@ -74,7 +74,7 @@ class AgentApprovals:
             raise LoomError("There is no such approval", on=f"{approval_id} of {name}", try_=pending)
         if approval.state not in ("pending", "approved"):
             at = "" if approval.decided_at is None else f" at {timestamp(approval.decided_at)}"
-            raise LoomError(f"It is already decided: {approval.state}{at}", on=approval_id, try_="ask the agent again")
+            raise LoomError(f"It was already decided: {approval.state}{at}", on=approval_id, try_="ask the agent again")
         payload: dict[str, Any] = {
             "approval": {"id": approval.id, "decision": decision, "note": note},
             "actor": approval.actor,

@@ -17,20 +17,20 @@ _WORDS: Final[dict[FileChange, str]] = {
     "updated": "updated",
     "merged": "merged with your edits",
     "conflict": "in conflict with your edits",
-    "removed": "removed, as no longer generated",
+    "removed": "removed because no longer generated",
     "kept": "kept as you left them",
     "unchanged": "unchanged",
 }
 
 
 class AgentCodeView:
-    """The code of an agent in a folder; made by `snapshot.generate(folder)`.
+    """The code of an agent in a folder; returned by `snapshot.generate(folder)`.
 
     Args:
         generated: The code.
-        written: What became of the folder's files.
+        written: The result for each of the folder's files.
         features: What becomes of the agent's features.
-        labels: Where the agent was read.
+        labels: Provenance labels of the agent.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class AgentCodeView:
 
     @property
     def conflicts(self) -> tuple[str, ...]:
-        """The files with a conflict that nobody has resolved."""
+        """The files with unresolved conflicts."""
         return tuple(dict.fromkeys((*self.written.conflicts, *self.written.unresolved)))
 
     def __repr__(self) -> str:
-        """Return the folder, what became of its files, and what needs a person."""
+        """Return the folder, the result for each file, and what you must do yourself."""
         return "\n".join([self._title(), *self._lines()])
 
     def _repr_html_(self) -> str:
@@ -79,5 +79,5 @@ class AgentCodeView:
 
     def _next(self) -> str:
         if self.conflicts:
-            return f"Resolve the conflicts between the marks in {', '.join(self.conflicts)}, then deploy the folder."
+            return f"Resolve the marked conflicts in {', '.join(self.conflicts)}, then deploy the folder."
         return f'Next: bench.deploy("{self.folder}"), or read {self.folder / "README.md"}'

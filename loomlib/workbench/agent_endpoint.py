@@ -1,4 +1,4 @@
-"""One endpoint of an agent, and what changes it."""
+"""One endpoint of an agent, and the operations that change it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class EndpointChanges(Protocol):
-    """What changes the endpoints of an agent; `agent.releases`."""
+    """The operations that change the endpoints of an agent; `agent.releases`."""
 
     def promote(self, endpoint: str, version: str | int | None = None, *, source: str | None = None) -> AgentEndpoint:
-        """Let an endpoint serve a version, or the one that another endpoint serves."""
+        """Make an endpoint serve a version, or the one that another endpoint serves."""
         ...
 
     def rollback(self, endpoint: str) -> AgentEndpoint:
-        """Let an endpoint serve the version that it served before."""
+        """Make an endpoint serve the version that it served before."""
         ...
 
     def history(self, endpoint: str | None = None) -> pd.DataFrame:
@@ -27,16 +27,16 @@ class EndpointChanges(Protocol):
         ...
 
     def delete(self, endpoint: str) -> bool:
-        """Delete an endpoint; return False when it was gone."""
+        """Delete an endpoint; return False if it no longer existed."""
         ...
 
 
 class AgentEndpoint:
-    """An endpoint of an agent; made by `agent.endpoint("prod")`.
+    """An endpoint of an agent; returned by `agent.endpoint("prod")`.
 
     Args:
         releases: The agent's releases.
-        value: The endpoint as AgentCore described it last.
+        value: The endpoint as last described by AgentCore.
         agent_name: The agent's name.
     """
 
@@ -50,7 +50,7 @@ class AgentEndpoint:
 
     @property
     def version(self) -> str:
-        """The version that answers; empty when none does yet."""
+        """The version that it serves; empty if it does not serve one yet."""
         return self.value.version
 
     @property
@@ -59,11 +59,11 @@ class AgentEndpoint:
         return self.value.status
 
     def promote(self, version: str | int | None = None, *, source: str | None = None) -> AgentEndpoint:
-        """Let this endpoint serve a version, as `agent.releases.promote` does; return it as it is then."""
+        """Make this endpoint serve a version, as `agent.releases.promote` does; return the updated endpoint."""
         return self._releases.promote(self.name, version, source=source)
 
     def rollback(self) -> AgentEndpoint:
-        """Let this endpoint serve the version that it served before; return it as it is then."""
+        """Make this endpoint serve the version that it served before; return the updated endpoint."""
         return self._releases.rollback(self.name)
 
     def history(self) -> pd.DataFrame:
@@ -71,7 +71,7 @@ class AgentEndpoint:
         return self._releases.history(self.name)
 
     def delete(self) -> bool:
-        """Delete this endpoint; return False when it was gone."""
+        """Delete this endpoint; return False if it no longer existed."""
         return self._releases.delete(self.name)
 
     def __repr__(self) -> str:
@@ -79,5 +79,5 @@ class AgentEndpoint:
 
     def _repr_html_(self) -> str:
         kind = "good" if self.status == "READY" else "bad" if self.status.endswith("FAILED") else "wait"
-        facts = [("version", self.version or "–"), ("ask it", f'agent.at("{self.name}").invoke("…")')]
+        facts = [("version", self.version or "–"), ("invoke", f'agent.at("{self.name}").invoke("…")')]
         return card(f"{self._agent_name} · {self.name}", state=(kind, self.status), facts=facts)

@@ -1,4 +1,4 @@
-"""Evaluations of an agent, and eval cases made from its invocations."""
+"""Evaluations of an agent, and eval cases created from its invocations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AgentEvals:
     def capture(
         self, evalset: EvalSet, what: Captured | None = None, *, session_id: str | None = None, **options: Any
     ) -> EvalSet:
-        """Return the set with one more case, made of stored invocations.
+        """Return the set with one more case, created from stored invocations.
 
             evalset = agent.evals.capture(evalset)                    # the last invocation
             evalset = agent.evals.capture(evalset, session_id="…")    # a conversation
@@ -36,7 +36,7 @@ class AgentEvals:
             evalset: The set to extend.
             what: An invocation, its id, or several; the last one, or the session's, by default.
             session_id: A whole session.
-            **options: Those of `EvalSet.capture`: `expected`, `tags`, `redact`, `id`, `replace_known`.
+            **options: Options of `EvalSet.capture`: `expected`, `tags`, `redact`, `id`, `replace_known`.
         """
         return capture(evalset, self._conversation(what, session_id), **options)
 
@@ -54,11 +54,11 @@ class AgentEvals:
             agent.evals.capture_into("production.json")               # the last invocation
 
         Args:
-            path: The eval set's file; created when there is none.
+            path: The eval set's file; created if it does not exist.
             what: An invocation, its id, or several; the last one, or the session's, by default.
             session_id: A whole session.
-            write: False previews the case and leaves the file as it is.
-            **options: Those of `EvalSet.capture`.
+            write: False previews the case and leaves the file unchanged.
+            **options: Options of `EvalSet.capture`.
         """
         return capture_into(path, self._conversation(what, session_id), write=write, **options)
 

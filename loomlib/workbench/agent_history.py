@@ -26,7 +26,7 @@ class AgentHistory:
 
         Args:
             session_id: Only those of this session.
-            limit: The most rows.
+            limit: Maximum number of rows.
         """
         return invocation_frame(self._rows(session_id, limit))
 
@@ -34,10 +34,10 @@ class AgentHistory:
         """Return the newest stored invocation.
 
         Args:
-            session_id: Only of this session.
+            session_id: Only invocations of this session.
 
         Raises:
-            LoomError: None is stored.
+            LoomError: No invocation is stored.
         """
         rows = self._rows(session_id, 1)
         if not rows:
@@ -45,10 +45,10 @@ class AgentHistory:
         return self._invocation(rows[0])
 
     def get(self, id: int) -> Invocation:
-        """Return the stored invocation of that number.
+        """Return the stored invocation with that id.
 
         Raises:
-            LoomError: The agent has none of that number.
+            LoomError: The agent has no invocation with that id.
         """
         row = self._context.store.invocations.get(id)
         if row is None or row.agent_id != self._entry.id:
@@ -65,7 +65,7 @@ class AgentHistory:
 
         Args:
             session_id: The runtime session.
-            limit: The most invocations.
+            limit: Maximum number of invocations.
         """
         return [self._invocation(row) for row in reversed(self._rows(session_id, limit))]
 

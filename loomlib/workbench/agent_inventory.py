@@ -1,4 +1,4 @@
-"""The inventory of an account's Bedrock agents as a table, one row an agent."""
+"""The inventory of an account's Bedrock agents as a table, one row per agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_inventory(context: Context, *, region: str | None = None) -> tuple[Inve
 
 
 def newest_alias(context: Context, agent: BedrockAgent) -> str:
-    """Return the id of the alias whose version the inventory shows, or DRAFT without one.
+    """Return the id of the alias whose version the inventory shows, or DRAFT if there is none.
 
     Args:
         context: The workbench's resources.
@@ -47,7 +47,7 @@ def newest_alias(context: Context, agent: BedrockAgent) -> str:
 
 
 def inventory_frame(entries: Iterable[InventoryEntry]) -> pd.DataFrame:
-    """Return the inventory, one row an agent, with a column for each feature.
+    """Return the inventory, one row per agent, with a column for each feature.
 
     Args:
         entries: The agents.

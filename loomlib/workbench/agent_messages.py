@@ -1,4 +1,4 @@
-"""The form of an agent's requests and answers: read, set and find it; `agent.protocols.messages`."""
+"""The format of an agent's requests and answers: read it, set it, or find it; `agent.protocols.messages`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OTHER_PROMPT = "What is 3 + 5?"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FormatSearch:
-    """What a probe found.
+    """Result of a probe.
 
     Attributes:
         agent_name: The agent.
-        found: The form, None without one.
-        trials: Each request that was sent, with what came of it.
+        found: The format; None if none was found.
+        trials: The requests that were sent, each with its result.
         labels: Provenance labels.
     """
 
@@ -43,24 +43,24 @@ class FormatSearch:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The requests that were sent and what came of each."""
+        """The requests that were sent, with their results."""
         import pandas as pd
 
         return pd.DataFrame(list(self.trials), columns=["request", "result"])
 
     @property
     def sentence(self) -> str:
-        """The result in a sentence."""
+        """The result in one sentence."""
         if self.found is None:
-            remedy = "agent.protocols.messages.set(request=…) takes its form."
-            return f"None of {len(self.trials)} requests was answered. {remedy}"
-        return f"{self.agent_name} takes {_shown(self.found.form.request)}: {self.found.reason}."
+            remedy = "Set the format with agent.protocols.messages.set(request=…)."
+            return f"None of the {len(self.trials)} requests was answered. {remedy}"
+        return f"{self.agent_name} accepts {_shown(self.found.form.request)}: {self.found.reason}."
 
     def _facts(self) -> list[tuple[str, str]]:
         if self.found is None:
             return []
         form = self.found.form
-        facts = [("answer at", form.answer or "a usual place"), ("error at", form.error or "error")]
+        facts = [("answer path", form.answer or "default"), ("error path", form.error or "error")]
         return [*facts, ("answered", self.found.text[:_LONGEST])]
 
     def __repr__(self) -> str:
@@ -69,19 +69,19 @@ class FormatSearch:
 
     def _repr_html_(self) -> str:
         state = ("good", "found") if self.found else ("bad", "not found")
-        about = card("Form of its messages", state=state, labels=self.labels, facts=self._facts(), note=self.sentence)
-        return about + str(view(table(("request", "result"), self.trials, caption="requests of the probe")))
+        about = card("Message format", state=state, labels=self.labels, facts=self._facts(), note=self.sentence)
+        return about + str(view(table(("request", "result"), self.trials, caption="requests sent by the probe")))
 
 
 class AgentMessages:
-    """The form of one agent's requests and answers; `agent.protocols.messages`.
+    """The format of one agent's requests and answers; `agent.protocols.messages`.
 
     Args:
         context: The workbench's resources.
         entry: The agent.
-        qualifier: The endpoint that a probe asks.
-        bearer: The token of its calls.
-        changed: Called with the agent's entry when its form was changed.
+        qualifier: The endpoint to probe.
+        bearer: The bearer token to send.
+        changed: Called with the agent's entry after its format has changed.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class AgentMessages:
 
     @property
     def form(self) -> MessageFormat | None:
-        """The form in the catalog; None for the usual one, `{"prompt": …}` and an answer at a usual place."""
+        """The format in the catalog; None for the default: `{"prompt": …}`, and the answer in a usual field."""
         return self._entry.message_format
 
     def set(self, request: Mapping[str, Any] | None = None, *, answer: str = "", error: str = "") -> MessageFormat:
-        """Store how the agent takes a prompt, and where its answer and its errors are.
+        """Store how the agent receives a prompt, and where it returns the answer and errors.
 
-        From then on, prompts, evaluations and studies of this agent use the form.
+        From then on, prompts, evaluations and studies of this agent use this format.
 
             agent.protocols.messages.set({"message": "{prompt}"}, answer="result.response", error="result.error")
 
@@ -124,27 +124,28 @@ class AgentMessages:
         return form
 
     def reset(self) -> None:
-        """Go back to the usual form."""
+        """Restore the default format."""
         self._keep(None)
 
     def probe(
         self, prompt: str = "What is 2 + 2?", *, store: bool = True, progress: Callable[[str], None] | None = None
     ) -> FormatSearch:
-        """Find the form by asking: once without a prompt, in usual forms until one is answered, and once more in that.
+        """Find the format by sending requests in common formats.
 
-        These are real calls, at most 18, in one session that ends afterwards.
+        The first request has no prompt. Then common formats are tried until one is answered, and that one is sent
+        again. These are real calls, at most 18, in one session that ends afterwards.
 
         Args:
             prompt: The prompt of the requests.
-            store: Store the form that is found, unless it is the usual one.
-            progress: Called with a line at each request; a line in the notebook by default.
+            store: Whether to store the format that is found, unless it is the default.
+            progress: Called with a line at each request; displayed in the notebook by default.
 
         Raises:
-            LoomError: The agent speaks MCP or A2A, whose messages have a form of their own.
+            LoomError: The agent speaks MCP or A2A, which define their own message format.
         """
         if self._entry.protocol != "HTTP":
             raise LoomError(
-                f"The messages of {self._entry.protocol} have a form of their own",
+                f"{self._entry.protocol} defines its own message format",
                 on=self._entry.name,
                 try_=f"agent.{self._entry.protocol.lower()}()",
             )
@@ -173,7 +174,7 @@ class AgentMessages:
         )
 
     def _ask(self, payload: Mapping[str, Any], session: str, request: Mapping[str, Any] | None = None) -> FormatTrial:
-        """Send a body as it is, and return the answer without a form applied to it."""
+        """Send a body unchanged, and return the answer without applying a format to it."""
         form, pieces = request or {}, list[bytes]()
         stream = self._context.invoker.stream(
             replace(self._entry, message_format=None),
@@ -199,7 +200,7 @@ class AgentMessages:
         return read_trial(form, (record and record.content_type) or "", pieces)
 
     def _end(self, session: str) -> None:
-        with suppress(LoomError):  # it ends by itself at its idle time-out
+        with suppress(LoomError):  # it ends by itself at its idle timeout
             stop_session(
                 self._context.clients,
                 str(self._entry.arn),
@@ -220,13 +221,13 @@ class AgentMessages:
     def _repr_html_(self) -> str:
         form = self.form
         facts = (
-            [] if form is None else [("answer at", form.answer or "a usual place"), ("error at", form.error or "error")]
+            [] if form is None else [("answer path", form.answer or "default"), ("error path", form.error or "error")]
         )
-        return card("Form of its messages", labels=self._context.labels, facts=facts, note=self._sentence())
+        return card("Message format", labels=self._context.labels, facts=facts, note=self._sentence())
 
     def _sentence(self) -> str:
         form = self.form
-        return f"{self._entry.name} takes {_shown((form or MessageFormat()).request)}"
+        return f"{self._entry.name} accepts {_shown((form or MessageFormat()).request)}"
 
 
 def _shown(request: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from .wait_line import WaitLine
 
 
 class AgentPlan:
-    """What deploying an agent would make, change and cost; made by `Workbench.plan`.
+    """The plan of a deployment: what it would create, change and cost; returned by `Workbench.plan`.
 
         plan = bench.plan("my_agent")
         plan                  # the steps, the changes and the cost
@@ -50,7 +50,7 @@ class AgentPlan:
 
     @property
     def spec(self) -> AgentSpec:
-        """The deployment's description, as a `loom-agent.toml` holds it."""
+        """The deployment's description, as stored in a `loom-agent.toml`."""
         return self._source.spec
 
     @property
@@ -60,27 +60,27 @@ class AgentPlan:
 
     @property
     def may_have_file(self) -> bool:
-        """Whether a `loom-agent.toml` may be written beside the code: not beside a blueprint's."""
+        """Whether a `loom-agent.toml` may be written beside the code; it may not for a blueprint."""
         return not self._source.is_blueprint
 
     def write_file(self, environment: Mapping[str, str] | None = None) -> tuple[Path, list[str]]:
         """Write the `loom-agent.toml` beside the code, which the next deployment reads.
 
         Args:
-            environment: Environment variables for the file, beside the spec's.
+            environment: Environment variables for the file, in addition to the spec's.
 
         Returns:
             The file, and the names of variables that are left out because they look like secrets.
 
         Raises:
-            LoomError: The code is a blueprint's, the file cannot be written, or it has no form for a setting.
+            LoomError: The code is a blueprint's, the file cannot be written, or it cannot express a setting.
         """
         spec, code = self._source.spec, self._source.code
         if not self.may_have_file:
-            raise LoomError("A blueprint's folder is not written to", on=str(code), try_="a copy of the folder")
+            raise LoomError("A blueprint's folder cannot be written to", on=str(code), try_="a copy of the folder")
         if spec.authorizer is not None and is_loopback(spec.authorizer.discovery_url):
             raise LoomError(
-                "The local issuer of tokens has another address each time",
+                "The address of the local token issuer can change",
                 on=spec.authorizer.discovery_url,
                 try_='name it at each deployment: authorizer="local"',
             )
@@ -95,14 +95,14 @@ class AgentPlan:
         return write_agent_file(complete, code if code.is_dir() else code.parent), secret_names
 
     def apply(self, *, progress: Callable[[str], None] | None = None) -> Agent:
-        """Make and change what the plan says, wait until the agent is READY, and return it.
+        """Create and change the planned resources, wait until the agent is READY, and return it.
 
-        It looks again before each step, so it may be called again: what is as it should be is kept. When a step fails,
-        what this call made is deleted, and what it changed is restored. After its process was killed, the next call
-        continues.
+        The current state is read again before each step, so the call can be repeated: resources that already match the
+        plan are kept. If a step fails, what this call created is deleted, and what it changed is restored. If the
+        process is killed, the next call continues.
 
         Args:
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
             DeployError: Another process deploys the agent.
@@ -113,10 +113,10 @@ class AgentPlan:
         return Agent(self._context.catalog.add(result.runtime), self._context)
 
     def rollback(self, *, progress: Callable[[str], None] | None = None) -> list[str]:
-        """Undo a deployment of this agent that was interrupted; return a sentence about each resource.
+        """Undo an interrupted deployment of this agent; return a sentence about each resource.
 
         Args:
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
             DeployError: Another process deploys the agent.
@@ -125,15 +125,13 @@ class AgentPlan:
         return list(self._deployment.rollback(progress or WaitLine()))
 
     def policy(self) -> PolicyView:
-        """Return what the agent's role may do, with the reason for each permission, and what is left open.
+        """Return the permissions of the agent's role, with the reason for each, and those that are left open.
 
         Raises:
-            LoomError: The role is given: Loom neither makes nor changes it.
+            LoomError: The agent uses an existing role, which Loom neither creates nor changes.
         """
         if self._plan.policy is None:
-            raise LoomError(
-                "The agent runs as a role that is given", on=self._plan.agent, try_='bench.plan(…, role="own")'
-            )
+            raise LoomError("The agent runs as an existing role", on=self._plan.agent, try_='bench.plan(…, role="own")')
         return PolicyView(self._plan.policy)
 
     def write_package(self, path: Path | str) -> Path:
@@ -148,14 +146,14 @@ class AgentPlan:
         return target
 
     def template(self) -> TemplateView:
-        """Return the same as a CloudFormation template, for teams who deploy by pipeline.
+        """Return the deployment as a CloudFormation template, for teams that deploy through a pipeline.
 
-        It has a role of the agent's own unless a role is given, also where the local AgentCore needs none.
+        It contains a role for the agent unless an existing role is specified, even if the local AgentCore needs none.
 
             print(plan.template().yaml())
 
         Raises:
-            NotSupportedError: CloudFormation's type of runtimes has no property for a setting.
+            NotSupportedError: The CloudFormation resource type for runtimes has no property for a setting.
         """
         place = AwsPlace(account=self._plan.account_id, region=self._plan.region)
         request = self._deployment.request

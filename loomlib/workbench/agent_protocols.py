@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class AgentProtocols:
-    """Clients that speak an agent's protocol, and the form of its messages; `agent.protocols`.
+    """Clients that speak an agent's protocol, and its message format; `agent.protocols`.
 
     Args:
         context: The workbench's resources.
         entry: The agent.
-        qualifier: The endpoint that is asked.
+        qualifier: The endpoint to invoke.
         bearer: The token that is sent instead of a signature, or a function that returns it.
-        changed: Called with the catalog's entry when the form of its messages was changed.
+        changed: Called with the catalog entry after the message format has changed.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class AgentProtocols:
 
     @property
     def messages(self) -> AgentMessages:
-        """The form of its requests and answers: read, set, and find by a probe."""
+        """The format of its requests and answers: read it, set it, or find it by a probe."""
         from .agent_messages import AgentMessages
 
         return AgentMessages(self._context, self._entry, self._qualifier, self._bearer, self._changed)
@@ -64,7 +64,7 @@ class AgentProtocols:
 
         Args:
             session_id: The runtime session; a new one by default, which ends with the client.
-            timeout_s: The limit of each call, in seconds.
+            timeout_s: Timeout of each call in seconds.
             bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
             **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
                 `loomlib.agents.protocols.Callbacks`.
@@ -93,7 +93,7 @@ class AgentProtocols:
 
         Args:
             session_id: The runtime session; a new one by default, which ends with the client.
-            timeout_s: The limit of each request, in seconds.
+            timeout_s: Timeout of each request in seconds.
             bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
 
         Raises:
@@ -117,14 +117,14 @@ class AgentProtocols:
         transport: AguiTransport = "sse",
         bearer: str | None = None,
     ) -> AguiClient:
-        """Begin a conversation by AG-UI: runs with their events, shared state, tools and questions.
+        """Start an AG-UI conversation: runs with their events, shared state, tools and questions.
 
             agui = agent.protocols.agui()
             agui.run("Add 2 lamps to the cart.").text, agui.state
 
         Args:
             session_id: The runtime session; a new one by default.
-            state: The shared state at the beginning.
+            state: The initial shared state.
             tools: The tools that the client offers, in AG-UI's form.
             transport: "sse" for server-sent events, "websocket" for a WebSocket that each run opens. Events, times and
                 stored invocations are the same.
@@ -157,7 +157,7 @@ class AgentProtocols:
             bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
 
         Raises:
-            ProtocolError: The agent speaks MCP or A2A, which have no WebSocket.
+            ProtocolError: The agent speaks MCP or A2A, which do not use WebSockets.
             AwsError: The WebSocket was refused.
         """
         token = bearer or self._bearer

@@ -1,4 +1,4 @@
-"""Ready Logs Insights queries for one agent: list, copy and run them."""
+"""Ready-made Logs Insights queries for one agent: list, copy and run them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOON = timedelta(minutes=1)
 
 
 class AgentQueries:
-    """Ready queries of one agent; made by `agent.telemetry.queries()`.
+    """Ready-made queries for one agent; returned by `agent.telemetry.queries()`.
 
     Examples:
         >>> agent.telemetry.queries().run("tool_frequency")
@@ -33,7 +33,7 @@ class AgentQueries:
         self._entry, self._clients, self._qualifier = entry, clients, qualifier
 
     def table(self) -> pd.DataFrame:
-        """Return the ready queries, one row each."""
+        """Return the ready-made queries, one row each."""
         return rows_frame(
             [{"name": query.name, "answers": query.answers, "note": query.note} for query in READY_QUERIES]
         )
@@ -50,9 +50,9 @@ class AgentQueries:
         end: datetime | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """Run a ready query over a time range, by default the last 24 hours.
+        """Run a ready-made query over a time range, by default the last 24 hours.
 
-        The result has no rows where the log group does not exist yet. AWS charges a query by the data that it scans.
+        The result has no rows where the log group does not exist yet. AWS charges for the data that a query scans.
 
         Args:
             name: The query's name; `agent.telemetry.queries` lists them.

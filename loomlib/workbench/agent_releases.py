@@ -1,4 +1,4 @@
-"""What is deployed of an agent: versions, endpoints, tags, and the plan of its removal."""
+"""Deployed versions and endpoints of an agent, its tags, and the plan of its removal."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class AgentReleases:
         return AgentTags(self._context, self._entry)
 
     def versions(self, *, limit: int = 50) -> pd.DataFrame:
-        """Return the versions, newest first: when each was made, its state, its code, and the endpoints that serve it.
+        """Return the versions, newest first: creation time, state, code, and the endpoints that serve each.
 
-        `code` is the beginning of the package's SHA-256, or what S3 or the container image has in its place.
+        `code` is the beginning of the package's SHA-256, or the equivalent in S3 or of the container image.
 
         Args:
-            limit: The most versions; AgentCore is asked for each.
+            limit: Maximum number of versions; each one requires a request to AgentCore.
         """
         serving: dict[str, list[str]] = {}
         for endpoint in self._endpoints.list():
@@ -85,7 +85,7 @@ class AgentReleases:
         return rows_frame(rows, _VERSIONS)
 
     def endpoints(self) -> pd.DataFrame:
-        """Return the endpoints: the version that each serves, and the one that it served before, as far as is known."""
+        """Return the endpoints: the version that each serves, and the one that it served before, if known."""
         rows = [
             {
                 "endpoint": endpoint.name,
@@ -102,10 +102,10 @@ class AgentReleases:
     def history(self, endpoint: str | None = None) -> pd.DataFrame:
         """Return the stored changes, newest first.
 
-        AgentCore keeps no history: these are the changes that Loom made or noticed, from its database.
+        AgentCore does not keep a history: these are the changes in Loom's database, which Loom made or detected.
 
         Args:
-            endpoint: Only those of this endpoint.
+            endpoint: Only changes of this endpoint.
         """
         changes = self._endpoints.changes(endpoint)[::-1]
         rows = [{name: getattr(change, name) for name in _HISTORY} for change in changes]
@@ -125,24 +125,24 @@ class AgentReleases:
         allow_overload: bool = False,
         allow_empty: bool = False,
     ) -> WatchResult:
-        """Return when the agent became slower, dearer or worse, or better, by how much, and with which version.
+        """Return when the agent became slower, more expensive, worse or better, by how much, and with which version.
 
             agent.releases.watch(scenarios=["warm"], metrics=["p90"], max_slower=0.1)
 
         Compares the stored latency studies and evaluations of the endpoint night by night; no agent is called. A change
-        is reported when its 95 % interval, which holds for a look every night, supports it.
+        is reported if its 95 % interval, which remains valid when checked every night, supports it.
 
         Args:
             endpoint: The endpoint whose studies are compared.
             scenarios: "cold", "warm" or "sticky"; all by default, and evaluations with them.
             metrics: "p50", "p90", "ttft_p50", "ttft_p90", "failures", "cost", "pass_rate" or "score"; all by default.
-            days: Changes that were found in so many last days count.
+            days: Report only changes that were found within this number of most recent days.
             max_slower: How much slower is allowed, as a share.
             max_dearer: How much more a call may cost, as a share.
             max_drop: How much lower pass rates and mean scores may be, as a difference.
-            since: Where the history begins, to accept a change as the new level.
-            allow_overload: Whether to compare also studies that an overloaded machine disturbed.
-            allow_empty: Whether to return a result without nights where nothing is stored, instead of an error.
+            since: Start of the history; set it to accept a change as the new level.
+            allow_overload: Whether to include studies that were disturbed by an overloaded machine.
+            allow_empty: Whether to return an empty result instead of raising an error if nothing is stored.
 
         Raises:
             StudyError: Neither a latency study nor an evaluation of this endpoint is stored for that time.
@@ -176,7 +176,7 @@ class AgentReleases:
 
         Args:
             before: A version, or an endpoint for the version that it serves.
-            after: The other one; what DEFAULT serves by default, which is the newest version.
+            after: The other version or endpoint; by default the version that DEFAULT serves, which is the newest.
 
         Raises:
             ResourceNotFoundError: There is no such version or endpoint.
@@ -210,11 +210,11 @@ class AgentReleases:
         Args:
             endpoint: Its name, such as "staging".
             version: The version that it serves; the newest one that is READY by default.
-            description: What it is for.
-            progress: Called with a line at each step; a line in the notebook by default.
+            description: A description of the endpoint.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            ConflictError: The agent has such an endpoint, or the version is not READY.
+            ConflictError: The agent already has an endpoint with this name, or the version is not READY.
             ResourceNotFoundError: There is no such version.
         """
         new_endpoint = self._endpoints.create(
@@ -230,36 +230,36 @@ class AgentReleases:
         source: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> AgentEndpoint:
-        """Let an endpoint serve a version, and wait until it does. An endpoint that does not exist is created.
+        """Make an endpoint serve a version, and wait until it does. An endpoint that does not exist is created.
 
             agent.releases.promote("prod", version=4)
             agent.releases.promote("prod", source="staging")
 
         Args:
             endpoint: The endpoint's name.
-            version: The version; one that is being made is waited for.
-            source: In place of a version: the endpoint whose version is to be served.
-            progress: Called with a line at each step; a line in the notebook by default.
+            version: The version; if it is still being created, the call waits for it.
+            source: Instead of a version: the endpoint whose version to serve.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            ConflictError: The version is not READY and will not be.
+            ConflictError: The version is not READY and will not become READY.
             ResourceNotFoundError: There is no such version or source.
             LoomError: The endpoint is DEFAULT, which always serves the newest version.
         """
         if (version is None) == (source is None):
-            raise ValueError('give a version, or the source whose version is to be served: promote("prod", version=4)')
+            raise ValueError('give a version, or the source endpoint to copy it from: promote("prod", version=4)')
         self._tests.check_free(endpoint)
         target_version = self._endpoints.get(source).version if source is not None else str(version)
         return self._changed(self._endpoints.promote(endpoint, target_version, progress=progress or WaitLine()))
 
     def rollback(self, endpoint: str, *, progress: Callable[[str], None] | None = None) -> AgentEndpoint:
-        """Let an endpoint serve the version that it served before, and wait until it does.
+        """Make an endpoint serve the version that it served before, and wait until it does.
 
-        A second rollback goes back one version further. What it served before is read from Loom's database.
+        A second rollback goes back one version further. The earlier version is read from Loom's database.
 
         Args:
             endpoint: The endpoint's name.
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
             LoomError: No earlier version is known.
@@ -270,7 +270,7 @@ class AgentReleases:
         return self._changed(self._endpoints.rollback(endpoint, progress=progress or WaitLine()))
 
     def delete(self, endpoint: str) -> bool:
-        """Delete an endpoint; return False when there was none. The version that it served stays.
+        """Delete an endpoint; return False if it did not exist. The version that it served is kept.
 
         Raises:
             LoomError: The endpoint is DEFAULT, which is deleted only with its runtime.
@@ -281,12 +281,12 @@ class AgentReleases:
         return is_deleted
 
     def removal_plan(self) -> AgentRemoval:
-        """Return what removing this agent with all that Loom made for it would delete and keep, and why.
+        """Return the plan for removing this agent and everything that Loom created for it, with reasons.
 
             plan = agent.releases.removal_plan()
             plan.apply()
 
-        Only what Loom made is deleted.
+        Only resources that Loom created are deleted.
         """
         from .agent_removal import plan_removal
 
@@ -314,10 +314,10 @@ class AgentReleases:
             versions: The two versions with their shares of the sessions.
             sessions: Number of sessions after which the test is evaluated, of both versions together:
                 `loomlib.statistics.sessions_for_difference` computes it.
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            LoomError: The endpoint serves neither version, or a test runs behind it.
+            LoomError: The endpoint serves neither version, or a test is already running behind it.
             ConflictError: The other version is not READY.
             ValueError: The shares do not add up to 1, or there are not two versions.
         """

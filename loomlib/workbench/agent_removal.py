@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AgentRemoval:
-    """What removing an agent would delete and keep; made by `agent.releases.removal_plan()`.
+    """The plan of an agent's removal: what is deleted and what is kept; returned by `agent.releases.removal_plan()`.
 
     Args:
         removal: The removal.
@@ -37,15 +37,15 @@ class AgentRemoval:
         return rows_frame(rows, REMOVAL_COLUMNS)
 
     def apply(self, *, progress: Callable[[str], None] | None = None) -> AgentRemoval:
-        """Delete what the plan says, after looking again; return what was deleted and kept.
+        """Delete the planned resources after reading their state again; return what was deleted and kept.
 
         After a failure or a killed process, a new plan deletes the rest.
 
         Args:
-            progress: Called with a line at each step; a line in the notebook by default.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            AwsError: Something cannot be deleted.
+            AwsError: A resource cannot be deleted.
         """
         return AgentRemoval(self._removal, self._removal.apply(progress or WaitLine()), self._labels)
 

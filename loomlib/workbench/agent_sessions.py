@@ -81,7 +81,7 @@ def check_protocol(entry: AgentEntry, *wanted: str) -> None:
 def stop_agent_session(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
 ) -> bool:
-    """End a runtime session of an agent; return False when it had ended already."""
+    """End a runtime session of an agent; return False if it had already ended."""
     return stop_session(
         context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region, bearer=token_of(bearer)
     )

@@ -38,7 +38,7 @@ class AgentSnapshotView:
 
     @property
     def digest(self) -> str:
-        """A hash of what the agent does; the same for the same agent."""
+        """A hash of what the agent does; equal agents have equal hashes."""
         return self.value.digest
 
     def features(self) -> pd.DataFrame:
@@ -50,32 +50,32 @@ class AgentSnapshotView:
         return feature_frame(self.value.agents)
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Write the snapshot as a folder of readable files, which has no secrets and appears complete or not at all.
+        """Write the snapshot as a folder of readable files without secrets, either completely or not at all.
 
         Args:
-            folder: The folder; a snapshot that is there already is replaced.
+            folder: The folder; an existing snapshot in it is replaced.
 
         Raises:
-            LoomError: The folder has something else in it, or files that somebody changed.
+            LoomError: The folder contains other files, or files of a snapshot that were changed.
         """
         return write_snapshot(self.value, folder)
 
     def generate(self, folder: str | PathLike[str], framework: FrameworkName = "strands") -> AgentCodeView:
         """Write the agent's code for AgentCore into a folder; nothing is written to AWS.
 
-        What was edited in the folder since it was last written is kept: each file is merged, and conflicts are marked.
+        Edits made in the folder since it was last written are kept: each file is merged, and conflicts are marked.
 
             code = bench.bedrock.agents.get("order-desk").snapshot("live").generate("order_desk")
             bench.deploy(code.folder)
 
         Args:
-            folder: The folder; it is made if it does not exist.
+            folder: The folder; created if it does not exist.
             framework: "strands" or "langgraph".
 
         Raises:
             LoomError: There is no such framework, or the folder has files that were not generated.
         """
-        from ..imports.bedrock_agents.emit import generate_agent, write_agent  # costs only those who generate code
+        from ..imports.bedrock_agents.emit import generate_agent, write_agent  # imported only when code is generated
         from .agent_code import AgentCodeView
 
         generated = generate_agent(self.agent, framework)

@@ -10,7 +10,7 @@ from .context import Context
 
 
 class AgentTags:
-    """The tags of an agent's runtime, which AWS's bills and policies know too; `agent.releases.tags`.
+    """The tags of an agent's runtime, which AWS billing and IAM policies can also use; `agent.releases.tags`.
 
         agent.releases.tags.set({"team": "search", "stage": "prod"})
         bench.agents(tags={"team": "search"})
@@ -24,7 +24,7 @@ class AgentTags:
         self._context, self._entry = context, entry
 
     def read(self) -> dict[str, str]:
-        """Return the tags that the runtime has now, Loom's own (`loom:…`) too (ListTagsForResource)."""
+        """Return the runtime's current tags, including Loom's own (`loom:…`) (ListTagsForResource)."""
         return dict(self._context.catalog.read_tags(self._entry).tags)
 
     def set(self, tags: Mapping[str, str]) -> dict[str, str]:
@@ -39,10 +39,10 @@ class AgentTags:
         return dict(self._context.catalog.change_tags(self._entry, tags).tags)
 
     def remove(self, *names: str) -> dict[str, str]:
-        """Remove tags (UntagResource), and return those that are left.
+        """Remove tags (UntagResource), and return the remaining ones.
 
         Args:
-            *names: Names of tags; one that the runtime does not have is no error.
+            *names: Names of tags; those that the runtime does not have are ignored.
 
         Raises:
             ValueError: A name begins with `loom:` or `aws:`, which are reserved.

@@ -1,4 +1,4 @@
-"""An agent as evaluations and studies ask it."""
+"""An agent as the target of evaluations and studies."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class AgentTargets:
-    """What evaluations and studies ask of one agent, and a prompt for it; `agent.targets`."""
+    """One agent as the target of evaluations and studies, and a sample prompt; `agent.targets`."""
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None) -> None:
         self._context, self._entry, self._qualifier, self._bearer = context, entry, qualifier, bearer
 
     @property
     def sample_prompt(self) -> str:
-        """A prompt to try: the first of the agent's blueprint, else an arithmetic question."""
+        """A sample prompt: the first one of the agent's blueprint, or an arithmetic question."""
         blueprint = find_blueprint(self._entry.name)
         return blueprint.prompts[0] if blueprint and blueprint.prompts else "What is 2 + 2?"
 
     def eval_target(self) -> AgentTarget | SessionTarget:
         """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), in its current state.
 
-        Agents that speak MCP or A2A are asked in sessions of their protocol.
+        Agents that speak MCP or A2A are called in sessions of their protocol.
         """
         from .eval_target import AgentTarget
 
@@ -43,7 +43,7 @@ class AgentTargets:
         return AgentTarget(self._context, entry, self._qualifier, bearer=self._bearer)
 
     def study_target(self) -> StudyTarget | SessionTarget:
-        """Return this agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
+        """Return this agent as the target of a latency study (`loomlib.latency.MeasuredAgent`)."""
         from .study_target import StudyTarget
 
         if target := self._session_target(self._entry):
@@ -51,7 +51,7 @@ class AgentTargets:
         return StudyTarget(self._context, self._entry, self._qualifier, bearer=self._bearer)
 
     def load_target(self) -> LoadTestTarget:
-        """Return this agent as a load test calls it (`loom.LoadStudy`).
+        """Return this agent as the target of a load test (`loom.LoadStudy`).
 
         Raises:
             NotSupportedError: The agent speaks MCP or A2A.
@@ -61,10 +61,10 @@ class AgentTargets:
         return LoadTestTarget(self._context, self._entry, self._qualifier, bearer=self._bearer)
 
     def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
-        """Return a caller that asks this agent in one way of its protocol, as `loom.ProtocolStudy` does.
+        """Return a caller that calls this agent over one variant of its protocol, as `loom.ProtocolStudy` does.
 
         Args:
-            way: Such as "HTTP SSE" or "A2A message/stream" (`loomlib.agents.protocols.ways`).
+            way: The variant, such as "HTTP SSE" or "A2A message/stream" (`loomlib.agents.protocols.ways`).
             session_id: The runtime session.
             tool: The MCP tool that is called with `prompt`.
 

@@ -41,10 +41,10 @@ class AgentTelemetry:
         """Return the newest log events, oldest first: timestamp, level, message, session_id, request_id, stream.
 
         Args:
-            session_id: Only of the processes that served this session, including lines that do not name it.
-            limit: The most log events.
-            start: Only events since then.
-            end: Only events before then.
+            session_id: Only lines of the processes that served this session, including lines that do not name it.
+            limit: Maximum number of log events.
+            start: Only events at or after this time.
+            end: Only events before this time.
             qualifier: The endpoint; the agent object's by default.
         """
         endpoint, reader, arn = qualifier or self._qualifier, self._context.log_reader, self._entry.arn
@@ -62,16 +62,16 @@ class AgentTelemetry:
     ) -> Traces:
         """Return the traces of the `last` stored invocations, newest first.
 
-        Complete traces come from the store; the others share one query. Spans that have not arrived yet are waited
-        for, as in `Invocation.trace`.
+        Complete traces come from the store; the others share one query. The call waits for spans that have not arrived
+        yet, as `Invocation.trace` does.
 
             agent.telemetry.traces(last=100).parts()
 
         Args:
-            last: How many invocations.
+            last: Number of invocations.
             session_id: Only those of this session.
             source: A plugin's span source to read instead of CloudWatch.
-            progress: Called with a line while spans are waited for.
+            progress: Called with a progress line while waiting for spans.
         """
         from .traces import Traces
 
@@ -82,7 +82,7 @@ class AgentTelemetry:
         return Traces(views, agent_name=self._entry.name, labels=self._context.labels)
 
     def queries(self) -> AgentQueries:
-        """Return ready Logs Insights queries: duration percentiles, tool frequency, cold starts, slowest sessions."""
+        """Return ready-made Insights queries: duration percentiles, tool frequency, cold starts, slowest sessions."""
         return AgentQueries(self._entry, self._context.clients, qualifier=self._qualifier)
 
     def processes(self, *, hours: float = 24.0) -> ProcessesView:
@@ -98,15 +98,15 @@ class AgentTelemetry:
         return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")
 
     def traffic(self, since: datetime | timedelta | None = None) -> SessionTraffic:
-        """Return the traffic of the stored calls without those of studies, for `bench.telemetry.start_economics`.
+        """Return the traffic of the stored calls, excluding studies, for `bench.telemetry.start_economics`.
 
         Sessions are spread evenly over the time from the first call to the last one.
 
         Args:
-            since: The first call's earliest time, or how long ago that was; the beginning by default.
+            since: Only calls at or after this time; a timedelta counts back from now. All calls by default.
 
         Raises:
-            ValueError: No session has two calls, so no think time is known.
+            ValueError: No session has two calls, so the think time is unknown.
         """
         from .start_economics import observed_traffic
 
@@ -127,10 +127,10 @@ class AgentTelemetry:
             agent.telemetry.overview(since=timedelta(hours=24)).latency()
 
         Args:
-            since: The window's start, or how long ago it was; the beginning by default.
-            until: The window's end, or how long ago it was; now by default.
-            bins: About how many bins the latency has.
-            logs: How many log lines to read; 0 reads none.
+            since: Start of the window, or a timedelta before now; unbounded by default.
+            until: End of the window, or a timedelta before now; now by default.
+            bins: Approximate number of latency bins.
+            logs: Number of log lines to read; 0 for none.
         """
         from ..metrics import Window, latency_bins, read_figures
         from .overview import AgentOverview

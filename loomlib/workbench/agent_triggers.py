@@ -1,4 +1,4 @@
-"""The triggers of an agent: what invokes it by itself, and firing one by hand."""
+"""The triggers of an agent: what invokes it automatically, and how to fire a trigger manually."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("name", "when", "sends", "is_deployed")
 
 
 class AgentTriggers:
-    """The triggers of an agent's `loom-agent.toml`; made by `Workbench.tools.triggers`.
+    """The triggers of an agent's `loom-agent.toml`; returned by `Workbench.tools.triggers`.
 
         triggers = bench.tools.triggers("my_agent")
         triggers                              # their names, and whether they are deployed
@@ -53,8 +53,8 @@ class AgentTriggers:
 
         Args:
             name: The trigger's name, such as `schedule-1`.
-            key: The key of the object, for a trigger of S3; the object need not exist.
-            size: The object's size in bytes, for a trigger of S3.
+            key: The key of the object, for an S3 trigger; the object need not exist.
+            size: The object's size in bytes, for an S3 trigger.
 
         Raises:
             LoomError: There is no such trigger, it is not deployed, or the agent failed.

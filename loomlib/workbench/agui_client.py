@@ -16,11 +16,11 @@ from .context import Context
 from .invocation import Invocation
 
 AguiTransport = Literal["sse", "websocket"]
-"""How the events of a run travel: server-sent events of InvokeAgentRuntime, or messages of a WebSocket."""
+"""Transport of a run's events: server-sent events of InvokeAgentRuntime, or messages of a WebSocket."""
 
 
 class AguiClient:
-    """One conversation with an agent by AG-UI; made by `Agent.protocols.agui`. Each run is an invocation.
+    """An AG-UI conversation with an agent; returned by `Agent.protocols.agui`. Each run is an invocation.
 
         agui = agent.protocols.agui()
         agui.run("Add 2 lamps to the cart.").text
@@ -32,10 +32,10 @@ class AguiClient:
         entry: The agent.
         qualifier: The endpoint.
         session_id: The runtime session; a new one by default.
-        state: The shared state at the beginning.
+        state: The initial shared state.
         tools: The tools that the client offers (see `run_input`).
-        bearer: The token of its calls, or a function that returns it.
-        transport: How the events travel; a WebSocket is opened for each run.
+        bearer: The bearer token to send, or a function that returns it.
+        transport: The transport of the events; a WebSocket is opened for each run.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class AguiClient:
         return self._send(prompt, timeout_s=timeout_s)
 
     def stream(self, prompt: str, *, timeout_s: float | None = None) -> Iterator[AguiEvent]:
-        """Send a prompt and yield the run's events as they come; the run is kept at the end."""
+        """Send a prompt and yield the run's events as they arrive; the run is added to `runs` at the end."""
         options = self._options(self._payload(prompt), timeout_s)
         with self._invoker.stream(self._entry, prompt, **options) as events:
             for event in events:
@@ -90,18 +90,18 @@ class AguiClient:
             self._keep(Invocation(record, self._context, self._entry))
 
     def confirm(self, question: str | None = None, *, approved: bool | None = None, payload: Any = None) -> Invocation:
-        """Answer a question of the last run and wait for the run that goes on from it.
+        """Answer a question of the last run and wait for the run that continues it.
 
         Args:
             question: The question's id; the first one by default.
             approved: The decision.
-            payload: An answer in the form that the question asks for; with neither the question is cancelled.
+            payload: An answer in the form that the question requires; if neither is given, the question is cancelled.
 
         Raises:
-            ProtocolError: The last run asked nothing.
+            ProtocolError: The last run did not ask a question.
         """
         if not self.questions:
-            raise ProtocolError("The last run asked nothing", on=self._entry.name, try_="agui.questions")
+            raise ProtocolError("The last run did not ask a question", on=self._entry.name, try_="agui.questions")
         answer = answer_to(question or self.questions[0].id, approved=approved, payload=payload)
         return self._send(None, resume=(answer,))
 

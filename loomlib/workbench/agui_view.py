@@ -18,9 +18,9 @@ _KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad", "cut off": "b
 
 
 class AguiView:
-    """A response as AG-UI events; made by `inv.protocols.agui()`. `run` is their result.
+    """A response as AG-UI events; returned by `inv.protocols.agui()`. `run` is their result.
 
-    `has_ended` says that the answer has ended; a run without an end event was then interrupted.
+    If `has_ended` is true, the answer has ended: a run without an end event was interrupted.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ _EMPTY = 'No alerts yet. bench.alerts.add("error_rate", above=0.05, min_n=20) ad
 
 
 class AlertCheckView:
-    """The result of a check of all alerts; made by `bench.alerts.check()`."""
+    """The result of a check of all alerts; returned by `bench.alerts.check()`."""
 
     def __init__(self, result: AlertCheck, *, labels: Sequence[str]) -> None:
         self.found, self._labels = result, tuple(labels)
@@ -40,7 +40,7 @@ class AlertCheckView:
 
     @property
     def exit_code(self) -> int:
-        """2 with an alarm, else 1 with a rule that cannot be read, else 0."""
+        """2 if a rule is in alarm, else 1 if a rule cannot be read, else 0."""
         return self.found.exit_code
 
     def sentence(self) -> str:

@@ -33,14 +33,14 @@ _COLUMNS = (
 
 
 class ApprovalsView(Sequence[Approval]):
-    """An agent's approvals, the newest request first; made by `agent.approvals.list()`."""
+    """An agent's approvals, the newest request first; returned by `agent.approvals.list()`."""
 
     def __init__(self, approvals: Sequence[Approval], *, agent_name: str, labels: Sequence[str] = ()) -> None:
         self._approvals, self._name, self._labels = tuple(approvals), agent_name, tuple(labels)
 
     @property
     def pending(self) -> tuple[Approval, ...]:
-        """Those that can still be decided."""
+        """The approvals that can still be decided."""
         return tuple(approval for approval in self if approval.is_pending)
 
     def table(self) -> MemoryFrame:
@@ -101,7 +101,7 @@ def read_agent_approvals(
         context: The workbench's resources.
         entry: The agent.
         session_id: Only those of this runtime session.
-        limit: The most memory events to read.
+        limit: Maximum number of memory events to read.
     """
     names = ("LOOM_MEMORY_ID", "BEDROCK_AGENTCORE_MEMORY_ID", "LOOM_AGENT_NAME")
     variables = runtime_variables(context.clients, entry.runtime_id, names, region=entry.region)

@@ -1,4 +1,4 @@
-"""How one call was authorized: who called, with what, which claims decided, and as whom the agent acts."""
+"""How one call was authorized: the caller, its credentials, the deciding claims, and the identity of the agent."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class ClaimDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutwardUse:
-    """Credentials that the agent fetched during the call, for a call of its own.
+    """Credentials that the agent fetched during the call, for its own outgoing call.
 
     Attributes:
-        at: When.
+        at: When they were fetched.
         operation: The operation, such as `GetResourceOauth2Token`.
         provider: The credential provider; empty for a workload access token.
         details: The flow, the scopes, the workload identity or the user that it named.
-        error: The error's code; empty when it got them.
+        error: The error code; empty if the credentials were obtained.
     """
 
     at: datetime
@@ -72,7 +72,7 @@ class AuthorizationView:
         state: "recorded" by the local AgentCore; "signed": a signed call of the owner, which leaves no record because
             there is nothing to decide; "unknown": there is no record, with the reason in `reason`.
         decision: "allow" or "deny"; empty when unknown.
-        method: The credentials that the runtime wants: "jwt" or "sigv4".
+        method: The credentials that the runtime requires: "jwt" or "sigv4".
         caller: The ARN that signed, or the issuer and the subject of the token.
         reason: Why the call was refused, or why nothing is known.
         user_id: The user that a signed call named; nothing proves it.
@@ -84,9 +84,9 @@ class AuthorizationView:
         algorithm: How it is signed.
         key_id: The issuer's key that signed it.
         claims: The rules that decided.
-        runs_as: The role as which the agent calls AWS.
+        runs_as: The role with which the agent calls AWS.
         token_reaches_agent: Whether the runtime's allowlist passes the token on to the agent.
-        outward: Credentials that the session fetched while the call lasted; with calls at the same time, theirs too.
+        outward: Credentials that the session fetched during the call, including those of concurrent calls.
     """
 
     title: str
@@ -110,7 +110,7 @@ class AuthorizationView:
     outward: tuple[OutwardUse, ...] = ()
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is known, each with its name."""
+        """Return the known facts as pairs of name and value."""
         key = " ".join(filter(None, (self.algorithm, f"key {self.key_id}" if self.key_id else "")))
         passed_on = "yes: requestHeaderAllowlist names Authorization" if self.token_reaches_agent else "no"
         facts = (
@@ -140,7 +140,7 @@ class AuthorizationView:
     def sentence(self) -> str:
         """Return the decision in one line."""
         if self.state == "unknown":
-            return f"Not known: {self.reason}"
+            return f"Unknown: {self.reason}"
         if self.decision == "deny":
             return f"Refused: {self.reason}"
         count = len(self.claims)
@@ -188,7 +188,7 @@ class AuthorizationView:
                 body += table(columns, [list(row.values()) for row in rows], caption=caption)
         return card(
             f"Authorization of {self.title}",
-            state=_DECISIONS.get(self.decision, ("wait", "not known")),
+            state=_DECISIONS.get(self.decision, ("wait", "unknown")),
             labels=self.labels,
             facts=[fact for fact in self.facts() if fact[0] != "decision"],
             body=body,
@@ -227,7 +227,7 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
 
 def _find(context: Context, entry: AgentEntry, record: InvocationRecord, *, waits: bool) -> Mapping[str, Any] | None:
     patience = context.environment.patience()
-    # A line of a call that was made longer ago is visible already, or was never written.
+    # The log line of an older call is already visible, or was never written.
     done_s = max(record.client_done_time or 0.0, record.client_invoke_time or 0.0)
     while (decision := _read(context, entry, record)) is None and waits:
         if not 0 <= OF_THIS_PROCESS.age_s(done_s) < patience.wait_s:
@@ -244,7 +244,7 @@ def _read(context: Context, entry: AgentEntry, record: InvocationRecord) -> Mapp
 
 
 def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> tuple[OutwardUse, ...]:
-    """Return the credentials that the session fetched from the sending of the request to the end of its answer."""
+    """Return the credentials that the session fetched between sending the request and the end of its answer."""
     sent_s, done_s = record.client_invoke_time, record.client_done_time
     if sent_s is None or done_s is None:
         return ()

@@ -1,4 +1,4 @@
-"""What a Bedrock agent remembers of a user's sessions; `agent.memory("ann")`."""
+"""A Bedrock agent's memory of a user's sessions; `agent.memory("ann")`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BedrockAgentMemory:
     def table(self) -> pd.DataFrame:
         """Return the summaries, one row for each session, the newest first.
 
-        On AWS a summary takes some minutes.
+        On AWS, a summary is available after a few minutes.
         """
         summaries = list_agent_memory(
             self._context.clients, self._agent, alias_id=self._alias_id, memory_id=self.memory_id

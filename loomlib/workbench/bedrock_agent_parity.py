@@ -1,4 +1,4 @@
-"""An agent of Bedrock Agents against its successor on AgentCore, on the same cases."""
+"""Comparison of a Bedrock agent with its successor on AgentCore, on the same cases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compare_with_successor(
     stream: bool = False,
     **options: Any,
 ) -> AgentParity:
-    """Ask a Bedrock agent and its successor the same cases, and judge whether they behave alike.
+    """Run the same cases on a Bedrock agent and its successor, and judge whether they behave alike.
 
     Args:
         context: The workbench's resources.
@@ -46,8 +46,8 @@ def compare_with_successor(
         alias: The alias of the Bedrock agent.
         imported: The Bedrock agent as it was imported.
         names: The names of its tools; by default those of the import.
-        stream: Whether the Bedrock agent is asked for its final answer in pieces.
-        **options: Those of `measure_parity`.
+        stream: Whether the Bedrock agent streams its final answer.
+        **options: Options of `measure_parity`.
     """
     subject = parity_subject(agent, new, imported=imported, names=names)
     old = BedrockAgentTarget(context, agent, alias=alias, names=subject.names)
@@ -77,11 +77,11 @@ def answered_by(
     Args:
         context: The workbench's resources.
         agent: The Bedrock agent.
-        cases: The cases; None takes the prompts of its stored invocations.
+        cases: The cases; None uses the prompts of its stored invocations.
         alias: The alias.
         imported: The Bedrock agent as it was imported.
-        redact: Redaction rules; None takes Loom's.
-        **options: Those of `loom.evaluate`.
+        redact: Redaction rules; None uses Loom's.
+        **options: Options of `loom.evaluate`.
     """
     names = ToolNames() if imported is None else ToolNames.of(imported)
     target = BedrockAgentTarget(context, agent, alias=alias, names=names)
@@ -103,7 +103,7 @@ def successor_target(context: Context, new: Agent, names: ToolNames) -> Target:
         new: The successor.
         names: The names of the Bedrock agent's tools.
     """
-    if new.protocol != "HTTP" or new.entry.has_authorizer:  # no code that Loom generates
+    if new.protocol != "HTTP" or new.entry.has_authorizer:  # not code that Loom generates
         return new.targets.eval_target()
     entry = context.catalog.refresh(new.entry)
     return ImportedAgentTarget(context, entry, new.qualifier, names=names)
@@ -112,7 +112,7 @@ def successor_target(context: Context, new: Agent, names: ToolNames) -> Target:
 def parity_subject(
     agent: BedrockAgent, new: Agent, *, imported: ImportedAgent | None, names: ToolNames | None
 ) -> ParitySubject:
-    """Return how an agent and its successor are called, and the names of tools.
+    """Return the names of an agent and its successor, and of their tools.
 
     Args:
         agent: The Bedrock agent.
@@ -134,11 +134,11 @@ def parity_subject(
 
 
 def version_text(version: str) -> str:
-    """Return a version as people write it: `v7`, or `DRAFT`."""
+    """Return a version as it is displayed: `v7`, or `DRAFT`."""
     return f"v{version}" if version.isdecimal() else version
 
 
 _NOT_IMPORTED = (
-    "The agent was not imported: tools are compared under the old agent's own names, and what becomes of its features "
-    "is not known."
+    "The agent was not imported: tools are compared by the old agent's own names, and what becomes of its features "
+    "is unknown."
 )

@@ -1,4 +1,4 @@
-"""What a Bedrock agent answered, as notebooks use it."""
+"""The answer of a Bedrock agent in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BedrockAgentReply:
-    """What a Bedrock agent answered in one turn: a text, or calls that it returns to its caller.
+    """The answer of a Bedrock agent in one turn: text, or calls that it returns to its caller.
 
     Args:
         context: The workbench's resources.
@@ -36,7 +36,7 @@ class BedrockAgentReply:
 
     @property
     def session_id(self) -> str:
-        """The session, to ask on."""
+        """The session id, for further questions."""
         return self.value.session_id
 
     @property
@@ -56,19 +56,19 @@ class BedrockAgentReply:
 
     @property
     def files(self) -> Mapping[str, bytes]:
-        """The files that the agent's code made, by name."""
+        """The files that the agent's code created, by name."""
         return self.value.files
 
     def answer(self, results: str | Mapping[str, str] | None = None, *, confirm: bool = True) -> BedrockAgentReply:
-        """Give the agent the results of the calls that it returned, and let it go on.
+        """Send the agent the results of the calls that it returned, so that it continues.
 
             reply = agent.ask("What is the weather in Paris?")
             reply.requests
             reply.answer({"get_weather": "21 degrees"}).text
 
         Args:
-            results: The result of each call by the call's name; one text for a single call. None where the agent asks
-                for a confirmation only.
+            results: The result of each call by the call's name; a string for a single call. None if the agent only
+                asks for a confirmation.
             confirm: Whether the user agrees to calls that need a confirmation.
 
         Raises:
@@ -77,7 +77,9 @@ class BedrockAgentReply:
         requests = self.value.requests
         if not requests:
             raise RequestRejectedError(
-                "The agent waits for no results", on=self._agent.name, try_="ask(prompt, session_id=reply.session_id)"
+                "The agent is not waiting for results",
+                on=self._agent.name,
+                try_="ask(prompt, session_id=reply.session_id)",
             )
         results_by_name: Mapping[str, str] = results if isinstance(results, Mapping) else {}
         if isinstance(results, str):
@@ -85,7 +87,9 @@ class BedrockAgentReply:
             if others:
                 names = ", ".join(request.name for request in requests)
                 raise RequestRejectedError(
-                    f"The agent waits for {len(requests)} results", on=self._agent.name, try_=f"a mapping with {names}"
+                    f"The agent is waiting for {len(requests)} results",
+                    on=self._agent.name,
+                    try_=f"a mapping with {names}",
                 )
             results_by_name = {first.name: results}
         call_results: list[dict[str, Any]] = []
@@ -117,7 +121,7 @@ class BedrockAgentReply:
         )
 
     def _repr_html_(self) -> str:
-        facts = [("at the client", milliseconds(self.value.duration_ms)), ("session", self.session_id)]
+        facts = [("client duration", milliseconds(self.value.duration_ms)), ("session", self.session_id)]
         facts += [(f"call ({item.needs})", f"{item.name}({_arguments(item)})") for item in self.requests]
         calls = [step for step in self.value.steps if step.kind in ("action", "search", "agent")]
         facts += [(step.kind, step.name) for step in calls]

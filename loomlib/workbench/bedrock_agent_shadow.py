@@ -1,4 +1,4 @@
-"""Shadow traffic between a Bedrock agent and its successor, refused where it could do something twice."""
+"""Shadow traffic between a Bedrock agent and its successor, refused if it could cause side effects twice."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def shadow_traffic(
         agent: The Bedrock agent.
         new: Its successor.
         share: The share of sessions that are sampled.
-        front: Which of both answers callers.
+        front: Which of the two agents answers callers.
         alias: The alias of the Bedrock agent.
         safe: Action groups that only read, by name; "memory" and "orchestration" mark these as safe.
-        stubs: Results of calls that the agent behind returns to its caller, by the call's name.
+        stubs: Results of calls that the shadow agent returns to its caller, by the call's name.
         allow_side_effects: Whether calls that are not marked as safe may be made twice.
-        id: The id of traffic to go on with; None for a new one.
+        id: The id of shadow traffic to resume; None to start a new one.
         salt: Another salt samples other sessions.
-        imported: The Bedrock agent as it was imported; it is read when it is left out.
+        imported: The Bedrock agent as it was imported; read if omitted.
         names: The names of its tools; by default those of the import.
-        timeout_s: The limit for the agent behind, in seconds.
+        timeout_s: Timeout of the shadow agent in seconds.
 
     Raises:
-        NotSupportedError: Asking twice could do something twice.
+        NotSupportedError: Calling both agents could cause side effects twice.
     """
     if imported is None:
         from ..imports.bedrock_agents.snapshot import take_snapshot
@@ -68,16 +68,16 @@ def shadow_traffic(
     effects = side_effects(imported, frozenset(safe))
     if effects and not allow_side_effects:
         raise NotSupportedError(
-            f"Asking both agents could do something twice: {join(effects, most=5)}",
+            f"Calling both agents could cause side effects twice: {join(effects, most=5)}",
             on=agent.name,
             try_='safe=["…"] for action groups that only read, or allow_side_effects=True',
         )
     if effects:
-        _log.warning("Sampled prompts of %s may have side effects twice: %s", agent.name, join(effects, most=5))
+        _log.warning("Sampled prompts of %s may cause side effects twice: %s", agent.name, join(effects, most=5))
     subject = parity_subject(agent, new, imported=imported, names=names)
     old = BedrockAgentTarget(context, agent, alias=alias, names=subject.names)
     sides = {"old": "Bedrock agent", "new": "successor"}
-    note = f"Live prompts: the {sides[front]} answered; the other agent was asked for {percent(share)} of sessions."
+    note = f"Live prompts: the {sides[front]} answered; the other was also called for {percent(share)} of sessions."
     subject = replace(
         subject, old=f"Bedrock Agent {version_text(old.version)}", notes=(*subject.notes, note, *_warnings(effects))
     )
@@ -96,4 +96,4 @@ def shadow_traffic(
 
 
 def _warnings(effects: list[str]) -> list[str]:
-    return [f"Sampled prompts could have side effects twice: {join(effects, most=5)}."] if effects else []
+    return [f"Sampled prompts could cause side effects twice: {join(effects, most=5)}."] if effects else []

@@ -1,4 +1,4 @@
-"""An agent of Bedrock Agents as evaluations and latency studies ask it: InvokeAgent, with its trace."""
+"""A Bedrock agent as the target of evaluations and latency studies: InvokeAgent, with its trace."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .liveness import accepts_connections
 SCOPE: Final = "bedrock-agents"
 """The scope under which these agents are stored; the catalog of AgentCore's agents has others."""
 MOST_RETURNS: Final = 20
-"""How often an agent may return control in one turn before the turn counts as failed."""
+"""How many times an agent may return control in one turn before the turn counts as failed."""
 _CONCURRENCY: Final = {"local": 4, "aws": 4}
 
 
 class BedrockAgentTarget:
     """An agent of Bedrock Agents as the target of evaluations and of latency studies (`loomlib.latency.MeasuredAgent`).
 
-    Every turn is stored as an invocation. Tools, tokens and cost are those of InvokeAgent's trace; the cost has the
-    tokens alone, since Bedrock charges nothing for the agent itself. A call that the agent returns is answered with the
-    result that the case gives for it (see `GivenResults`). Where there is none, the turn fails as "return_control".
+    Every turn is stored as an invocation. Tools, tokens and cost are those of InvokeAgent's trace; the cost
+    covers tokens only, since Bedrock does not charge for the agent itself. A call that the agent returns is answered
+    with the result in the case (see `GivenResults`). If the case has none, the turn fails as "return_control".
 
     Args:
         context: The workbench's resources.
         agent: The agent.
         alias: An alias's name or id.
         names: The names of tools; by default the agent's own.
-        stream: Whether the final answer is asked for in pieces.
+        stream: Whether the final answer is streamed.
 
     Raises:
         ResourceNotFoundError: There is no such alias.
@@ -72,7 +72,7 @@ class BedrockAgentTarget:
         self.qualifier, self.scope = alias, context.where
         self.labels: tuple[str, ...] = context.labels
         self.concurrency = _CONCURRENCY.get(context.where, 4)
-        # A version never changes; the working draft is another one after each change.
+        # A version never changes; the working draft differs after each change.
         state = self.version if self.version != "DRAFT" else f"DRAFT of {agent.updated_at.isoformat()}"
         key = " ".join((self.arn, f"version {state}", self._names.digest, *self.labels))
         self.key = f"{key} streamed" if stream else key
@@ -90,7 +90,7 @@ class BedrockAgentTarget:
 
     @property
     def store(self) -> Store:
-        """Where runs, studies and invocations are stored."""
+        """The store for runs, studies and invocations."""
         return self._context.store
 
     def new_session(self) -> str:
@@ -125,7 +125,7 @@ class BedrockAgentTarget:
         return answer
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
-        """Return the answers as they are: the trace came with them."""
+        """Return the answers unchanged: they already contain the trace."""
         return answers
 
     async def end(self, session_id: str) -> None:
@@ -145,7 +145,7 @@ class BedrockAgentTarget:
         Args:
             prompt: The prompt.
             session_id: The session.
-            labels: Labels of the call, beside the workbench's.
+            labels: Labels of the call, in addition to the workbench's.
             timeout_s: Seconds for the whole call.
         """
         record, _ = await asyncio.to_thread(self._turn, prompt, session_id, GivenResults(), {}, timeout_s, labels)
@@ -159,7 +159,7 @@ class BedrockAgentTarget:
         return False
 
     def agent_start(self, invocation_id: int) -> AgentStart:
-        """Return that the start is not known: Bedrock Agents writes no start line.
+        """Return an unknown start: Bedrock Agents does not log a start line.
 
         Args:
             invocation_id: The stored invocation.
@@ -314,7 +314,7 @@ class _AskedTurn:
         """Add a call's answer.
 
         Args:
-            asked: When the call began, in milliseconds after the first one, and its answer.
+            asked: The start of the call, in milliseconds after the first one, and its answer.
         """
         offset_ms, answer = asked
         self.parts.append(answer)
@@ -323,7 +323,7 @@ class _AskedTurn:
             self.ttft_ms = offset_ms + answer.ttft_ms
 
     def left_s(self) -> float | None:
-        """Return how many seconds are left for the turn, None without a limit."""
+        """Return the number of seconds left for the turn; None if there is no limit."""
         if self._timeout_s is None:
             return None
         return max(0.001, self._timeout_s - (time.perf_counter() - self.began))
@@ -338,7 +338,7 @@ def _why_not_answered(missing: Sequence[str]) -> str:
     if not missing:
         return f"The agent returned control {MOST_RETURNS} times in one turn"
     names = ", ".join(missing)
-    return f"The agent returned calls without a result in the case: {names}; give returnControl in its initial state"
+    return f"The agent returned calls without a result in the case: {names}; add returnControl to its initial state"
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

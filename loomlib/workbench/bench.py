@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Workbench(Closing):
-    """A store, a catalog of agents and a connection to one AgentCore; made by `connect()`.
+    """A store, a catalog of agents and a connection to one AgentCore; returned by `connect()`.
 
     Close it with `close()` or use it in `with`. A workbench holds nothing but its context, so
     `Workbench(agent.context)` is the workbench of an agent.
@@ -111,8 +111,8 @@ class Workbench(Closing):
     def environment(self) -> dict[str, str]:
         """Return the variables that point other AWS clients to the same AgentCore; empty on AWS.
 
-        They are those of `loom up --export`: boto3, AgentCore's SDK and clients that spell AWS's addresses out reach
-        the local AgentCore unchanged. Where this process has a proxy of its own, that one is kept.
+        They are the variables of `loom up --export`: boto3, AgentCore's SDK and clients with hard-coded AWS addresses
+        reach the local AgentCore without changes. A proxy that this process already uses is kept.
 
         Examples:
             >>> os.environ.update(bench.environment())
@@ -138,19 +138,19 @@ class Workbench(Closing):
         return agent_frame(choose_agents(self.context, group=group, tags=tags or {}, refresh=refresh))
 
     def agent(self, key: str, *, deploy: bool = False) -> Agent:
-        """Return the agent of that name, runtime id or ARN.
+        """Return the agent with that name, runtime id or ARN.
 
         Args:
             key: The name, runtime id or ARN.
             deploy: When the catalog has no such agent, deploy the blueprint of that name, or register the ARN.
 
         Raises:
-            AgentNotFoundError: The catalog has none; the message lists what it has.
+            AgentNotFoundError: The catalog does not have the agent; the message lists those it has.
         """
         return find_or_deploy(self, key)[0] if deploy else Agent(self.context.catalog.get(key), self.context)
 
     def bedrock_agents(self, *, region: str | None = None) -> pd.DataFrame:
-        """Return the inventory of the account's Bedrock agents ("Classic"): what of each can be kept on AgentCore.
+        """Return the inventory of the account's Bedrock agents ("Classic"): what can be kept on AgentCore.
 
         Nothing is written to AWS. `bench.bedrock.agents.get(name).features()` has the reasons.
 
@@ -158,7 +158,7 @@ class Workbench(Closing):
             region: The AWS region; the connection's by default.
 
         Returns:
-            One row an agent: name, id, status, the version that was read (that of the alias that was changed last),
+            One row per agent: name, id, status, the version that was read (that of the most recently changed alias),
             aliases, model, number of collaborators, last update, and a column for each of eleven features with "kept",
             "approximated", "lost", "needs you" or "unused". An agent that cannot be read has a `problem` instead.
         """
@@ -173,7 +173,7 @@ class Workbench(Closing):
             >>> agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
 
         Raises:
-            InvalidArnError: The ARN is not a runtime's.
+            InvalidArnError: The ARN is not that of a runtime.
             NotSupportedError: The workbench is local and the ARN names another account or region.
             AwsError: The runtime cannot be described.
         """
@@ -210,8 +210,8 @@ class Workbench(Closing):
     ) -> Agent:
         """Deploy an agent and wait until it is READY: `plan(…).apply()`.
 
-        A runtime of that name gets a new version, unless nothing has changed. Of a `loom-agent.toml` beside the code,
-        every setting counts that is not given here.
+        An existing runtime with that name gets a new version, unless nothing has changed. Settings in a
+        `loom-agent.toml` beside the code apply unless they are overridden here.
 
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
@@ -223,24 +223,24 @@ class Workbench(Closing):
             name: The runtime's name; derived from `what` by default.
             environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
-            platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, in which
-                everything that the agent made at its start is shared by all sessions. By default AgentCore's: V2.
+            platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, so that all
+                sessions share everything that the agent created at startup. AgentCore's default is V2.
             warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only);
-                ":9001/warmup" is at another port of the agent's.
+                ":9001/warmup" uses another port of the agent.
             idle_timeout_s: Seconds after which an idle session ends, at least 60; by default 900.
             max_lifetime_s: Seconds after which a session ends in any case; by default 28,800.
             protocol: Protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI"; by default the blueprint's, else
                 AgentCore's, which is HTTP.
-            storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
-            authorizer: Whose bearer tokens may call the agent, instead of signed requests; "local" is the issuer of
-                `bench.identity.token`.
-            role: ARN of the role that the agent runs as, or "own" for a role with only the permissions that it uses,
-                which Loom makes: the default on AWS, and where a `loom-agent.toml` names resources or secrets. The
-                local AgentCore's default may use everything there.
-            progress: Called with a line at each step; a line in the notebook by default.
+            storage: Folder below /mnt that is preserved when a session is stopped, such as "/mnt/data".
+            authorizer: The authorizer whose bearer tokens are accepted instead of signed requests; "local" for the
+                issuer of `bench.identity.token`.
+            role: ARN of the role that the agent runs as, or "own" for a role that Loom creates with only the
+                permissions that the agent uses. "own" is the default on AWS, and if a `loom-agent.toml` names resources
+                or secrets. The default role of the local AgentCore may use everything there.
+            progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            LoomError: There is nothing to deploy under that name or path, or a step failed; what was made is undone.
+            LoomError: There is nothing to deploy under that name or path, or a step failed; its changes are undone.
         """
         plan = self.plan(
             what,
@@ -260,7 +260,7 @@ class Workbench(Closing):
         return plan.apply(progress=progress)
 
     def plan(self, what: str | Path, **options: Unpack[DeployOptions]) -> AgentPlan:
-        """Return what deploying an agent would make, change and cost; nothing is made before its `apply()`.
+        """Return what deploying an agent would create, change and cost; nothing is created before its `apply()`.
 
             plan = bench.plan("my_agent")
             agent = plan.apply()
@@ -268,17 +268,17 @@ class Workbench(Closing):
         Args:
             what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
             **options: As in `deploy`, and `assumptions` (`loomlib.deploy.costs.UseAssumptions`) about the agent's use,
-                for the estimate of its cost.
+                for the cost estimate.
 
         Raises:
-            LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is wrong.
+            LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is invalid.
         """
         from .planning import plan_agent
 
         return plan_agent(self.context, what, options)
 
     def panel(self, name: str, **options: Any) -> Any:
-        """Return a panel of a plugin; loom-widgets has build, test, operate, evaluate and memory.
+        """Return a panel of a plugin; loom-widgets provides build, test, operate, evaluate and memory.
 
             bench.panel("test")
 
@@ -325,7 +325,7 @@ class Workbench(Closing):
 
 
 def find_or_deploy(bench: Workbench, key: str) -> tuple[Agent, bool]:
-    """Return the agent, deployed or registered when the catalog has none, and whether the agent had to be deployed.
+    """Return the agent, deployed or registered if it is not in the catalog, and whether it had to be deployed.
 
     Args:
         bench: The workbench.

@@ -43,12 +43,12 @@ class BenchAlerts:
         """Remove a rule; its history stays.
 
         Raises:
-            LoomError: There is no rule of that name; the message lists the others.
+            LoomError: There is no rule with that name; the message lists the others.
         """
         alerts = self._context.store.alerts
         if not alerts.remove(self._context.where, name):
             names = ", ".join(row.name for row in alerts.list(self._context.where))
-            raise LoomError("No alert of that name", on=name, try_=names or "bench.alerts.table()")
+            raise LoomError("There is no alert with that name", on=name, try_=names or "bench.alerts.table()")
 
     def table(self) -> pd.DataFrame:
         """Return the stored rules with their state at the last check, one row each."""
@@ -61,7 +61,7 @@ class BenchAlerts:
 
         Args:
             name: The alert; all by default.
-            limit: The most rows.
+            limit: Maximum number of rows.
         """
         from .alerts import event_frame
 

@@ -66,16 +66,16 @@ class BedrockAgentView:
 
         Args:
             prompt: The user's text.
-            session_id: `reply.session_id` of an earlier question, to ask on.
+            session_id: `reply.session_id` of an earlier question, to continue its session.
             alias: An alias's name or id; by default the one that runs the prepared working draft.
-            attributes: Session attributes, which Lambda functions are given.
+            attributes: Session attributes, which are passed to Lambda functions.
             prompt_attributes: Prompt session attributes, which the model reads in this turn as well.
             memory_id: The memory of the user, for an agent that remembers sessions; see `memory`.
-            files: Files for the code of an agent that executes some, by name; at most five.
+            files: Files for an agent that executes code, by name; at most five.
 
         Raises:
-            AgentFailedError: What the agent needs failed, such as a Lambda function.
-            RequestRejectedError: Bedrock refuses the request, such as for an agent that is not prepared.
+            AgentFailedError: A dependency of the agent failed, such as a Lambda function.
+            RequestRejectedError: Bedrock refuses the request, for example because the agent is not prepared.
             ResourceNotFoundError: There is no such alias.
         """
         state: dict[str, Any] = {"sessionAttributes": dict(attributes)} if attributes else {}
@@ -95,7 +95,7 @@ class BedrockAgentView:
         return BedrockAgentReply(self._context, self.value, value)
 
     def memory(self, memory_id: str, *, alias: str = TEST_ALIAS) -> BedrockAgentMemory:
-        """Return what the agent remembers of a user's sessions.
+        """Return the agent's memory of a user's sessions.
 
             reply = agent.ask("My name is Ann.", memory_id="ann", alias="live")
             memory = agent.memory("ann", alias="live")
@@ -122,7 +122,7 @@ class BedrockAgentView:
         Args:
             alias: An alias's name or id; by default the one that runs the prepared working draft.
             names: Names of the agent's tools, such as those that its successor gives them.
-            stream: Whether the final answer is asked for in pieces.
+            stream: Whether the final answer is streamed.
 
         Raises:
             ResourceNotFoundError: There is no such alias.
@@ -132,11 +132,11 @@ class BedrockAgentView:
         return BedrockAgentTarget(self._context, self.value, alias=alias, names=names, stream=stream)
 
     def study_target(self, alias: str = TEST_ALIAS, *, stream: bool = False) -> BedrockAgentTarget:
-        """Return the agent as a latency study measures it (`loomlib.latency.MeasuredAgent`).
+        """Return the agent as the target of a latency study (`loomlib.latency.MeasuredAgent`).
 
         Args:
             alias: An alias's name or id.
-            stream: Whether the final answer is asked for in pieces.
+            stream: Whether the final answer is streamed.
 
         Raises:
             ResourceNotFoundError: There is no such alias.
@@ -146,14 +146,14 @@ class BedrockAgentView:
     def evaluate(
         self, evalset: EvalSet, evaluators: Sequence[str] | str = (), *, alias: str = TEST_ALIAS, **options: Any
     ) -> EvalRun:
-        """Ask the agent every case of a set and score its answers.
+        """Run every case of a set on the agent and score its answers.
 
         Args:
             evalset: The cases. A case for an agent that returns control has the results in its initial state, such as
                 `{"returnControl": {"get_weather": "21 degrees"}}`.
             evaluators: Evaluators, in addition to those of the set.
             alias: An alias's name or id.
-            **options: Those of `loom.evaluate`: `repeats`, `run_id`, `timeout_s` …
+            **options: Options of `loom.evaluate`: `repeats`, `run_id`, `timeout_s` …
         """
         from ..evals import evaluate
 
@@ -175,10 +175,10 @@ class BedrockAgentView:
         Args:
             cases: An eval set, the path of one, a text file with a prompt in each line, or prompts; by default the
                 prompts of the agent's stored invocations.
-            alias: The alias that is asked.
+            alias: The alias to invoke.
             imported: This agent as it was imported, for the names that its successor gives its tools.
-            redact: Redaction rules or a `Redactor`; None takes Loom's rules, an empty list redacts nothing.
-            **options: Those of `loom.evaluate`: `timeout_s`, `concurrency`, `run_id` …
+            redact: Redaction rules or a `Redactor`; None uses Loom's rules, an empty list redacts nothing.
+            **options: Options of `loom.evaluate`: `timeout_s`, `concurrency`, `run_id` …
 
         Raises:
             EvalError: There are no cases, or no stored invocations.
@@ -196,7 +196,7 @@ class BedrockAgentView:
         imported: ImportedAgent | None = None,
         **options: Any,
     ) -> AgentParity:
-        """Ask this agent and its successor the same cases, and judge whether they behave alike.
+        """Run the same cases on this agent and its successor, and judge whether they behave alike.
 
             old, new = bench.bedrock.agents.get("support"), bench.agent("support")
             old.parity(new, "prompts.txt", alias="live", repeats=3)
@@ -204,9 +204,8 @@ class BedrockAgentView:
         Args:
             new: The successor on AgentCore.
             cases: An eval set, the path of one, a text file with a prompt in each line, or prompts.
-            alias: The alias of this agent that is asked.
-            imported: This agent as it was imported: it has the successor's names of tools, and what became of each
-                feature.
+            alias: The alias of this agent to invoke.
+            imported: This agent as it was imported, with the successor's tool names and what became of each feature.
             **options: `rule` (an `AlikeRule`), `least` (the share of cases that must behave alike, 0.95), `repeats`,
                 `parity_id` (of a comparison to resume), `concurrency`, `timeout_s`, `stream`, `names` and `retries`.
         """
@@ -215,7 +214,7 @@ class BedrockAgentView:
         return compare_with_successor(self._context, self.value, new, cases, alias=alias, imported=imported, **options)
 
     def shadow(self, new: Agent, *, share: float = 0.05, **options: Any) -> ShadowTraffic:
-        """Return shadow traffic: one agent answers callers, the other is asked the same for a sample of sessions.
+        """Return shadow traffic: one agent answers callers, the other gets the same prompts for a sample of sessions.
 
             with old.shadow(new, share=0.05, alias="live", safe=["orders"]) as traffic:
                 traffic.ask("Where is my parcel?", session_id="caller-1").text
@@ -226,18 +225,18 @@ class BedrockAgentView:
             new: The successor on AgentCore.
             share: The share of sessions that are sampled, 0 to 1; always the same sessions.
             **options: `front` ("old" or "new", the agent that answers), `alias`, `safe` (action groups that only read,
-                by name), `stubs` (results of calls that the agent behind returns), `allow_side_effects`, `id` (of
-                traffic to go on with), `salt`, `imported`, `names` and `timeout_s`.
+                by name), `stubs` (results of calls that the shadow agent returns), `allow_side_effects`, `id` (of
+                shadow traffic to resume), `salt`, `imported`, `names` and `timeout_s`.
 
         Raises:
-            NotSupportedError: Asking twice could do something twice: action groups are not marked as safe.
+            NotSupportedError: Calling both agents could cause side effects twice: action groups are not marked as safe.
         """
         from .bedrock_agent_shadow import shadow_traffic
 
         return shadow_traffic(self._context, self.value, new, share=share, **options)
 
     def configuration(self, version: str = "DRAFT") -> dict[str, Any]:
-        """Return a version with its action groups, knowledge bases and collaborators, as Bedrock gives them.
+        """Return a version with its action groups, knowledge bases and collaborators, as Bedrock returns them.
 
         Args:
             version: A number, or DRAFT.
@@ -248,7 +247,7 @@ class BedrockAgentView:
         return bedrock_agents.describe_bedrock_agent(self._context.clients, self.value, version=version)
 
     def snapshot(self, alias: str = "live") -> AgentSnapshotView:
-        """Read the agent with all that it consists of, without secrets; nothing is written to AWS.
+        """Read the agent and everything that it consists of, without secrets; nothing is written to AWS.
 
             snapshot = bench.bedrock.agents.get("order-desk").snapshot("live")
             snapshot.features()
@@ -261,7 +260,7 @@ class BedrockAgentView:
         Raises:
             ResourceNotFoundError: There is no such alias.
         """
-        from ..imports.bedrock_agents.snapshot import take_snapshot  # costs only those who import agents 60 ms
+        from ..imports.bedrock_agents.snapshot import take_snapshot  # imported only here, since it takes 60 ms
         from .agent_snapshot import AgentSnapshotView
 
         clients, agent = self._context.clients, self.value
@@ -276,7 +275,7 @@ class BedrockAgentView:
             bench.bedrock.agents.get("order-desk").generate("order_desk", framework="langgraph")
 
         Args:
-            folder: The folder; what was edited there since it was last written is kept.
+            folder: The folder; edits made there since it was last written are kept.
             framework: "strands" or "langgraph".
             alias: The alias's name, id or ARN, whose version is read; "DRAFT" for the working draft.
 
@@ -289,7 +288,7 @@ class BedrockAgentView:
         """Return what becomes of each feature on AgentCore, with the reasons; one row for each feature of each agent.
 
         Args:
-            alias: The alias whose version is read; by default the one that was changed last, as in the inventory.
+            alias: The alias whose version is read; by default the most recently changed one, as in the inventory.
 
         Returns:
             agent, feature, state ("kept", "approximated", "lost", "needs you" or "unused"), reason.
@@ -317,26 +316,26 @@ class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):
         )
 
     def create_example(self, name: str = "shop") -> BedrockAgentView:
-        """Create an agent that ships with Loom, with its collaborators and all that they use, on the local AgentCore.
+        """Create an agent that ships with Loom, with its collaborators and their resources, on the local AgentCore.
 
             agent = bench.bedrock.agents.create_example("shop")
             agent.ask("What is the status of order 4711?", alias="live")
 
-        A second time nothing is made again. `shop` is a supervisor with three collaborators, two action groups of
-        Lambda functions, one that returns control, a knowledge base and a guardrail.
+        An existing example is not created again. `shop` is a supervisor with three collaborators, two action groups
+        of Lambda functions, one that returns control, a knowledge base and a guardrail.
 
         Args:
             name: The example's name.
 
         Raises:
-            NotSupportedError: The workbench is one of AWS, where Bedrock Agents is closed to new customers.
+            NotSupportedError: The workbench is connected to AWS, where Bedrock Agents is closed to new customers.
             ResourceNotFoundError: There is no such example.
-            ConflictError: There is an agent of the same name that is not the example's.
+            ConflictError: An agent with the same name exists that is not the example's.
         """
         declaration = read_example(name)
         if self._context.where != "local":
             raise NotSupportedError(
-                "Examples of Bedrock Agents are made on the local AgentCore only",
+                "Examples of Bedrock Agents can only be created on the local AgentCore",
                 on=name,
                 try_="loom.connect() without an argument",
             )

@@ -33,7 +33,7 @@ class BenchEvals:
         return eval_run_frame(store.eval_runs.list(), store.eval_runs.counts())
 
     def run(self, id: str) -> EvalRun:
-        """Return the stored run of that id."""
+        """Return the stored run with that id."""
         return EvalRun.load(self._context.store, id)
 
     def collect(
@@ -51,9 +51,9 @@ class BenchEvals:
         Args:
             evalset: The set to add the cases to.
             *agents: Names of agents, or groups (`group:team-a`); all by default.
-            since: A time, or how long ago; everything by default.
-            by_session: Make one case of each session rather than of each invocation.
-            **options: Those of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
+            since: Only invocations at or after this time; a timedelta counts back from now. Everything by default.
+            by_session: Create one case per session instead of one per invocation.
+            **options: Options of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
         """
         from .capturing import collect
 

@@ -18,7 +18,7 @@ from .frames import function_frame
 
 
 class FunctionReply:
-    """What a call of a function returned.
+    """Result of calling a function.
 
     Attributes:
         answer: The result with its log.
@@ -59,7 +59,7 @@ class FunctionReply:
         return f"<FunctionReply: {state} in {milliseconds(self.answer.duration_ms)}>\n{self.text}"
 
     def _repr_html_(self) -> str:
-        facts = [("at the client", milliseconds(self.answer.duration_ms)), ("version", self.answer.version)]
+        facts = [("client duration", milliseconds(self.answer.duration_ms)), ("version", self.answer.version)]
         state = ("good", "answered") if self.ok else ("bad", "failed")
         return card("Function", state=state, labels=self.labels, facts=facts, text=self.text)
 
@@ -83,8 +83,8 @@ class FunctionView:
         """Call the function and wait for its result. An error of the function is a reply, not an exception.
 
         Args:
-            event: What its handler is given: anything that JSON has; `{}` by default.
-            qualifier: A version or an alias; the newest code without one.
+            event: The event for its handler: any JSON value; `{}` by default.
+            qualifier: A version or an alias; the newest code by default.
 
         Raises:
             ResourceNotFoundError: There is no such version or alias.
@@ -131,11 +131,11 @@ class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
             name: Its name.
             code: The path of a Python file, or of a folder with `app.py`.
             handler: `module.function`; `lambda_handler` of the file by default.
-            role_arn: The role that it runs as; by default `loom-functions`, which may write logs, made when
-                missing.
+            role_arn: The role that it runs as; by default `loom-functions`, which may write logs and is created
+                if missing.
             environment: Its environment variables.
-            timeout_s: The longest call, in seconds, at most 900.
-            description: A description, for people.
+            timeout_s: Timeout of a call in seconds, at most 900.
+            description: A description.
             region: The AWS region; the connection's by default.
 
         Raises:

@@ -40,7 +40,7 @@ class BenchGateways(AccountResources[gateways.Gateway, GatewayView]):
             bearer: A token for a gateway with a JWT authorizer, or a function that returns it.
 
         Raises:
-            ResourceNotFoundError: There is none.
+            ResourceNotFoundError: It does not exist.
         """
         return GatewayView(self._context, gateways.find_gateway(self._context.clients, key, region=region), bearer)
 
@@ -62,9 +62,9 @@ class BenchGateways(AccountResources[gateways.Gateway, GatewayView]):
 
         Args:
             name: Its name: letters, digits and hyphens.
-            authorizer: Who may call it: "AWS_IAM" signed calls, "NONE" anybody, a `loom.JwtAuthorizer` its tokens.
-            search: Whether it gets a tool that finds tools by meaning.
-            http: Whether it can have HTTP targets; then it has no protocol type.
+            authorizer: "AWS_IAM" accepts signed calls, "NONE" any call, a `loom.JwtAuthorizer` calls with its tokens.
+            search: Whether it offers a tool for semantic search of its tools.
+            http: Whether it can have HTTP targets; in this case it has no protocol type.
             role_arn: The role with which it calls its targets; on AWS it must exist.
             region: The AWS region; the connection's by default.
 

@@ -38,7 +38,7 @@ class ImportedEntry:
 
 
 class CatalogImport:
-    """What importing a catalog file did; made by `bench.groups.import_file(path)`.
+    """Result of importing a catalog file; returned by `bench.groups.import_file(path)`.
 
     Args:
         entries: The agents of the file.
@@ -97,7 +97,7 @@ class BenchGroups:
         return rows_frame(rows, _GROUPS)
 
     def add(self, group: str, *agents: str | Agent) -> None:
-        """Put agents into a group, which is made when it does not exist. An agent may be in several.
+        """Add agents to a group, which is created if it does not exist. An agent may be in several groups.
 
         Args:
             group: The group's name: letters, digits, hyphens, underscores and dots.
@@ -109,7 +109,7 @@ class BenchGroups:
         self._context.catalog.add_to_group(group, map(_key, agents))
 
     def remove(self, group: str, *agents: str | Agent) -> int:
-        """Take agents out of a group, and return how many were in it; a group without agents is gone.
+        """Remove agents from a group, and return how many were in it; an empty group is deleted.
 
         Args:
             group: The group's name.
@@ -118,9 +118,9 @@ class BenchGroups:
         return self._context.catalog.remove_from_group(group, [*map(_key, agents)] or None)
 
     def export_file(self, path: str | Path, *, group: str | None = None) -> Path:
-        """Write the catalog to a JSON file: ARNs, endpoints, tags, groups, and forms of messages; no secrets.
+        """Write the catalog to a JSON file: ARNs, endpoints, tags, groups, and message formats; no secrets.
 
-        Tags are read from AgentCore first; where it cannot be asked, those that were read last are written.
+        Tags are read from AgentCore first; if it cannot be reached, the last known tags are written.
 
         Args:
             path: The file; an existing one is replaced.
@@ -134,25 +134,25 @@ class BenchGroups:
         try:
             entries = [entry if entry.is_deleted else catalog.read_tags(entry) for entry in entries]
         except AwsError as error:
-            _log.warning("The tags are those that were read last: %s", error)
+            _log.warning("The last known tags are written: %s", error)
         groups = {name: members for name, members in catalog.groups().items() if members and group in (None, name)}
         with whole_file("catalog", file, private=False) as target:
             target.write(catalog_text(catalog.scope, entries, groups))
         return file
 
     def import_file(self, path: str | Path, *, progress: Callable[[str], None] | None = None) -> CatalogImport:
-        """Register the agents of a file that `export_file` wrote, with their groups and forms of messages.
+        """Register the agents of a file that `export_file` wrote, with their groups and message formats.
 
-        Each is described by AgentCore. One that cannot be registered, for example because its runtime is gone, does not
-        stop the others. Tags are read from AgentCore; those of the file are not written to it. Importing again changes
-        nothing.
+        Each is described by AgentCore. An agent that cannot be registered, for example because its runtime was deleted,
+        does not stop the others. Tags are read from AgentCore; those of the file are not written to it. Importing again
+        changes nothing.
 
         Args:
             path: The file.
-            progress: Called with a line for each agent; a line in the notebook by default.
+            progress: Called with a line for each agent; displayed in the notebook by default.
 
         Raises:
-            LoomError: The file cannot be read, or is no catalog file.
+            LoomError: The file cannot be read, or is not a catalog file.
         """
         file = Path(path).expanduser()
         try:

@@ -22,11 +22,11 @@ _MESSAGE: Final = "Sorry, this is blocked by a guardrail."
 
 
 class GuardrailCheck:
-    """What a guardrail said of a text.
+    """Result of checking a text with a guardrail.
 
     Attributes:
         value: The assessment.
-        labels: Provenance labels, such as "local AgentCore"; "simulated" where a policy is judged by rules here.
+        labels: Provenance labels, such as "local AgentCore"; "simulated" where local rules evaluate a policy.
     """
 
     def __init__(self, value: GuardrailAssessment, text: str, labels: tuple[str, ...]) -> None:
@@ -39,12 +39,12 @@ class GuardrailCheck:
 
     @property
     def text(self) -> str:
-        """What is left of the text: the text itself, the masked text, or the message of a block."""
+        """The resulting text: the text itself, the masked text, or the message that replaces a blocked text."""
         return "\n".join(self.value.outputs) if self.value.outputs else self._text
 
     @property
     def matches(self) -> pd.DataFrame:
-        """What was found, one row each: policy, kind, match, action, confidence, score, threshold."""
+        """The matches, one row each: policy, kind, match, action, confidence, score, threshold."""
         return guardrail_match_frame(self.value.matches)
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class GuardrailCheck:
         return f"<GuardrailCheck: {state}, {len(self.value.matches)} found, {milliseconds(self.value.duration_ms)}>"
 
     def _repr_html_(self) -> str:
-        facts = [("at the client", milliseconds(self.value.duration_ms)), ("reason", self.value.reason)]
+        facts = [("client duration", milliseconds(self.value.duration_ms)), ("reason", self.value.reason)]
         facts += [(f"{match.policy}: {match.kind}", _sentence(match)) for match in self.value.matches]
         state = ("bad", "intervened") if self.intervened else ("good", "passed")
         return card("Guardrail", state=state, labels=self.labels, facts=facts, text=self.text)
@@ -91,7 +91,7 @@ class GuardrailView:
             side: "INPUT" for a prompt, "OUTPUT" for an answer.
             version: "DRAFT" or a version's number.
             grounded_in: Texts that an answer must be grounded in, for grounding filters.
-            query: The question that it answers, for grounding filters.
+            query: The question that the text answers, for grounding filters.
         """
         sources = [grounded_in] if isinstance(grounded_in, str) else list(grounded_in)
         result = guardrails.apply_guardrail(
@@ -104,10 +104,10 @@ class GuardrailView:
         return GuardrailCheck(result, text, labels)
 
     def publish(self, description: str = "") -> str:
-        """Keep the working draft as a version, which never changes, and return its number.
+        """Publish the working draft as a version, which never changes, and return its number.
 
         Args:
-            description: What the version is.
+            description: A description of the version.
         """
         return guardrails.create_version(self._context.clients, self.value, description=description)
 
@@ -116,7 +116,7 @@ class GuardrailView:
 
         Args:
             version: "DRAFT" or a version's number.
-            trace: Whether answers say what was found.
+            trace: Whether answers include what was found.
         """
         reference = {"guardrailIdentifier": self.value.id, "guardrailVersion": version}
         return {**reference, "trace": "enabled" if trace else "disabled"}
@@ -164,18 +164,18 @@ class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
 
         Args:
             name: Its name: letters, digits, hyphens and underscores, at most 50.
-            words: Words and phrases that block.
-            profanity: Whether profanities block.
+            words: Words and phrases to block.
+            profanity: Whether to block profanity.
             mask: Kinds of personal data to mask, such as "EMAIL" (Bedrock's names).
-            block: Kinds of personal data that block.
-            topics: Topics that block, by name, with a definition of at most 200 characters.
+            block: Kinds of personal data to block.
+            topics: Topics to block, by name, with a definition of at most 200 characters.
             content: Strength of the content filters (hate, insults, sexual, violence, misconduct): "LOW", "MEDIUM" or
                 "HIGH"; None for no content filters.
-            prompt_attacks: Whether attempts to override instructions block.
-            grounding: Least score, from 0 to 0.99, with which an answer is grounded in its sources.
-            relevance: Least score, from 0 to 0.99, with which an answer is relevant to its question.
-            blocked_input: What is answered to a blocked prompt.
-            blocked_output: What replaces a blocked answer.
+            prompt_attacks: Whether to block attempts to override instructions.
+            grounding: Minimum score, from 0 to 0.99, for an answer to count as grounded in its sources.
+            relevance: Minimum score, from 0 to 0.99, for an answer to count as relevant to its question.
+            blocked_input: The answer to a blocked prompt.
+            blocked_output: The text that replaces a blocked answer.
             description: Its description.
             region: The AWS region; the connection's by default.
 
@@ -233,7 +233,7 @@ class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
 
 
 def _sentence(match: guardrails.GuardrailMatch) -> str:
-    """Return what was found in a few words."""
+    """Return a match in a few words."""
     if match.score is not None:
         return f"{match.action.lower()}, score {score(match.score)}, threshold {score(match.threshold)}"
     match_text = f" “{match.match}”" if match.match else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HistoryExport:
-    """What `bench.telemetry.history.export(…)` wrote.
+    """Result of `bench.telemetry.history.export(…)`.
 
     Args:
         exported: The values.
@@ -32,11 +32,11 @@ class HistoryExport:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The number of written rows by table; those that the folder had already are not among them."""
+        """The number of written rows by table; rows that the folder already had are not included."""
         return dict(self.exported.rows)
 
     def sentence(self) -> str:
-        """Say what was written."""
+        """Return what was written in one line."""
         export = self.exported
         count = plural(export.rows["invocations"], "invocation")
         return f"{count} exported to {export.folder} ({size(export.bytes_written)}, {seconds(export.elapsed_s)})"
@@ -56,7 +56,7 @@ class BenchHistory:
 
     @property
     def folder(self) -> Path:
-        """The folder that is used when none is named: `history` in the home folder."""
+        """The default folder: `history` in the home folder."""
         return self._context.settings.home / "history"
 
     def export(
@@ -70,16 +70,16 @@ class BenchHistory:
     ) -> HistoryExport:
         """Write ended invocations with their traces and costs as Parquet files, by table and month.
 
-        What the folder has already is not written again. Secrets are as they are stored: already replaced.
+        Rows already in the folder are not written again. Secrets are exported as stored, that is, already redacted.
 
             bench.telemetry.history.export()
 
         Args:
             folder: The folder; by default `history` in the home folder.
-            since: Only invocations sent at this time or later, or so long ago.
-            until: Only invocations sent before this time, or so long ago.
+            since: Only invocations sent at or after this time; a timedelta counts back from now.
+            until: Only invocations sent before this time; a timedelta counts back from now.
             agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
-            progress: Called with a line after each file; a line in the notebook by default.
+            progress: Called with a line after each file; displayed in the notebook by default.
 
         Raises:
             MissingExtraError: DuckDB is not installed.
@@ -112,11 +112,11 @@ class BenchHistory:
         Args:
             before: The first day (UTC) whose invocations stay.
             folder: The exported history; by default `history` in the home folder.
-            progress: Called with a line after each batch; a line in the notebook by default.
+            progress: Called with a line after each batch; displayed in the notebook by default.
 
         Raises:
             MissingExtraError: DuckDB is not installed.
-            StoreError: A row is not exported as the store has it; nothing is removed then.
+            StoreError: An exported row differs from the stored one; nothing is removed in this case.
         """
         show = progress or WaitLine()
 
@@ -136,20 +136,20 @@ class BenchHistory:
     ) -> pd.DataFrame:
         """Return the rows of one SELECT over the exported history and the store, by DuckDB.
 
-        The statement can read these rows and no file, variable or address beside them. Times are in UTC.
+        The statement can read only these rows, and no files, variables or addresses. Times are in UTC.
 
             bench.telemetry.history.query("SELECT agent_id, count(*) FROM invocations GROUP BY ALL")
 
         Args:
             sql: The statement, over agents, invocations, traces, invocation_costs, invocation_events and others.
             folder: The exported history; by default `history` in the home folder.
-            live: Also read the rows of the store that are not exported, which takes the time of their export.
-            limit: The most rows.
-            timeout_s: The most seconds.
+            live: Also read the rows of the store that are not exported yet; this takes as long as their export.
+            limit: Maximum number of rows.
+            timeout_s: Timeout in seconds.
 
         Raises:
             MissingExtraError: DuckDB is not installed.
-            StoreError: It is not one SELECT, or DuckDB refuses it.
+            StoreError: The statement is not a single SELECT, or DuckDB refuses it.
         """
         return self._context.store.history.query(
             folder or self.folder, sql, live=live, limit=limit, timeout_s=timeout_s

@@ -35,7 +35,7 @@ class BenchIdentity:
 
     @property
     def discovery_url(self) -> str:
-        """The address of the local issuer's metadata, as an authorizer names it.
+        """The discovery URL of the local issuer, for an authorizer.
 
         Raises:
             NotSupportedError: On AWS, where the issuer is your identity provider.
@@ -54,7 +54,7 @@ class BenchIdentity:
     ) -> str:
         """Return a token of the local issuer for any user. It is a secret: do not display or store it.
 
-        AgentCore refuses a token in its last minute.
+        AgentCore refuses a token in the last minute before it expires.
 
         Args:
             user: The subject (`sub`).
@@ -91,7 +91,7 @@ class BenchIdentity:
 
         Args:
             name: The provider's name.
-            api_key: The key; if it is not given, a hidden prompt asks for it, so that it is in no notebook.
+            api_key: The key; if omitted, a hidden prompt asks for it, so that it does not appear in the notebook.
             region: The AWS region; the connection's by default.
 
         Raises:
@@ -118,7 +118,7 @@ class BenchIdentity:
         Args:
             name: The provider's name.
             client_id: The client's id at its authorization server.
-            client_secret: The client's secret; if it is not given, a hidden prompt asks for it.
+            client_secret: The client's secret; if omitted, a hidden prompt asks for it.
             discovery_url: The authorization server's metadata, for a custom vendor.
             vendor: AgentCore's name of the vendor, such as `GithubOauth2`.
             options: Further members of the vendor's configuration in AWS's form, such as
@@ -129,7 +129,7 @@ class BenchIdentity:
             The provider. Register its `callback_url` at the authorization server if users are to give consent.
 
         Raises:
-            RequestRejectedError: The name is taken, or the configuration is not the vendor's.
+            RequestRejectedError: The name is taken, or the configuration does not match the vendor.
         """
         return credential_providers.create_oauth2_provider(
             self._context.clients,
@@ -166,19 +166,19 @@ class BenchIdentity:
     ) -> TokenStatus:
         """Return whether a user has given consent; the token itself is not shown.
 
-        Without consent this begins an authorization session, and the result has the address where the user gives it.
-        A runtime's own workload identity cannot be asked for, as on AWS: an agent has its token for one invocation.
+        Without consent, this starts an authorization session, and the result has the address where the user gives
+        consent. As on AWS, a runtime's own workload identity cannot be used: its agent gets a token per invocation.
 
         Args:
             provider: The OAuth2 credential provider.
             user: The user's id.
             workload: The workload identity that acts for the user.
-            scopes: The scopes that the agent asks for.
+            scopes: The scopes that the agent requests.
             return_url: One of the workload identity's `allowedResourceOauth2ReturnUrls`.
             region: The AWS region; the connection's by default.
 
         Raises:
-            RequestRejectedError: The provider or the address does not fit.
+            RequestRejectedError: The provider or the return address is not suitable.
             ResourceNotFoundError: There is no such provider or workload identity.
         """
         return credential_providers.token_status(

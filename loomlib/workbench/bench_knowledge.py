@@ -52,7 +52,7 @@ class KnowledgeReply:
         return f"<KnowledgeReply: {milliseconds(self.value.duration_ms)}, {len(self.sources)} cited>\n{self.text}"
 
     def _repr_html_(self) -> str:
-        facts = [("at the client", milliseconds(self.value.duration_ms))]
+        facts = [("client duration", milliseconds(self.value.duration_ms))]
         facts += [("source", source) for source in self.sources]
         return card("Answer", labels=self.labels, facts=facts, text=self.text)
 
@@ -80,25 +80,25 @@ class KnowledgeBaseView:
         chunk_tokens: int | None = None,
         chunking: Mapping[str, Any] | None = None,
     ) -> Ingestion:
-        """Upload a folder's texts to S3 and ingest them; what changed since the last time is ingested again.
+        """Upload a folder's text files to S3 and ingest them; changed files are ingested again.
 
-        Texts are files that end in .txt, .md, .html, .htm or .csv, each with its `NAME.metadata.json` if there is one.
+        Text files end in .txt, .md, .html, .htm or .csv; each is uploaded with its `NAME.metadata.json` if it exists.
 
         Args:
             folder: The folder.
             bucket: The bucket; `loom-knowledge-ACCOUNT-REGION` by default.
-            chunk_tokens: Largest size of a chunk, for the first time; Bedrock's default of about 300 without it.
-            chunking: Bedrock's `chunkingConfiguration` instead, for the first time.
+            chunk_tokens: Maximum chunk size in tokens, used the first time; Bedrock's default of about 300 if omitted.
+            chunking: Bedrock's `chunkingConfiguration` instead, used the first time.
 
         Raises:
-            RequestRejectedError: The folder has no texts.
+            RequestRejectedError: The folder has no text files.
             IngestionError: The ingestion failed.
         """
         root = Path(folder)
         files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.suffix.lower() in _TEXTS]
         if not files:
             raise RequestRejectedError(
-                "The folder has no texts", on=str(root), try_="files that end in .txt, .md, .html"
+                "The folder has no text files", on=str(root), try_="files that end in .txt, .md, .html"
             )
         clients = self._context.clients
         where = bucket or f"loom-knowledge-{clients.account_id()}-{clients.region}"
@@ -117,12 +117,12 @@ class KnowledgeBaseView:
         )
 
     def add_s3(self, bucket: str, prefix: str = "", *, chunking: Mapping[str, Any] | None = None) -> Ingestion:
-        """Ingest the documents of a bucket; what changed since the last time is ingested again.
+        """Ingest the documents of a bucket; documents that changed since the last time are ingested again.
 
         Args:
             bucket: The bucket.
             prefix: Only objects below it.
-            chunking: Bedrock's `chunkingConfiguration`, for the first time.
+            chunking: Bedrock's `chunkingConfiguration`, used the first time.
 
         Raises:
             IngestionError: The ingestion failed.
@@ -140,7 +140,7 @@ class KnowledgeBaseView:
         Args:
             question: The question.
             k: The largest number of passages, at most 100.
-            hybrid: Whether words count beside meaning; Bedrock decides when None.
+            hybrid: Whether to search by words as well as by meaning; Bedrock decides if None.
             where: Bedrock's filter on metadata, such as `{"equals": {"key": "topic", "value": "returns"}}`.
         """
         passages = knowledge_bases.search_knowledge(
@@ -156,8 +156,8 @@ class KnowledgeBaseView:
         Args:
             question: The question.
             model_arn: ARN of the model or of its inference profile; Amazon Nova Lite by default.
-            k: Passages that the model is given.
-            session_id: `reply.value.session_id` of an earlier question, to ask on.
+            k: Number of passages passed to the model.
+            session_id: `reply.value.session_id` of an earlier question, to continue its session.
         """
         model = model_arn or _MODEL.format(region=self.value.region)
         answer = knowledge_bases.ask_knowledge(
@@ -201,7 +201,7 @@ class BenchKnowledgeBases(AccountResources[KnowledgeBase, KnowledgeBaseView]):
         embedding_model_arn: str | None = None,
         region: str | None = None,
     ) -> KnowledgeBaseView:
-        """Create a knowledge base of vectors and wait until it is active.
+        """Create a vector knowledge base and wait until it is active.
 
             base = bench.bedrock.knowledge_bases.create("handbook")
             base.add_folder("documents")
@@ -210,7 +210,7 @@ class BenchKnowledgeBases(AccountResources[KnowledgeBase, KnowledgeBaseView]):
         Args:
             name: Its name.
             role_arn: The role with which it reads its documents; on AWS it must exist.
-            storage: Bedrock's `storageConfiguration`, required on AWS; here the vectors are kept locally.
+            storage: Bedrock's `storageConfiguration`, required on AWS; the local AgentCore stores the vectors itself.
             embedding_model_arn: The embedding model; Titan Text Embeddings V2 by default.
             region: The AWS region; the connection's by default.
 

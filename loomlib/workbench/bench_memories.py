@@ -104,12 +104,12 @@ class Memories:
                 "preferences" (/preferences/{actorId}/) and "episodic" (/episodes/{actorId}/{sessionId}/, reflections in
                 /reflections/{actorId}/), by these names or AWS's ("userPreference"), or mappings in AWS's own form.
             event_expiry_days: Days after which events are deleted.
-            description: A description, for people.
+            description: A description.
             role_arn: The IAM role that AgentCore assumes to extract records.
             region: The AWS region; the connection's by default.
             redact: Whether secrets and personal data are redacted before records are extracted; or the names of the
                 strategies that do so. Stored as the tag `loom:redaction`, which the local AgentCore follows. AWS has no
-                such option: there the events' texts are extracted as they are, unless a custom strategy's prompt
+                such option: there the events' texts are extracted unchanged, unless a custom strategy's prompt
                 forbids it.
             progress: Called with a line while the memory is being created.
         """
@@ -155,7 +155,7 @@ class Memories:
 
 
 def memory_variables(memory: Memory, agent_name: str) -> dict[str, str]:
-    """Return the environment variables that tell an agent its memory: Loom's names and AgentCore's."""
+    """Return the environment variables that pass a memory to an agent, by Loom's names and AgentCore's."""
     return {"LOOM_MEMORY_ID": memory.id, "BEDROCK_AGENTCORE_MEMORY_ID": memory.id, "LOOM_AGENT_NAME": agent_name}
 
 

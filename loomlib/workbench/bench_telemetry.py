@@ -53,14 +53,14 @@ class BenchTelemetry:
     ) -> Overview:
         """Return invocations, latency, cold starts, error rate and cost of agents over a time window.
 
-        The figures come from the store; AgentCore is not asked. Cold starts and costs are known only of calls that
+        The figures come from the store; AgentCore is not called. Cold starts and costs are known only for calls that
         were looked up before; `catch_up()` looks up the others.
 
             bench.telemetry.overview(since=timedelta(hours=24))
 
         Args:
-            since: The window's start, or how long ago it was; the beginning by default.
-            until: The window's end, or how long ago it was; now by default.
+            since: Start of the window, or a timedelta before now; unbounded by default.
+            until: End of the window, or a timedelta before now; now by default.
             agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
         """
         from ..metrics import Window
@@ -101,17 +101,17 @@ class BenchTelemetry:
         limit: int = 50,
         progress: Callable[[str], None] | None = None,
     ) -> CaughtUp:
-        """Look up missing data of an overview: agents' starts in logs, traces, and costs.
+        """Look up missing data for an overview: agents' starts in logs, traces, and costs.
 
-        On AWS these are reads of CloudWatch. One that fails is counted with its message, and the others go on.
+        On AWS, this reads CloudWatch. A lookup that fails is counted with its message, and the others continue.
 
             bench.telemetry.catch_up(); bench.telemetry.overview()
 
         Args:
-            since: The window's start, or how long ago it was; the beginning by default.
-            until: The window's end, or how long ago it was; now by default.
+            since: Start of the window, or a timedelta before now; unbounded by default.
+            until: End of the window, or a timedelta before now; now by default.
             agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
-            limit: The most sessions and the most calls to look up of each agent, newest first.
+            limit: Maximum number of sessions, and of calls, to look up per agent, newest first.
             progress: Called with a line for each agent.
         """
         from ..metrics import Window
@@ -136,7 +136,7 @@ class BenchTelemetry:
     ) -> pd.DataFrame:
         """Search the stored invocations and their traces, of all agents or some.
 
-        Only the store is asked. `bench.agent(name).history.get(invocation_id).trace()` returns a trace;
+        Only the store is read. `bench.agent(name).history.get(invocation_id).trace()` returns a trace;
         `bench.telemetry.history.query` searches the exported history and the texts.
 
             bench.telemetry.search_traces(failed=True, since=timedelta(days=1))
@@ -144,15 +144,15 @@ class BenchTelemetry:
 
         Args:
             agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
-            since: Only those sent at this time or later, or so long ago.
-            until: Only those sent before this time, or so long ago.
-            failed: Only those that failed, or, if false, that did not.
-            failure: Only those of this failure class, such as "timeout".
-            min_duration_ms: Only those that took at least so long, in ms.
+            since: Only invocations sent at or after this time; a timedelta counts back from now.
+            until: Only invocations sent before this time; a timedelta counts back from now.
+            failed: Only invocations that failed or, if false, only those that did not fail.
+            failure: Only those with this failure class, such as "timeout".
+            min_duration_ms: Only those that took at least this many milliseconds.
             session_id: Only those of this session.
             trace_id: Only the one with this trace id.
             order: "newest" or "slowest" first.
-            limit: The most rows.
+            limit: Maximum number of rows.
         """
         from ..metrics import Window
         from .frames import found_call_frame
@@ -204,7 +204,7 @@ class BenchTelemetry:
         moment: Moment = "answer",
         seed: int = 0,
     ) -> StartEconomics:
-        """Return what it costs to keep sessions warm, and what that does to latency, from a stored study.
+        """Return the cost of keeping sessions warm, and the effect on latency, from a stored study.
 
         Durations come from the study, CPU time and memory from the usage logs of its calls. Other hosts are priced too.
 
@@ -218,15 +218,15 @@ class BenchTelemetry:
                 or calls that were measured elsewhere (`MeasuredStarts.given`).
             traffic: The traffic; `agent.telemetry.traffic()` is that of an agent's stored calls.
             policies: The policies; by default those of `loomlib.latency.economics.usual_policies`.
-            assumptions: What is assumed beside measurements and prices.
+            assumptions: Assumptions in addition to measurements and prices.
             prices: A file of your own prices; by default `prices.toml` in the home folder, if it exists.
             max_p90_ms: The latency that 9 of 10 calls must not exceed, in milliseconds; 0 for no limit.
             moment: The moment up to which latency is counted.
             seed: Seed of the bootstrap.
 
         Raises:
-            StudyError: No study of this id is stored, or it has no cold and warm calls.
-            SettingsError: The price file is wrong.
+            StudyError: No study with this id is stored, or it has no cold and warm calls.
+            SettingsError: The price file is invalid.
         """
         from ..latency.economics import compare_policies
         from ..telemetry.cost import price_table
@@ -257,7 +257,7 @@ class BenchTelemetry:
             entry: The agent.
             rows: Its invocations.
             source: A plugin's span source to read instead of CloudWatch.
-            progress: Called with a line while spans are waited for.
+            progress: Called with a progress line while waiting for spans.
         """
         return find_traces(self._context, entry, rows, source=source, progress=progress)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BenchTools:
-    """AgentCore's built-in tools, Lambda functions, and tools of people who build agents; `bench.tools`."""
+    """AgentCore's built-in tools, Lambda functions, and tools for agent developers; `bench.tools`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -39,7 +39,7 @@ class BenchTools:
         return BenchFunctions(self._context)
 
     def browsers(self, *, region: str | None = None) -> pd.DataFrame:
-        """Return the browsers of which sessions can be started, one row each; AWS manages the first.
+        """Return the browsers for which sessions can be started, one row each; AWS manages the first.
 
         Args:
             region: The AWS region; the connection's by default.
@@ -73,7 +73,7 @@ class BenchTools:
 
         Args:
             interpreter: The code interpreter's id or ARN; the one that AWS manages by default.
-            timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+            timeout_s: Seconds after which the session ends, even if work is still running; at most 28,800.
         """
         from .code_interpreter import MANAGED, CodeInterpreter
 
@@ -91,19 +91,19 @@ class BenchTools:
     ) -> pd.DataFrame:
         """Search the web and return the results, one row each, the best first.
 
-        The local AgentCore is offline: it searches the pages of `loom up --web-search-folder FOLDER`, and refuses
-        without one.
+        The local AgentCore is offline: it searches the pages of `loom up --web-search-folder FOLDER`, and refuses the
+        request without such a folder.
 
         Examples:
             >>> bench.tools.web_search("python release notes", k=3, include=["python.org"])
 
         Args:
             query: What to search for, up to 200 characters.
-            k: How many results at most, up to 25.
-            include: Only pages of these domains and those below them.
-            exclude: No pages of these domains.
-            after: Only pages that were published then or later.
-            before: Only pages that were published then or earlier.
+            k: Maximum number of results, up to 25.
+            include: Only pages of these domains and their subdomains.
+            exclude: Exclude pages of these domains.
+            after: Only pages that were published at or after this time.
+            before: Only pages that were published at or before this time.
 
         Raises:
             AwsError: The search failed.
@@ -133,9 +133,9 @@ class BenchTools:
         Args:
             server: The URL, or the command as a list. Loom starts the command, and ends it with the client.
             headers: HTTP headers, such as Authorization; Loom does not store them.
-            environment: Variables of the process. It inherits PATH, HOME and the like, no keys.
+            environment: Variables of the process. It inherits PATH, HOME and similar variables, but no keys.
             folder: The process's working directory.
-            timeout_s: The limit of each call, in seconds.
+            timeout_s: Timeout of each call in seconds.
             **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
                 `loomlib.agents.protocols.Callbacks`.
 
@@ -160,7 +160,7 @@ class BenchTools:
         Args:
             url: The agent's address; its card is at `/.well-known/agent-card.json` below it.
             headers: HTTP headers, such as Authorization; Loom does not store them.
-            timeout_s: The limit of each request, in seconds.
+            timeout_s: Timeout of each request in seconds.
         """
         from .protocol_sessions import open_server_a2a
 
@@ -188,7 +188,7 @@ class BenchTools:
             what: A blueprint's name, or the path of an `agent.py` or of its folder.
 
         Raises:
-            LoomError: There is no agent under that name or path, or its `loom-agent.toml` is wrong.
+            LoomError: There is no agent under that name or path, or its `loom-agent.toml` is invalid.
         """
         from .agent_triggers import AgentTriggers
 

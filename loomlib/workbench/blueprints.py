@@ -17,8 +17,8 @@ from ..plugins import find_plugins
 class Blueprint:
     """One agent template.
 
-    `prompts` are prompts to try. `variant_of` names the blueprint that this is a copy of with planted faults, for
-    evaluation exercises; "" for most. `protocol` is what its server speaks.
+    `prompts` are sample prompts. `variant_of` names the original if this blueprint is a copy with planted faults for
+    evaluation exercises; otherwise it is "". `protocol` is the protocol of its server.
     """
 
     name: str
@@ -48,7 +48,7 @@ def list_blueprints() -> list[Blueprint]:
 
 
 def find_blueprint(name: str) -> Blueprint | None:
-    """Return the blueprint of that name, or None.
+    """Return the blueprint with that name, or None.
 
     Raises:
         PluginError: The plugin that provides it is broken.
@@ -72,11 +72,11 @@ def find_code(what: str | Path) -> Path:
         OSError,
         RuntimeError,
         ValueError,
-    ) as error:  # too long a name, an unknown user's home, characters that no path has
+    ) as error:  # a name too long, an unknown user's home, characters that a path cannot contain
         raise LoomError("This is not a path", on=str(what)[:80], try_="the path of your agent.py") from error
     if is_file and path.suffix != ".py":
         raise LoomError(
-            "An agent's file must be Python", on=str(path), try_="the path of your agent.py, or of its folder"
+            "The agent file must be a Python file", on=str(path), try_="the path of your agent.py, or of its folder"
         )
     if is_file or (path / "agent.py").is_file() or (path / "main.py").is_file():
         return path

@@ -73,9 +73,9 @@ class Browser(Closing):
     Args:
         context: The workbench's resources.
         browser: The browser's id or ARN.
-        timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+        timeout_s: Seconds after which the session ends, even if work is still running; at most 28,800.
         viewport: Width and height of the pages in pixels; the service's own if None.
-        profile: The id of the saved profile that it begins with; empty for a new one.
+        profile: The id of the saved profile that it starts with; empty for a new one.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Browser(Closing):
         return self._started.session_id if self._started else ""
 
     def connection(self) -> tuple[str, dict[str, str]]:
-        """Return the address of the Chrome DevTools Protocol and the header fields that open it within five minutes."""
+        """Return the address of the Chrome DevTools Protocol and the headers that open it within five minutes."""
         address = self._session().automation
         return address, automation_headers(self._context.clients, address)
 
@@ -106,11 +106,11 @@ class Browser(Closing):
 
         Args:
             url: The address.
-            timeout_s: The longest wait.
+            timeout_s: Maximum wait in seconds.
 
         Raises:
             RequestRejectedError: The browser cannot open the address.
-            RequestTimeoutError: It is not loaded in time.
+            RequestTimeoutError: The page did not load in time.
         """
         return open_page(self._context.clients, self._session().automation, url, timeout_s=timeout_s)
 
@@ -119,7 +119,7 @@ class Browser(Closing):
 
         Raises:
             ConflictError: The session has ended.
-            ServiceFailedError: The browser took none.
+            ServiceFailedError: The browser did not return a screenshot.
         """
         return PageImage(browser_screenshot(self._context.clients, self.browser, self._session().session_id))
 
@@ -133,7 +133,7 @@ class Browser(Closing):
             NotSupportedError: The session has no live view.
         """
         if not 0 < expires_s <= _MOST_EXPIRES_S:
-            raise ValueError(f"expires_s is from 1 to {_MOST_EXPIRES_S}, not {expires_s}")
+            raise ValueError(f"expires_s must be from 1 to {_MOST_EXPIRES_S}, not {expires_s}")
         session = self._session()
         if not session.live_view:
             raise NotSupportedError(
@@ -142,7 +142,7 @@ class Browser(Closing):
         return presigned_live_view(self._context.clients, session.live_view, expires_s=expires_s)
 
     def save_profile(self, profile: str) -> None:
-        """Save the session's cookies and local storage, with which a later session can begin.
+        """Save the session's cookies and local storage, with which a later session can start.
 
         Args:
             profile: The id of a browser profile (CreateBrowserProfile).

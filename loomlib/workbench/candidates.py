@@ -51,7 +51,7 @@ class AgentCandidates:
 
     @property
     def store(self) -> Store:
-        """Where the candidates' runs are stored."""
+        """The store for the candidates' runs."""
         return self._bench.context.store
 
     def build(self, environment: Mapping[str, str]) -> Agent:

@@ -19,7 +19,7 @@ from .tracing import find_traces
 
 _PAGE = 500
 _LAST = 20
-"""Among so many newest invocations the last one that can be a case is looked for."""
+"""Number of newest invocations that are searched for the last one that can be a case."""
 
 
 def stored_row(context: Context, invocation_id: int) -> InvocationRow:
@@ -50,7 +50,7 @@ def select_rows(
         session_id: A session whose invocations are all selected; None for the agent's last invocation.
 
     Raises:
-        LoomError: Nothing is stored that could become a case.
+        LoomError: No stored invocation could become a case.
     """
     if invocation_ids is not None:
         return [stored_row(context, id) for id in invocation_ids]
@@ -107,9 +107,9 @@ def collect(
         context: The workbench's resources.
         evalset: The set to add the cases to.
         agents: Names of agents; all when empty.
-        since: A time, or how long ago; None for everything.
-        by_session: Make one case of each session rather than of each invocation.
-        **options: Those of `loomlib.evals.capture.collect_cases`.
+        since: Only invocations at or after this time; a timedelta counts back from now. None for everything.
+        by_session: Create one case per session instead of one per invocation.
+        **options: Options of `loomlib.evals.capture.collect_cases`.
     """
     entries = context.catalog.select(agents) if agents else context.catalog.list()
     begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
@@ -147,13 +147,13 @@ def _ended_rows(context: Context, entry: AgentEntry, begin: datetime | None) -> 
 
 
 def _is_case(entry: AgentEntry, row: InvocationRow) -> bool:
-    """Return whether an invocation has ended and can be asked again; of MCP's requests only tool calls can."""
+    """Return whether an invocation has ended and can be repeated; of MCP requests, only tool calls can."""
     asks = entry.protocol != "MCP" or "tool" in parse_object(row.prompt or "")
     return asks and row.status in ("complete", "error")
 
 
 def _grouped(rows: Iterator[InvocationRow], *, by_session: bool) -> list[list[InvocationRow]]:
-    """Return the rows oldest first, those of one session together at the place of its first."""
+    """Return the rows, oldest first; those of one session are grouped at the position of its first row."""
     groups: dict[object, list[InvocationRow]] = {}
     for row in reversed(list(rows)):
         groups.setdefault(row.session_id if by_session else row.id, []).append(row)

@@ -35,8 +35,8 @@ def agent_card(entry: AgentEntry, qualifier: str, labels: Sequence[str]) -> str:
 
     Args:
         entry: The catalog's entry.
-        qualifier: The endpoint that is asked.
-        labels: What the numbers come from, such as the local AgentCore.
+        qualifier: The endpoint to invoke.
+        labels: Provenance labels, such as the local AgentCore.
     """
     failed = ("CREATE_FAILED", "UPDATE_FAILED", "DELETED")
     kind = "good" if entry.status == "READY" else "bad" if entry.status in failed else "wait"
@@ -49,6 +49,6 @@ def agent_card(entry: AgentEntry, qualifier: str, labels: Sequence[str]) -> str:
             ("region", entry.region),
             ("qualifiers", ", ".join(entry.qualifiers)),
             ("log group", entry.log_group(qualifier)),
-            ("ask it", 'agent.invoke("…")'),
+            ("invoke", 'agent.invoke("…")'),
         ],
     )

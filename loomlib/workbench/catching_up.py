@@ -51,13 +51,13 @@ def catch_up(
     limit: int,
     progress: Callable[[str], None] | None,
 ) -> CaughtUp:
-    """Look up missing starts, traces and costs, as `BenchMetrics.catch_up` documents it.
+    """Look up missing starts, traces and costs, as `BenchTelemetry.catch_up` documents it.
 
     Args:
         context: The workbench's resources.
         entries: The agents.
         window: The time range of the invocations.
-        limit: The most sessions and the most calls of each agent, newest first.
+        limit: Maximum number of sessions, and of calls, to look up per agent, newest first.
         progress: Called with a line for each agent.
     """
     failures: Counter[str] = Counter()

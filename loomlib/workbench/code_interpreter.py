@@ -19,7 +19,7 @@ _COLUMNS = ("path", "kind", "size_bytes", "mime_type")
 
 
 class CodeResult:
-    """The result of a cell, a command or a file operation; a failed one is a value too.
+    """The result of a cell, a command or a file operation, also of a failed one.
 
     Attributes:
         output: The answer, with all of its members.
@@ -41,21 +41,21 @@ class CodeResult:
 
     @property
     def duration_ms(self) -> float:
-        """From the call to its complete answer, at the client."""
+        """Milliseconds from the call to its complete answer, measured at the client."""
         return self.output.duration_ms
 
     def raise_for_status(self) -> CodeResult:
         """Return this result if it succeeded.
 
         Raises:
-            CodeFailedError: It did not.
+            CodeFailedError: It failed.
         """
         if self.ok:
             return self
         lines = (self.output.stderr or self.output.text).strip().splitlines()
         last = lines[-1] if lines else f"exit code {self.output.exit_code}"
         raise CodeFailedError(
-            f"The code interpreter answered an error: {last}",
+            f"The code interpreter returned an error: {last}",
             on=f"exit code {self.output.exit_code}" if self.output.exit_code is not None else "a file operation",
             try_="read the whole text in .text",
         )
@@ -65,7 +65,7 @@ class CodeResult:
 
     def _repr_html_(self) -> str:
         output = self.output
-        facts = [("at the client", milliseconds(output.duration_ms))]
+        facts = [("client duration", milliseconds(output.duration_ms))]
         if output.execution_ms is not None:
             facts.append(("execution", milliseconds(output.execution_ms)))
         if output.exit_code is not None:
@@ -86,7 +86,7 @@ class CodeInterpreter(Closing):
     Args:
         context: The workbench's resources.
         interpreter: The code interpreter's id or ARN.
-        timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+        timeout_s: Seconds after which the session ends, even if work is still running; at most 28,800.
     """
 
     def __init__(self, context: Context, interpreter: str = MANAGED, *, timeout_s: int = 900) -> None:
@@ -99,7 +99,7 @@ class CodeInterpreter(Closing):
         Args:
             code: The code; the value of its last expression is shown.
             language: "python", "javascript" or "typescript".
-            clear: Forget all variables first.
+            clear: Delete all variables first.
         """
         return self._invoke("executeCode", {"code": code, "language": language, "clearContext": clear})
 
@@ -111,7 +111,7 @@ class CodeInterpreter(Closing):
         """Return the files in a folder of the session, one row each.
 
         Args:
-            folder: The folder, relative to the session's; that one itself by default.
+            folder: The folder, relative to the session's folder, which is the default.
 
         Raises:
             CodeFailedError: There is no such folder.
@@ -134,7 +134,7 @@ class CodeInterpreter(Closing):
         """Write a file.
 
         Args:
-            path: Where, relative to the session's folder.
+            path: The file's path, relative to the session's folder.
             content: Text or bytes.
 
         Raises:
@@ -162,7 +162,7 @@ class CodeInterpreter(Closing):
         raise CodeFailedError("The answer has no content", on=path, try_="list the files with .files()")
 
     def close(self) -> None:
-        """Stop the session with all that runs in it; without effect if none was started."""
+        """Stop the session and everything that runs in it; without effect if none was started."""
         if self.session_id:
             session_id, self.session_id = self.session_id, ""
             stop_code_session(self._context.clients, self.interpreter, session_id)

@@ -40,10 +40,10 @@ def connect(
         where: "local" or "aws".
         region: The AWS region; `AWS_REGION` or the profile's by default.
         profile: The AWS profile.
-        home: The home folder; `LOOM_HOME`, else `.loom` in this folder or one above, by default.
+        home: The home folder; `LOOM_HOME`, else `.loom` in this folder or a parent folder, by default.
         database_url: The database; `loom.db` in the home folder by default.
-        options: Options of a local service that has to be started: quotas, log delay, latency profile of its model.
-        settings: All settings; region, profile, home and database_url are ignored then.
+        options: Options for the local service if it must be started: quotas, log delay, latency profile of its model.
+        settings: All settings; region, profile, home and database_url are then ignored.
 
     Raises:
         SettingsError: A setting cannot be read.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """The open resources of one workbench. `connect()` makes it; agents, invocations and memories carry it.
+    """The open resources of one workbench. `connect()` creates it; agents, invocations and memories share it.
 
     Plugins, rules, prices and the tracer are read when they are first needed, not by every `connect()`.
 

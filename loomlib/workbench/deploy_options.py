@@ -1,4 +1,4 @@
-"""What `bench.plan` and `bench.deploy` are given: an agent's code, its `loom-agent.toml`, and options over both."""
+"""The input of `bench.plan` and `bench.deploy`: an agent's code, its `loom-agent.toml`, and overriding options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .memory import Memory
 
 
 class DeployOptions(TypedDict, total=False):
-    """The options of `bench.plan` and `bench.deploy`, over those of a `loom-agent.toml`."""
+    """The options of `bench.plan` and `bench.deploy`, which override those of a `loom-agent.toml`."""
 
     name: str | None
     environment: Mapping[str, str] | None
@@ -48,8 +48,8 @@ class AgentSource:
         code: The folder or file.
         spec: The deployment.
         file: Its `loom-agent.toml`, or None.
-        variables: Environment variables beside the spec's; they are neither shown nor stored.
-        is_blueprint: Whether the code is a template's, beside which nothing is written.
+        variables: Environment variables in addition to the spec's; they are neither shown nor stored.
+        is_blueprint: Whether the code is a blueprint's, beside which nothing is written.
     """
 
     code: Path
@@ -65,10 +65,10 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
     Args:
         context: The workbench's resources.
         what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
-        options: What counts in place of the agent's file.
+        options: Options that override the agent's file.
 
     Raises:
-        LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is wrong.
+        LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is invalid.
     """
     blueprint = find_blueprint(what) if isinstance(what, str) else None
     code = blueprint.folder if blueprint else find_code(what)
@@ -98,12 +98,12 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
 
 
 def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOptions) -> DeployInput:
-    """Return what a deployment is given.
+    """Return the input of a deployment.
 
     Args:
         source: The agent's code and how it is to be deployed.
         built: Its package.
-        options: What counts in place of the agent's file.
+        options: Options that override the agent's file.
     """
     return DeployInput(
         spec=source.spec,

@@ -107,7 +107,7 @@ class LocalEnvironment:
         try:
             status = local.status(self.state.home)
         except LocalServiceError:
-            # The service has ended: the options it was started with are the best that is known.
+            # The service has ended: the options it was started with are the best information available.
             options = self.state.options
             return ("local AgentCore", f"model: {options.model} (profile {options.profile})")
         return tuple(filter(None, ("local AgentCore", f"model: {status.model}", status.isolation_label)))

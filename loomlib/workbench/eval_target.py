@@ -32,14 +32,14 @@ class AgentTarget:
     """The target that `loom.evaluate` uses for an agent.
 
     `key` holds the version that the endpoint serves and the labels of the workbench, so that stored answers of an
-    older deployment are not reused. AWS is asked for the version of an endpoint other than DEFAULT; where it states
-    none, the key is empty and answers are not shared between runs.
+    older deployment are not reused. The version of an endpoint other than DEFAULT is requested from AWS; if it is
+    not returned, the key is empty and answers are not shared between runs.
 
     Args:
         context: The workbench's resources.
         entry: The agent, as it is deployed now.
         qualifier: The endpoint.
-        bearer: The token of its calls, or a function that returns it.
+        bearer: The bearer token to send, or a function that returns it.
     """
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
@@ -97,7 +97,7 @@ class AgentTarget:
         return connected(evaluator, self._context.clients, self._context.store)
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker of a Dask cluster makes this target, from its own workbench.
+        """Return how a worker of a Dask cluster creates this target from its own workbench.
 
         Raises:
             EvalError: The agent is called with a bearer token, which is not sent to workers.
@@ -152,7 +152,7 @@ def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:
         return answer
     marks = view.trace.marks
     if not view.trace.spans or (view.state == "partial" and ("orphan" in marks or "partial" not in marks)):
-        # Spans are missing, so that calls, tokens and cost counted from the others would be too few.
+        # Spans are missing, so calls, tokens and cost counted from the others would be too low.
         return replace(answer, tools_state=view.state)
     calls = view.case.calls
     total = view.cost().total

@@ -146,7 +146,7 @@ def guardrail_frame(guardrails: Iterable[Guardrail]) -> pd.DataFrame:
 
 
 def guardrail_match_frame(matches: Iterable[GuardrailMatch]) -> pd.DataFrame:
-    """Return what a guardrail found, one row each."""
+    """Return the matches of a guardrail, one row each."""
     return _frame(
         _GUARDRAIL_MATCHES,
         (
@@ -307,7 +307,7 @@ def blueprint_frame(blueprints: Iterable[Blueprint]) -> pd.DataFrame:
 
 
 def rows_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
-    """Return rows as a DataFrame; `columns` are those of a table without rows."""
+    """Return rows as a DataFrame; `columns` are used if there are no rows."""
     from ..presentation.text_frame import TextFrame
 
     return TextFrame(list(rows)) if rows else TextFrame(columns=list(columns))

@@ -19,7 +19,7 @@ from .context import Context
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """What an HTTP target answered.
+    """The response of an HTTP target.
 
     Attributes:
         status: HTTP status.
@@ -35,7 +35,7 @@ class HttpAnswer:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is that of success."""
+        """Whether the status indicates success."""
         return 200 <= self.status < 300
 
     @property
@@ -48,7 +48,7 @@ class HttpAnswer:
         """The body as JSON.
 
         Raises:
-            ValueError: It is no JSON.
+            ValueError: The body is not JSON.
         """
         return json.loads(self.body)
 
@@ -69,7 +69,7 @@ def send_to_target(
         context: The workbench's resources.
         gateway: The gateway.
         path: The target's name and the path below it.
-        payload: Bytes or a text as they are, None for no body, anything else as JSON.
+        payload: Bytes and text are sent unchanged, None sends no body, anything else is sent as JSON.
         method: The HTTP method.
         headers: Further header fields.
         bearer: A token that is sent instead of a signature.

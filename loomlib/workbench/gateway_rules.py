@@ -26,7 +26,7 @@ class GatewayRules:
         self._context, self._gateway = context, gateway
 
     def table(self) -> pd.DataFrame:
-        """Return the rules, one row each, in the order in which they decide."""
+        """Return the rules, one row each, in the order in which they are evaluated."""
         rules = gateway_rules.list_rules(self._context.clients, self._gateway)
         return rule_frame(sorted(rules, key=lambda rule: rule.priority))
 
@@ -40,20 +40,20 @@ class GatewayRules:
         principals: Sequence[str] = (),
         description: str = "",
     ) -> gateway_rules.GatewayRule:
-        """Add a rule. Of each kind, target and bundle, the first rule that matches a request decides.
+        """Add a rule. The first matching rule with a target, and the first with a bundle, apply to a request.
 
             gateway.rules.add(100, target={"stable": 90, "canary": 10}, paths=["/stable/*"])
 
         Args:
-            priority: From 1 to 1,000,000; lower numbers decide first.
+            priority: From 1 to 1,000,000; lower numbers are evaluated first.
             target: The target that answers, or percentages of two targets; a session keeps its target.
             bundle: ARN and version of a configuration bundle, or percentages of two such pairs.
-            paths: The paths that it is about, such as `/stable/*`; all by default.
-            principals: The ARNs of the callers that it is about, with the wildcards `*` and `?`; all by default.
-            description: What it is for.
+            paths: The paths to which it applies, such as `/stable/*`; all by default.
+            principals: The ARNs of the callers to which it applies, with the wildcards `*` and `?`; all by default.
+            description: A description of the rule.
 
         Raises:
-            ConflictError: Another rule has the priority.
+            ConflictError: Another rule has this priority.
             RequestRejectedError: The rule is invalid, for example because a target does not exist.
             ValueError: Neither a target nor a bundle is given.
         """
@@ -63,7 +63,7 @@ class GatewayRules:
         if bundle is not None:
             actions.append({"configurationBundle": _override(bundle)})
         if not actions:
-            raise ValueError("a rule needs a target or a bundle: without them it changes nothing")
+            raise ValueError("a rule needs a target or a bundle: without them it has no effect")
         conditions: list[dict[str, Any]] = []
         if paths:
             conditions.append({"matchPaths": {"anyOf": list(paths)}})
@@ -85,7 +85,7 @@ class GatewayRules:
             rule_id: The rule's id, as in the table.
 
         Raises:
-            ResourceNotFoundError: There is none.
+            ResourceNotFoundError: It does not exist.
         """
         gateway_rules.delete_rule(self._context.clients, self._gateway, rule_id)
 

@@ -60,7 +60,7 @@ class GatewayView(Closing):
             self._client = None
 
     def targets(self) -> pd.DataFrame:
-        """Return its targets, one row each, with the reason of those that failed."""
+        """Return its targets, one row each, with the reason for each failure."""
         return target_frame(gateways.list_targets(self._context.clients, self.value))
 
     def tools(self) -> pd.DataFrame:
@@ -76,12 +76,12 @@ class GatewayView(Closing):
 
         Raises:
             ToolNotFoundError: The gateway has no such tool.
-            InvalidArgumentsError: The arguments do not fit the tool's schema.
+            InvalidArgumentsError: The arguments do not match the tool's schema.
         """
         return self._session().call(tool, **arguments)
 
     def search(self, query: str) -> Sequence[str]:
-        """Return the names of the tools that fit a sentence, the best first.
+        """Return the names of the tools that match a description, the best first.
 
         Args:
             query: What the tool should do.
@@ -93,10 +93,10 @@ class GatewayView(Closing):
         return [str(as_mapping(tool).get("name")) for tool in as_list(result.get("tools")) or ()]
 
     def mcp(self, *, timeout_s: float | None = None, **callbacks: Unpack[CallbackOptions]) -> McpClient:
-        """Open an MCP session of your own with the gateway.
+        """Open a separate MCP session with the gateway.
 
         Args:
-            timeout_s: The limit of each call, in seconds.
+            timeout_s: Timeout of each call in seconds.
             **callbacks: As in `bench.tools.mcp`.
         """
         from .protocol_sessions import open_gateway_mcp
@@ -114,7 +114,7 @@ class GatewayView(Closing):
     def add_openapi(
         self, name: str, document: str | Path | Mapping[str, Any], *, credentials: Mapping[str, Any] | None = None
     ) -> gateways.GatewayTarget:
-        """Add an HTTP API by its OpenAPI document; each operation becomes a tool.
+        """Add an HTTP API from its OpenAPI document; each operation becomes a tool.
 
         Args:
             name: The target's name.
@@ -128,7 +128,7 @@ class GatewayView(Closing):
         return self._add(name, {"openApiSchema": _schema("The OpenAPI document", document)}, credentials)
 
     def add_smithy(self, name: str, model: str | Path | Mapping[str, Any]) -> gateways.GatewayTarget:
-        """Add a service of AWS by its Smithy model; each operation becomes a tool, called with the gateway's role.
+        """Add an AWS service from its Smithy model; each operation becomes a tool, called with the gateway's role.
 
         Args:
             name: The target's name.
@@ -151,7 +151,7 @@ class GatewayView(Closing):
         overrides: Sequence[Mapping[str, str]] = (),
         credentials: Mapping[str, Any] | None = None,
     ) -> gateways.GatewayTarget:
-        """Add a stage of a REST API of API Gateway; each chosen method becomes a tool.
+        """Add a stage of an API Gateway REST API; each selected method becomes a tool.
 
             gateway.add_api("pets", api_id, stage="prod", paths={"/pets/*": ["GET"]})
 
@@ -159,7 +159,7 @@ class GatewayView(Closing):
             name: The target's name.
             rest_api_id: The REST API's id.
             stage: The stage's name.
-            paths: Methods by path; a path that ends with `/*` chooses all below it.
+            paths: Methods by path; a path that ends with `/*` selects all paths below it.
             overrides: Names and descriptions of tools in AWS's form (`toolOverrides`), for methods without an
                 operation name.
             credentials: An item of AWS's `credentialProviderConfigurations`, for an API that needs a key or IAM.
@@ -180,7 +180,7 @@ class GatewayView(Closing):
 
         Args:
             name: The target's name.
-            url: Its address; AWS takes https only, the local AgentCore http on this machine as well.
+            url: Its address; AWS accepts only https, the local AgentCore also http on this machine.
             credentials: An item of AWS's `credentialProviderConfigurations`.
 
         Raises:
@@ -193,15 +193,15 @@ class GatewayView(Closing):
     ) -> gateways.GatewayTarget:
         """Add AgentCore's web search as the tool `WebSearch`.
 
-        The local AgentCore searches the pages of `loom up --web-search-folder FOLDER`, and refuses without one.
+        The local AgentCore searches the pages of `loom up --web-search-folder FOLDER`, and refuses requests without it.
 
         Args:
             name: The target's name.
-            include: Only pages of these domains and those below them; a caller can narrow them.
-            exclude: No pages of these domains.
+            include: Only pages of these domains and their subdomains; a caller can restrict them further.
+            exclude: Exclude pages of these domains.
 
         Raises:
-            GatewayTargetError: Web search is not there.
+            GatewayTargetError: Web search is not available.
         """
         domains = {key: list(names) for key, names in (("include", include), ("exclude", exclude)) if names}
         tool = {"name": "WebSearch", "parameterValues": {"domainFilter": domains} if domains else {}}
@@ -218,7 +218,7 @@ class GatewayView(Closing):
 
         Raises:
             ProtocolError: The agent speaks another protocol.
-            GatewayTargetError: Its tools cannot be read, for example since the role may not invoke it.
+            GatewayTargetError: Its tools cannot be read, for example because the role may not invoke it.
         """
         from .agent_sessions import check_protocol
 
@@ -259,22 +259,22 @@ class GatewayView(Closing):
         query: Mapping[str, str] | None = None,
         credentials: Mapping[str, Any] | None = None,
     ) -> gateways.GatewayTarget:
-        """Add an agent or another server to which requests are passed on unchanged; `send` sends one.
+        """Add an agent or another server to which requests are forwarded unchanged; `send` sends a request.
 
-        The gateway was created with `http=True`.
+        The gateway must have been created with `http=True`.
 
         Args:
             name: The target's name, with which the path of its requests begins.
-            server: An agent (`agent.at("prod")` for one of its endpoints), or the address of a server: AWS takes https
-                only, the local AgentCore http on this machine as well.
-            protocol: What a server speaks: "MCP", "A2A", "INFERENCE" or "CUSTOM".
-            query: Query parameters that every request of a server gets.
+            server: An agent (`agent.at("prod")` for one of its endpoints), or the address of a server: AWS accepts
+                only https, the local AgentCore also http on this machine.
+            protocol: The protocol of a server: "MCP", "A2A", "INFERENCE" or "CUSTOM".
+            query: Query parameters that are added to every request to a server.
             credentials: An item of AWS's `credentialProviderConfigurations`; an agent is called with the gateway's role
                 by default.
 
         Raises:
             GatewayTargetError: It cannot be called.
-            RequestRejectedError: The gateway has no HTTP targets, or the name is that of a path of its own.
+            RequestRejectedError: The gateway cannot have HTTP targets, or the name is one of the gateway's own paths.
         """
         if isinstance(server, str):
             passthrough: dict[str, Any] = {"endpoint": server, "protocolType": protocol}
@@ -296,15 +296,15 @@ class GatewayView(Closing):
         session_id: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> HttpAnswer:
-        """Send a request to an HTTP target and return the whole answer, also one with an error status.
+        """Send a request to an HTTP target and return the whole answer, even if it has an error status.
 
             gateway.send("assistant/invocations", {"prompt": "hi"}).value
 
         Args:
             path: The target's name and the path below it; an agent answers at `invocations`.
-            payload: Bytes or a text as they are, None for no body, anything else as JSON.
+            payload: Bytes and text are sent unchanged, None sends no body, anything else is sent as JSON.
             method: The HTTP method.
-            session_id: The runtime session, at least 33 characters; a weighted rule decides once for each.
+            session_id: The runtime session, at least 33 characters; a weighted rule decides once per session.
             headers: Further header fields.
 
         Raises:
@@ -333,7 +333,7 @@ class GatewayView(Closing):
             name: The target's name.
 
         Raises:
-            ResourceNotFoundError: There is none.
+            ResourceNotFoundError: It does not exist.
         """
         gateways.remove_target(self._context.clients, self.value, name)
 

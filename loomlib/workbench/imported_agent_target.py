@@ -1,4 +1,4 @@
-"""An imported agent on AgentCore as the target of a comparison: its interrupts are answered as a case says."""
+"""An imported agent on AgentCore as the target of a comparison: its interrupts are answered with a case's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .context import Context
 from .eval_target import AgentTarget
 
 MOST_INTERRUPTS: Final = 20
-"""How often an agent may wait for its caller in one turn before the turn counts as failed."""
+"""How many times an agent may wait for its caller in one turn before the turn counts as failed."""
 _TOP_LEVEL: Final = ("sessionAttributes", "promptSessionAttributes")
 
 
@@ -29,8 +29,8 @@ class _Part:
 
     Attributes:
         record: Its record.
-        text: Its text, without the sentence that says that a call waits.
-        pending: The calls that wait.
+        text: Its text, without the notice that a call is waiting.
+        pending: The calls that are waiting.
     """
 
     record: InvocationRecord
@@ -43,7 +43,7 @@ class ImportedAgentTarget:
 
     Session attributes of a case are sent as the generated code takes them. A call that waits for the caller (a return
     of control, or a confirmation) is answered with the result that the case gives for it; without one the turn fails
-    as "return_control". Any other agent is asked as `AgentTarget` asks it.
+    as "return_control". Any other agent is called as `AgentTarget` calls it.
 
     Args:
         context: The workbench's resources.
@@ -80,7 +80,7 @@ class ImportedAgentTarget:
             tool = as_text(call.get("tool"))
             result = given_results.for_tool(tool)
             if result is None or len(parts) > MOST_INTERRUPTS:
-                message = f"The agent waits for the result of {tool}; give {STATE_NAME} in the case's initial state"
+                message = f"The agent is waiting for the result of {tool}; add {STATE_NAME} to the case's initial state"
                 return CaseFailure(stage="answer", kind=RETURN_CONTROL, message=message)
             decision = {"id": call.get("id"), "decision": "approve" if result.is_confirmed else "reject"}
             decision |= {"result": result.text} if result.text is not None and result.is_confirmed else {}
@@ -136,7 +136,7 @@ class ImportedAgentTarget:
             if waits := _pending(event):
                 pending.append(waits)
                 if not waits.get("question") and texts:
-                    texts.pop()  # the sentence that says so, which is no answer
+                    texts.pop()  # the notice itself, which is not an answer
             elif event.text:
                 texts.append(event.text)
         record = stream.record
@@ -162,7 +162,7 @@ class ImportedAgentTarget:
 
 
 def _first_text_ms(parts: Sequence[_Part]) -> float | None:
-    """Return when the first text came, counted from the first request; the caller's own pauses are left out."""
+    """Return when the first text came, counted from the first request; the caller's own pauses are excluded."""
     before_ms = 0.0
     for part in parts:
         if part.text and part.record.ttft_ms is not None:
@@ -186,7 +186,7 @@ def _joined(answer: TurnAnswer, part_answers: Sequence[TurnAnswer], parts: Seque
     tools: list[ToolUse] = []
     for number, (item, part) in enumerate(zip(part_answers, parts, strict=True)):
         waiting = [as_text(call.get("tool")) for call in part.pending]
-        # A call that waits is made again when its invocation goes on, and counts once.
+        # A waiting call is repeated when its invocation continues, and counts once.
         completed_uses = [use for use in item.tools or () if number == len(parts) - 1 or use.name not in waiting]
         tools += completed_uses
     return replace(

@@ -77,7 +77,7 @@ class Invocation(StoredCall):
         nothing is found, the `state` of the result says why; it is never a zero.
 
         Args:
-            progress: Called with a line at each lookup; a line in the notebook by default.
+            progress: Called with a line at each lookup; displayed in the notebook by default.
         """
         start = find_start(
             self.context, self.context.catalog.get(self.record.agent_arn), self.record.id, progress=progress
@@ -87,7 +87,7 @@ class Invocation(StoredCall):
         return start
 
     def authorization(self) -> AuthorizationView:
-        """Return how this call was authorized: who called, with which kind of credentials, and what decided.
+        """Return how this call was authorized: the caller, the kind of credentials, and the deciding rules.
 
         Examples:
             >>> inv.authorization().table()
@@ -106,7 +106,7 @@ class Invocation(StoredCall):
 
         Args:
             source: A plugin's span source to read instead of CloudWatch.
-            progress: Called with a line while spans are waited for; a line in the notebook by default.
+            progress: Called with a progress line while waiting for spans; displayed in the notebook by default.
         """
         from .capturing import stored_row
 

@@ -38,7 +38,7 @@ class InvocationTelemetry:
         """Return the newest log events of the invocation's session, oldest first (see `Agent.logs`).
 
         Args:
-            limit: The most log events.
+            limit: Maximum number of log events.
         """
         record, reader = self._record, self._context.log_reader
         return log_frame(reader.session_logs(self._entry.arn, record.qualifier, record.session_id, limit=limit))
@@ -47,7 +47,7 @@ class InvocationTelemetry:
         """Return what six sources show about this invocation, side by side, each with its limits.
 
         The sources are the client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics and
-        Logs Insights. Only the trace is waited for.
+        Logs Insights. The call waits only for the trace.
         """
         row = stored_row(self._context, self._record.id)
         view = find_traces(self._context, self._entry, [row])[0]
@@ -59,8 +59,8 @@ class InvocationTelemetry:
         """Return the memory records in this answer's prompt, with the evidence in its trace.
 
         Args:
-            *memories: Where to look; all memories of the agent's region by default.
-            scan: The most records of each memory to compare.
+            *memories: The memories to search; all memories of the agent's region by default.
+            scan: Maximum number of records to compare per memory.
             progress: Called with a line while spans and records are read.
         """
         from .memory_uses import used_frame

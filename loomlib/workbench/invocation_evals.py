@@ -1,4 +1,4 @@
-"""Eval cases made from one invocation."""
+"""Eval cases created from one invocation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class InvocationEvals:
         return traced_conversation(self._context, self._entry, [stored_row(self._context, self._record.id)])
 
     def case(self, **options: Any) -> EvalCase:
-        """Return this invocation as an eval case of its own, redacted.
+        """Return this invocation as a separate, redacted eval case.
 
             evalset.with_cases(inv.evals.case(tags=["production"]))
 

@@ -13,10 +13,10 @@ _TIMEOUT_S: Final = 10.0
 
 
 async def accepts_connections(clients: Clients, region: str) -> bool:
-    """Return whether the data plane accepts connections and, when it is the local one, answers on them.
+    """Return whether the data plane accepts connections and, if it is the local one, responds to a request.
 
-    A kernel accepts connections for a process that is being killed until the very end, and then resets them: hence the
-    answer. AWS's TLS endpoint is not asked.
+    While a process is being killed, the kernel still accepts its connections until the end, and then resets them; so a
+    response is required. No request is sent to AWS's TLS endpoint.
     """
     address = urlsplit(await asyncio.to_thread(clients.data_endpoint, region))
     port = address.port or (443 if address.scheme == "https" else 80)

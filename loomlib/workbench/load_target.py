@@ -1,4 +1,4 @@
-"""An agent as a load test calls it (`loomlib.latency.load_test.LoadedAgent`)."""
+"""An agent as the target of a load test (`loomlib.latency.load_test.LoadedAgent`)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _MS: Final = 1e6
 
 
 class LoadTestTarget:
-    """One endpoint of an agent with the operations that a load test needs; made by `agent.targets.load_target()`.
+    """One endpoint of an agent with the operations that a load test needs; returned by `agent.targets.load_target()`.
 
     Args:
         context: The workbench's resources.
         entry: The agent.
         qualifier: The endpoint.
-        bearer: The token of its calls, or a function that returns it.
+        bearer: The bearer token to send, or a function that returns it.
     """
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
@@ -54,19 +54,19 @@ class LoadTestTarget:
 
     @property
     def store(self) -> Store:
-        """Where studies and invocations are stored."""
+        """The store for studies and invocations."""
         return self._context.store
 
     @property
     def folder(self) -> Path:
-        """Where the journals of load tests are kept, in Loom's home folder."""
+        """The folder of the journals of load tests, in Loom's home folder."""
         return self._context.settings.home / "load-tests"
 
     def target(self) -> LoadTarget:
         """Return where the load engine sends its requests, and what authorizes them.
 
         Raises:
-            NotSupportedError: An MCP server keeps sessions of its own, so that a call is several requests.
+            NotSupportedError: The MCP server is stateful, so a call consists of several requests.
         """
         if not self._is_checked:
             check_is_stateless(self._context, self._entry, self.qualifier, bearer=self._bearer)
@@ -88,7 +88,7 @@ class LoadTestTarget:
             prompt: The prompt; for an MCP server a tool call as JSON, `{"tool": …, "arguments": {…}}`.
 
         Raises:
-            InvalidArgumentsError: It names no tool of an MCP server.
+            InvalidArgumentsError: The prompt does not name a tool of the MCP server.
         """
         protocol = self._entry.protocol
         if protocol == "AGUI":
@@ -111,7 +111,7 @@ class LoadTestTarget:
         """
         if self._entry.protocol not in ("", "HTTP"):
             raise NotSupportedError(
-                f"Requests of several lengths or sizes cannot be sent in {self._entry.protocol}",
+                f"Requests of different lengths or sizes cannot be sent over {self._entry.protocol}",
                 on=self.name,
                 try_="a load test with one prompt",
             )
@@ -120,7 +120,7 @@ class LoadTestTarget:
         return requests
 
     def recorded(self, until_id: int | None = None) -> list[InvocationRow]:
-        """Return the agent's stored invocations that no study made.
+        """Return the agent's stored invocations that were not made by a study.
 
         Args:
             until_id: The newest of them; None for all.
@@ -130,7 +130,7 @@ class LoadTestTarget:
         return [row for row in rows if not any(label.startswith("study:") for label in row.labels)]
 
     def end_session(self, session_id: str) -> bool:
-        """End a runtime session; return False when it had ended already."""
+        """End a runtime session; return False if it had already ended."""
         return self._study.end_session(session_id)
 
     async def is_alive(self) -> bool:
@@ -146,17 +146,17 @@ class LoadTestTarget:
         traced_rows = [row for row in rows if row.id in stored and stored[row.id].is_complete]
         try:
             amounts = [view.cost().total for view in self._views(traced_rows)] if traced_rows else []
-        except LoomError:  # the usage logs cannot be read: then the cost is not known
+        except LoomError:  # the usage logs cannot be read, so the cost is unknown
             return None
         values = [amount.value for amount in amounts if amount.value is not None]
         return (fmean(values), len(values)) if values else None
 
     def keep(self, calls: Sequence[SampledCall], prompt: str, labels: Sequence[str]) -> list[int]:
-        """Store calls beside other invocations, and return their ids.
+        """Store calls as invocations, and return their ids.
 
         Args:
             calls: The calls.
-            prompt: What they sent.
+            prompt: The prompt that they sent.
             labels: Labels of the stored invocations.
         """
         invocations = self.store.invocations
@@ -190,7 +190,7 @@ class LoadTestTarget:
         return ids
 
     def traces(self, invocation_ids: Sequence[int]) -> list[LoadTrace]:
-        """Return what the telemetry says of stored calls; waits as long as the settings allow.
+        """Return the telemetry of stored calls; wait as long as the settings allow.
 
         Args:
             invocation_ids: Ids that `keep` returned.
@@ -224,7 +224,7 @@ class _RunInputs:
 def _own_times_ms(view: TraceView) -> dict[str, float]:
     """Return the time of each span below the request's, without that of its children, by name.
 
-    Children side by side count once.
+    Concurrent children count once.
     """
     own: defaultdict[str, float] = defaultdict(float)
     for _, span in view.trace.walk():

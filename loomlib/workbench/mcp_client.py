@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .session_target import SessionTarget
 
 OpenSession = Callable[[str | None, Callbacks], McpSession]
-"""Makes a session that is not open yet; of a new runtime session when the id is None."""
+"""Creates a session that is not open yet; for a new runtime session if the id is None."""
 
 _TOOLS: Final = ("name", "description", "arguments", "input_schema", "output_schema", "annotations")
 _RESOURCES: Final = ("uri", "name", "description", "mime_type", "size", "is_template")
@@ -37,7 +37,7 @@ _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "al
 
 
 class RunningCall:
-    """A call in progress; made by `McpClient.start`."""
+    """A call in progress; returned by `McpClient.start`."""
 
     def __init__(self, running: Running[CallOutcome], finish: Callable[[CallOutcome], ProtocolCall]) -> None:
         self._running, self._finish = running, finish
@@ -57,7 +57,7 @@ class RunningCall:
 
 
 class McpClient(Closing):
-    """An open MCP session; made by `Agent.protocols.mcp` and `Workbench.tools.mcp`. Close it, or use it in `with`.
+    """An open MCP session; returned by `Agent.protocols.mcp` and `Workbench.tools.mcp`. Close it, or use it in `with`.
 
         mcp = agent.protocols.mcp()
         mcp.tools()
@@ -66,12 +66,12 @@ class McpClient(Closing):
     Every call is stored as an invocation with its transcript.
 
     Args:
-        make_session: Makes sessions.
-        callbacks: What the client does when the server reports or asks.
+        make_session: Creates sessions.
+        callbacks: Handlers of the server's notifications and requests.
         context: The workbench's resources.
         session_id: The runtime session to use; a new one by default.
         stop_session: Ends a runtime session; None where there is none.
-        timeout_s: The limit of each call, in seconds.
+        timeout_s: Timeout of each call in seconds.
     """
 
     def __init__(
@@ -100,12 +100,12 @@ class McpClient(Closing):
 
     @property
     def server(self) -> Mapping[str, Any]:
-        """What the server calls itself: `name`, `version`, perhaps `title`."""
+        """The server's own name and version: `name`, `version`, and possibly `title`."""
         return self._session.server
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the server offers."""
+        """The server's capabilities."""
         return self._session.capabilities
 
     @property
@@ -162,7 +162,7 @@ class McpClient(Closing):
         return rows_frame(rows, _RESOURCES)
 
     def prompts(self) -> pd.DataFrame:
-        """Return the server's prompts, one row each, with the JSON schemas of their arguments, which are texts."""
+        """Return the server's prompts, one row each, with the JSON schemas of their arguments, which are strings."""
         rows = [
             {
                 "name": as_text(one.get("name")),
@@ -181,7 +181,7 @@ class McpClient(Closing):
         """Return a tool in the protocol's form.
 
         Raises:
-            ToolNotFoundError: The server has no such tool; the message lists what it has.
+            ToolNotFoundError: The server has no such tool; the message lists its tools.
         """
         for refresh in (False, True):
             for tool in self._known_tools(refresh=refresh):
@@ -193,7 +193,7 @@ class McpClient(Closing):
         )
 
     def call(self, tool: str, /, **arguments: Any) -> ProtocolCall:
-        """Call a tool and wait for its result. A tool that fails is a result with `ok` False.
+        """Call a tool and wait for its result. A failed tool call has `ok` False.
 
             mcp.call("add", a=1, b=2).value
 
@@ -203,7 +203,7 @@ class McpClient(Closing):
 
         Raises:
             ToolNotFoundError: The server has no such tool.
-            InvalidArgumentsError: The arguments do not fit the tool's schema.
+            InvalidArgumentsError: The arguments do not match the tool's schema.
         """
         return self.start(tool, arguments).result()
 
@@ -215,13 +215,13 @@ class McpClient(Closing):
         on_progress: Callable[[ProgressNotification], object] | None = None,
         timeout_s: float | None = None,
     ) -> RunningCall:
-        """Begin a call; `result()` waits for it, `cancel()` cancels it.
+        """Start a call; `result()` waits for it, `cancel()` cancels it.
 
         Args:
             tool: The tool's name.
             arguments: Its arguments, checked against the schema before anything is sent.
             on_progress: Called with each progress notification of this call; the client's by default.
-            timeout_s: The limit of the call, in seconds; the client's by default.
+            timeout_s: Timeout of the call in seconds; the client's by default.
         """
         call_arguments = dict(arguments or {})
         schema = as_mapping(self.tool(tool).get("inputSchema"))
@@ -240,7 +240,7 @@ class McpClient(Closing):
         return self.start_read(uri).result()
 
     def start_read(self, uri: str) -> RunningCall:
-        """Begin to read a resource; `result()` waits for it, `cancel()` cancels it."""
+        """Start reading a resource; `result()` waits for it, `cancel()` cancels it."""
         return self._start(uri, "resources/read", {"uri": uri}, prompt=json.dumps({"resource": uri}))
 
     def prompt(self, name: str, /, **arguments: str) -> ProtocolCall:
@@ -248,19 +248,19 @@ class McpClient(Closing):
         return self.start_prompt(name, arguments).result()
 
     def start_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> RunningCall:
-        """Begin to get a prompt; `result()` waits for it, `cancel()` cancels it."""
+        """Start getting a prompt; `result()` waits for it, `cancel()` cancels it."""
         params = {"name": name, "arguments": dict(arguments or {})}
         prompt = json.dumps({"prompt": name, "arguments": params["arguments"]}, ensure_ascii=False)
         return self._start(name, "prompts/get", params, prompt=prompt)
 
     def set_log_level(self, level: str) -> None:
-        """Ask the server for log notifications from this level on; `on_log` gets them."""
+        """Request log notifications of this level and above; `on_log` receives them."""
         if level not in _LEVELS:
             raise ValueError(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
         self._run(lambda _run: self._session.request("logging/setLevel", {"level": level}))
 
     def set_roots(self, roots: Sequence[str | Path]) -> None:
-        """Offer other roots than before; the server is notified, and asks for them when it wants to.
+        """Replace the roots; the server is notified and may then request them.
 
         Args:
             roots: Folders or URIs.
@@ -271,10 +271,10 @@ class McpClient(Closing):
         self._run(lambda _run: self._session.set_roots(roots))
 
     def ping(self) -> None:
-        """Ask the server for a sign of life.
+        """Check that the server responds.
 
         Raises:
-            LoomError: It gives none.
+            LoomError: It does not respond.
         """
         self._run(lambda _run: self._session.request("ping"))
 
@@ -288,8 +288,8 @@ class McpClient(Closing):
             loom.evaluate(mcp.eval_target("add"), evalset)
 
         Args:
-            tool: The tool; a case's payload or prompt (as JSON) then has its arguments. By default it is
-                `{"tool": …, "arguments": {…}}`.
+            tool: The tool; a case's payload or prompt (as JSON) then contains its arguments. By default, the payload or
+                prompt is `{"tool": …, "arguments": {…}}`.
         """
         from .session_target import SessionTarget
 
@@ -299,7 +299,7 @@ class McpClient(Closing):
         return SessionTarget(make, self._session.entry, self.context, tool=tool, end_session=self._stop_session)
 
     def close(self) -> None:
-        """End the session, and the runtime session or process that this client began."""
+        """End the session, and the runtime session or process that this client started."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -76,14 +76,14 @@ class Memory:
 
         Args:
             actor: The actor's id.
-            limit: The most rows; None for all.
-            progress: Called with a sentence after every 100 sessions; a line below the cell by default.
+            limit: Maximum number of rows; None for all.
+            progress: Called with a sentence after every 100 sessions; displayed below the cell by default.
         """
         sessions = self.reader.sessions(actor, limit=limit, progress=progress or WaitLine())
         rows = (tables.session_row(session) for session in sessions)
         title, empty = (
             f"Sessions of {actor} in {self.name}",
-            f"{actor} has no sessions here; memory.actors() lists who has.",
+            f"{actor} has no sessions here; memory.actors() lists the actors with events.",
         )
         return tables.frame(rows, tables.SESSIONS, title=title, empty=empty, limit=limit)
 
@@ -104,8 +104,8 @@ class Memory:
             session: Only this session's events; needs `actor`.
             since: Only events from this time on (UTC without a zone), or within this time before now.
             branch: Events of this branch, with those before its fork.
-            limit: The most rows; None for all.
-            progress: Called with a sentence after every 100 events; a line below the cell by default.
+            limit: Maximum number of rows; None for all.
+            progress: Called with a sentence after every 100 events; displayed below the cell by default.
 
         Raises:
             ValueError: `session` without `actor`, or a negative `limit`.
@@ -141,8 +141,8 @@ class Memory:
             actor: The actor's id.
             strategy: Only records of this strategy (name or id).
             exact: Only records of `namespace` itself, not of those below it.
-            limit: The most rows; None for all.
-            progress: Called with a sentence after every 100 records; a line below the cell by default.
+            limit: Maximum number of rows; None for all.
+            progress: Called with a sentence after every 100 records; displayed below the cell by default.
 
         Raises:
             ValueError: The namespace begins with a placeholder without a value, or `limit` is negative.
@@ -180,7 +180,7 @@ class Memory:
             actor: The actor's id.
             strategy: Only records of this strategy (name or id).
             exact: Only records of `namespace` itself.
-            top_k: The most records.
+            top_k: Maximum number of records.
         """
         records = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
         rows = ((record.score, *tables.record_row(record, self._strategies())) for record in records)
@@ -201,8 +201,8 @@ class Memory:
             actor: The actor's id.
             session: Only this session's events; records are those of the actor.
             since: Only from this time on (UTC without a zone), or within this time before now.
-            limit: The most events and the most records; None for all.
-            progress: Called with a sentence after every 100 rows; a line below the cell by default.
+            limit: Maximum number of events, and of records; None for all.
+            progress: Called with a sentence after every 100 rows; displayed below the cell by default.
         """
         show = progress or WaitLine()
         start = since_time(since)
@@ -218,17 +218,17 @@ class Memory:
 
         Args:
             record: The record or its id.
-            scan: The most events to read; 20,000 by default.
-            progress: Called with a sentence while events are read; a line below the cell by default.
+            scan: Maximum number of events to read; 20,000 by default.
+            progress: Called with a sentence while events are read; displayed below the cell by default.
 
         Raises:
             LoomError: `record` is neither a record nor an id.
         """
         if not isinstance(record, str) and not hasattr(record, "namespaces"):
             raise LoomError(
-                "Only a record has a provenance",
+                "Only records have a provenance",
                 on=f"a {type(record).__name__}",
-                try_="the record's id: of a finding it is finding.evidence[0].id, in a table the column record_id",
+                try_="the record's id: finding.evidence[0].id of a finding, or the column record_id of a table",
             )
         options = {} if scan is None else {"scan": scan}
         found_record = record if not isinstance(record, str) else self.reader.record(record)
@@ -240,24 +240,24 @@ class Memory:
 
         Args:
             inv: The invocation.
-            scan: The most events to read.
+            scan: Maximum number of events to read.
             progress: Called with a sentence while events are read.
         """
         warn_renamed("Memory.used_in(inv)", "Invocation.telemetry.memories_used(memory)")
         return inv.telemetry.memories_used(self, scan=scan, progress=progress)
 
     def failed_extractions(self) -> MemoryFrame:
-        """Return failed extractions (AWS lists no others)."""
+        """Return failed extractions (AWS lists only these)."""
         rows = map(tables.failed_row, self.reader.failed_extractions(limit=ROWS))
-        return tables.frame(rows, tables.FAILED, title=f"Failed extractions of {self.name}", empty="None failed.")
+        return tables.frame(rows, tables.FAILED, title=f"Failed extractions of {self.name}", empty="None have failed.")
 
     def health(self, *, progress: Progress | None = None, **options: Any) -> HealthReport:
         """Check the memory; each finding has redacted evidence.
 
-        It looks for leaks between actors, secrets and personal data, contradictions, stale and duplicate records,
+        It checks for leaks between actors, secrets and personal data, contradictions, stale and duplicate records,
         strategies without records, growth and cost.
 
-        Options (`loomlib.memory.health.check_health`): `records=` and `events=` to read at most
+        Options (`loomlib.memory.health.check_health`): `records=` and `events=`, the maximum numbers to read
         (20,000 by default, None for all),
         `allow=["email"]` for allowed kinds of personal data, `presidio=True`, `redactor=`, `untouched=timedelta`,
         `extraction=timedelta`, `tenant=` (an actor's tenant from its id), `prices=`, `retrievals=` a month.
@@ -271,7 +271,7 @@ class Memory:
     def snapshot(self, *, events: bool = True, progress: Progress | None = None) -> MemorySnapshot:
         """Return a redacted snapshot; `.save(path)` writes it, `loomlib.memory.read_snapshot(path)` reads it.
 
-        AgentCore keeps no earlier states of a memory.
+        AgentCore does not keep earlier states of a memory.
         """
         return take_snapshot(self.reader, events=events, progress=progress or WaitLine())
 
@@ -299,8 +299,8 @@ class Memory:
         Args:
             path: The file to write; it appears when it is complete.
             actors: Only these actors; None for all.
-            redact: Replace secrets and personal data; False keeps them, a `Redactor` has rules of your own.
-            progress: Called with a sentence after every 500 lines; a line below the cell by default.
+            redact: Replace secrets and personal data; False keeps them, a `Redactor` applies your own rules.
+            progress: Called with a sentence after every 500 lines; displayed below the cell by default.
         """
         from ..memory.exchange import export_memory
 
@@ -317,7 +317,7 @@ class Memory:
         Args:
             actors: Only these actors; None for all.
             redact: As in `export`.
-            lines: The most lines of the preview.
+            lines: Maximum number of lines in the preview.
         """
         from ..memory.exchange import preview_export
 
@@ -365,8 +365,8 @@ class Memory:
             actors: Number of test actors.
             seed: Seed of the test actors' ids.
             slashes: Whether ids may contain slashes, so that one actor's namespace is below another's.
-            settle_s: How long to wait for written records to be found, in seconds; on AWS that takes a while.
-            progress: Called with a sentence after each actor; a line below the cell by default.
+            settle_s: Seconds to wait until written records can be found; on AWS this takes a while.
+            progress: Called with a sentence after each actor; displayed below the cell by default.
 
         Raises:
             ValueError: A pattern has an unknown placeholder, or the number of actors is out of range.

@@ -1,6 +1,6 @@
 """A DataFrame with a title and a note, displayed as escaped HTML.
 
-It is a module of its own because pandas is only imported when a table is made.
+It is a separate module because pandas is only imported when a table is created.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..presentation.text import text_table
 
 
 class MemoryFrame(pd.DataFrame):
-    """A table of a memory's contents; a filter or join of it is a plain DataFrame."""
+    """A table of a memory's contents; filtering or joining it returns a plain DataFrame."""
 
     def titled(self, title: str, note: str = "") -> MemoryFrame:
-        """Set title and note, which `attrs` hold, and return this table."""
+        """Set title and note (stored in `attrs`), and return this table."""
         self.attrs.update({"title": title, "note": note})
         return self
 

@@ -32,8 +32,8 @@ def used_frame(
     Args:
         view: The invocation's trace.
         record: The invocation.
-        memories: The memories whose records are looked for.
-        scan: The most records of each memory to compare.
+        memories: The memories whose records are searched for.
+        scan: Maximum number of records to compare per memory.
         progress: Called with a line while records are read.
     """
     given_texts, calls = list(given_in(view)), reading_calls(view)
@@ -46,7 +46,8 @@ def used_frame(
             memory = reader.memory
             records = list(reader.records(limit=scan, progress=progress))
             if len(records) == scan:
-                truncated.append(f"{memory.name}: {plural(scan, 'record')} compared, there may be more (raise scan=)")
+                compared_text = f"{plural(scan, 'record')} compared; there may be more (increase scan=)"
+                truncated.append(f"{memory.name}: {compared_text}")
             uses = find_used(
                 memory.memory_id,
                 records,
@@ -58,7 +59,7 @@ def used_frame(
             rows += [(record.id, record.session_id, *use.row().values()) for use in uses]
     reading_note = f"{len(calls)} calls in the trace read records" if calls else "no call in the trace reads records"
     note = "; ".join([f"Inferred from the texts in the trace; {reading_note}", *truncated])
-    reason = "No record's text is in the prompt" if given_texts else "The trace does not hold what the model was given"
+    reason = "No record's text is in the prompt" if given_texts else "The trace does not contain the model's input"
     empty = "; ".join([f"{reason} (trace: {view.state}); {reading_note}", *truncated])
     return tables.frame(rows, tables.USED, title="Memory records in the prompt", note=note, empty=empty)
 

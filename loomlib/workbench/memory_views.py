@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from .memory_frame import MemoryFrame
 
-_EMPTY = "This actor has no events and no records. memory.actors() lists who has events."
+_EMPTY = "This actor has no events and no records. memory.actors() lists the actors with events."
 _SHOWN = 200
 
 
 class TimelineView:
-    """An actor's events and records in order of time; made by `memory.timeline(actor)`."""
+    """An actor's events and records in order of time; returned by `memory.timeline(actor)`."""
 
     def __init__(self, moments: Sequence[TimelineEntry], *, title: str, labels: Sequence[str] = ()) -> None:
         self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
@@ -72,7 +72,7 @@ class TimelineView:
 
 
 class ProvenanceView:
-    """The sources of a record; made by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
+    """The sources of a record; returned by `memory.provenance(record_id)`. `state` is one of `PROVENANCE_STATES`."""
 
     def __init__(self, provenance: Provenance, *, labels: Sequence[str] = ()) -> None:
         self.found, self._labels = provenance, tuple(labels)

@@ -24,7 +24,7 @@ _LINES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The figures of a workbench's agents over a time window; made by `bench.telemetry.overview()`."""
+    """The figures of a workbench's agents over a time window; returned by `bench.telemetry.overview()`."""
 
     title: str
     window: Window

@@ -35,7 +35,7 @@ def overview_page(
     """Render the page.
 
     Args:
-        title: What is shown, and of which time.
+        title: The subject and time range of the page.
         labels: Provenance labels.
         sentence: The result.
         headlines: Figures, shown as tiles.

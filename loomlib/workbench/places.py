@@ -27,7 +27,7 @@ _AT_ONCE = 8
 class RegionOverview:
     """One region of one account. `state` is `ok`, `failed` (`why` says how to fix it) or `not connected`.
 
-    `figures` are None where the region failed: older figures would not show how it is doing now.
+    `figures` are None where the region failed: older figures would not show its current state.
     """
 
     where: str
@@ -54,14 +54,14 @@ class RegionOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The figures of several workbenches; made by `loomlib.overview([…])`."""
+    """The figures of several workbenches; returned by `loomlib.overview([…])`."""
 
     window: Window
     places: tuple[RegionOverview, ...]
     taken_at: datetime
 
     def sentence(self) -> str:
-        """Return how many regions answered, and the errors of the others."""
+        """Return how many regions responded, and the errors of the others."""
         failed = [place for place in self.places if place.state == "failed"]
         summary = f"{len(self.places) - len(failed)} of {plural(len(self.places), 'region')} answered."
         return " ".join([summary, *(f"{place.region}: {place.why}" for place in failed)])
@@ -116,16 +116,16 @@ def overview(
 ) -> Places:
     """Return the figures of several regions and accounts, one row each.
 
-    Every workbench is asked for its account, so an expired credential or an unreachable region shows as a row with its
-    error, and the others go on. Agents of the same catalogs in other regions or accounts are rows marked
-    `not connected`.
+    The account is requested through every workbench, so an expired credential or an unreachable region appears as a row
+    with its error, and the others are still shown. Agents of the same catalogs in other regions or accounts are rows
+    marked `not connected`.
 
         loom.overview([loom.connect("aws", region="us-east-1"), loom.connect("aws", region="eu-central-1")])
 
     Args:
         benches: The workbenches, each connected to one region and account (`loom.connect`).
-        since: The start of the time range, or how long before now it is; everything stored by default.
-        until: The end of the time range, or how long before now it is; now by default.
+        since: The start of the time range, or a timedelta before now; everything stored by default.
+        until: The end of the time range, or a timedelta before now; now by default.
     """
     now = datetime.now(UTC)
     window = Window.of(since, until, now=now)

@@ -18,12 +18,12 @@ _SIGNS: Final = {"make": "+", "change": "~", "keep": "="}
 
 
 def plan_sentence(plan: DeployPlan) -> str:
-    """Return what a plan does in one sentence."""
+    """Return a summary of a plan in one sentence."""
     counts = plan.counts()
     place = "the local AgentCore" if plan.where == "local" else f"AWS, account {plan.account_id} in {plan.region}"
     if plan.is_empty:
-        return f"{plan.agent} on {place} is as described: nothing to do"
-    return f"{plan.agent} on {place}: make {counts['make']}, change {counts['change']}, keep {counts['keep']}"
+        return f"{plan.agent} on {place} matches its description: nothing to do"
+    return f"{plan.agent} on {place}: create {counts['make']}, change {counts['change']}, keep {counts['keep']}"
 
 
 def plan_text(plan: DeployPlan) -> str:
@@ -36,7 +36,7 @@ def plan_html(plan: DeployPlan, labels: Sequence[str]) -> str:
 
     Args:
         plan: The plan.
-        labels: What the workbench's figures come from.
+        labels: Provenance labels of the workbench.
     """
     steps = [(step.action, step.kind, step.name, step.note) for step in plan.steps]
     changes = [
@@ -53,8 +53,8 @@ def plan_html(plan: DeployPlan, labels: Sequence[str]) -> str:
         parts.append(table(("setting", "now", "then"), changes, caption="What changes"))
     if plan.policy and plan.policy.open:
         needs = [(item.place, item.what, item.try_) for item in plan.policy.open]
-        parts.append(table(("where", "not known", "what to do"), needs, caption="Permissions that need you"))
-    parts.append(table(("paid for", "a month", "assumed", "price of"), costs, caption=_cost_line(plan)))
+        parts.append(table(("where", "unknown", "what to do"), needs, caption="Permissions to decide on"))
+    parts.append(table(("item", "per month", "assumption", "price as of"), costs, caption=_cost_line(plan)))
     return card(
         plan.agent,
         state=("good", "nothing to do") if plan.is_empty else ("wait", "plan"),
@@ -91,10 +91,10 @@ def _change(change: SettingChange) -> str:
 
 def _cost_line(plan: DeployPlan) -> str:
     if plan.where == "local":
-        return f"Here it costs nothing; on AWS, used as assumed, a month costs {_amount(plan.cost.total)}:"
-    return f"Used as assumed, a month costs {_amount(plan.cost.total)}:"
+        return f"Free on the local AgentCore; on AWS, with the assumed use, a month costs {_amount(plan.cost.total)}:"
+    return f"With the assumed use, a month costs {_amount(plan.cost.total)}:"
 
 
 def _amount(amount: Amount) -> str:
-    """Return an amount; that it is an estimate is said once, above."""
+    """Return an amount without "estimated", which is stated once above."""
     return str(replace(amount, is_estimate=False))

@@ -22,11 +22,11 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
     Args:
         context: The workbench's resources.
         what: A blueprint's name, or the path of an `agent.py` or of its folder.
-        options: What counts in place of the agent's file.
+        options: Options that override the agent's file.
     """
     source = read_source(context, what, options)
     if context.where == "aws":
-        context.clients.account_id()  # without credentials the installation of the requirements would be for nothing
+        context.clients.account_id()  # fails early without credentials, before requirements are installed
     report = options.get("progress") or WaitLine()
     where = "local" if source.spec.build == "container" else context.where  # an image installs its requirements itself
     built = build_package(source.code, source.spec, where=where, environment=_installer_environment, report=report)
@@ -38,12 +38,12 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
 def roll_back(
     context: Context, what: str | Path, options: DeployOptions, *, report: Callable[[str], None]
 ) -> list[str]:
-    """Undo an interrupted deployment of an agent, without planning or packaging it, and return a sentence about each.
+    """Undo an interrupted deployment of an agent, without planning or packaging it, and return a sentence per resource.
 
     Args:
         context: The workbench's resources.
         what: A blueprint's name, or the path of an `agent.py` or of its folder.
-        options: Of which `name` counts.
+        options: The options, of which only `name` is used.
         report: Called with lines of progress.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What an agent's role may do, as notebooks show it."""
+"""The permissions of an agent's role, as notebooks show them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PolicyView:
 
     @property
     def open(self) -> Sequence[OpenPermission]:
-        """Permissions that the agent may need and that the role does not get, because a resource is not known."""
+        """Permissions that the agent may need but that the role does not get, because a resource is unknown."""
         return self._policy.open
 
     def document(self) -> dict[str, Any]:
@@ -64,10 +64,10 @@ class PolicyView:
             (one.sid, ", ".join(one.actions), ", ".join(one.resources), one.reason, ", ".join(one.places))
             for one in self._policy.statements
         ]
-        parts = [table(("statement", "actions", "resources", "reason", "asked for by"), rows)]
+        parts = [table(("statement", "actions", "resources", "reason", "required by"), rows)]
         if self._policy.open:
             needs = [(item.place, item.what, item.try_) for item in self._policy.open]
-            parts.append(table(("where", "not known", "what to do"), needs, caption="Needs you"))
+            parts.append(table(("where", "unknown", "what to do"), needs, caption="Permissions to decide on"))
         return card(
             "Role",
             facts=[("statements", str(len(rows))), ("left open", str(len(self._policy.open)))],

@@ -31,7 +31,7 @@ class ProtocolCall(StoredCall):
         title: What was called, for cards.
         record: The stored record.
         result: The protocol's result.
-        events: The transcript as it is stored.
+        events: The stored transcript.
         context: The workbench's resources.
         entry: The agent or server.
     """
@@ -53,7 +53,7 @@ class ProtocolCall(StoredCall):
     def value(self) -> Any:
         """The structured content of an MCP tool's result; its text where there is none.
 
-        A value that is not a JSON object travels as `{"result": value}`; this is the value.
+        A value that is not a JSON object is sent as `{"result": value}`; this property returns the value.
         """
         structured: Any = self.result.get("structuredContent")
         if structured is None:
@@ -84,7 +84,9 @@ class ProtocolCall(StoredCall):
         if isinstance(self._entry, AgentEntry):
             return Invocation(self.record, self._context, self._entry)
         raise NotSupportedError(
-            "A server outside AgentCore has no logs and spans here", on=self._entry.name, try_="call.transcript()"
+            "No logs or spans are available for a server outside AgentCore",
+            on=self._entry.name,
+            try_="call.transcript()",
         )
 
     def trace(self) -> TraceView:
@@ -97,7 +99,7 @@ class ProtocolCall(StoredCall):
 
     @property
     def evals(self) -> InvocationEvals:
-        """This call as an eval case; the agent is asked the same when it is evaluated.
+        """This call as an eval case; an evaluation repeats the call.
 
         Raises:
             NotSupportedError: The server is not an agent of AgentCore.

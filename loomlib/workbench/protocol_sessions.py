@@ -50,7 +50,7 @@ def open_agent_mcp(
         qualifier: The endpoint that is called.
         callbacks: Answers to the server's requests and notifications.
         session_id: The runtime session; a new one by default, which ends with the client.
-        timeout_s: The limit of each call, in seconds.
+        timeout_s: Timeout of each call in seconds.
         bearer: A token sent instead of a signature, or a function that returns it.
 
     Raises:
@@ -68,9 +68,9 @@ def open_agent_mcp(
 
 
 def check_is_stateless(context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
-    """Raise an error when an MCP agent answers no request without a handshake.
+    """Raise an error if an MCP agent does not answer requests without a handshake.
 
-    It is asked once for its tools. The header `Mcp-Session-Id` does not tell: AgentCore adds it to every response.
+    Its tools are requested once. The header `Mcp-Session-Id` shows nothing: AgentCore adds it to every response.
 
     Args:
         context: The workbench's resources.
@@ -79,7 +79,7 @@ def check_is_stateless(context: Context, entry: AgentEntry, qualifier: str, *, b
         bearer: A token sent instead of a signature, or a function that returns it.
 
     Raises:
-        NotSupportedError: It wants a handshake first.
+        NotSupportedError: It requires a handshake first.
         LoomError: It cannot be reached.
     """
     session_id = new_session_id()
@@ -98,10 +98,10 @@ def check_is_stateless(context: Context, entry: AgentEntry, qualifier: str, *, b
         raise
     except (ProtocolError, AwsError) as error:
         raise NotSupportedError(
-            f"This MCP server answers no request without a handshake ({error}), so that a call is several requests; "
-            "the load engine makes calls of one request",
+            f"This MCP server does not answer requests without a handshake ({error}), so a call is several requests; "
+            "the load engine supports only calls of one request",
             on=entry.name,
-            try_="a stateless server (stateless_http=True), as AgentCore recommends it",
+            try_="a stateless server (stateless_http=True), as AgentCore recommends",
         ) from error
     finally:
         stop_agent_session(context, entry, qualifier, bearer, session_id)
@@ -126,14 +126,14 @@ def open_server_mcp(
         headers: Header fields of each request, for a URL.
         environment: Environment variables of the process, for a command.
         folder: Working folder of the process, for a command.
-        timeout_s: The limit of each call, in seconds.
+        timeout_s: Timeout of each call in seconds.
 
     Raises:
-        ValueError: `server` is neither.
+        ValueError: `server` is neither a URL nor a command.
         ProtocolError: There is no MCP server.
     """
     if isinstance(server, str) and not server.startswith(("http://", "https://")):
-        raise ValueError(f'server is a URL, or a command as a list such as ["python", "server.py"], not {server!r}')
+        raise ValueError(f'server must be a URL or a command list such as ["python", "server.py"], not {server!r}')
     if not server:
         raise ValueError('the command is empty; give the program and its arguments, as in ["python", "server.py"]')
     entry = server_entry(context.store, server)
@@ -169,7 +169,7 @@ def open_gateway_mcp(
         callbacks: Answers to the gateway's requests and notifications.
         signed: Whether requests are signed.
         bearer: A token sent instead of a signature, or a function that returns it.
-        timeout_s: The limit of each call, in seconds.
+        timeout_s: Timeout of each call in seconds.
     """
     if isinstance(bearer, str):
         check_bearer(bearer)
@@ -234,7 +234,7 @@ def open_agent_a2a(
         entry: The agent's entry in the catalog.
         qualifier: The endpoint that is called.
         session_id: The runtime session; a new one by default, which ends with the client.
-        timeout_s: The limit of each request, in seconds.
+        timeout_s: Timeout of each request in seconds.
         bearer: A token sent instead of a signature, or a function that returns it.
 
     Raises:
@@ -278,13 +278,13 @@ def open_server_a2a(
         context: The workbench's resources.
         url: The agent's address; its card is read from the well-known path below it.
         headers: Header fields of each request.
-        timeout_s: The limit of each request, in seconds.
+        timeout_s: Timeout of each request in seconds.
 
     Raises:
         ValueError: `url` is not an HTTP address.
     """
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"url is the agent's address, such as http://127.0.0.1:9000/, not {url!r}")
+        raise ValueError(f"url must be the agent's address, such as http://127.0.0.1:9000/, not {url!r}")
     entry = server_entry(context.store, url)
 
     def make(id: str) -> A2aSession:
@@ -317,7 +317,7 @@ def open_websocket(
         bearer: A token sent instead of a signature, or a function that returns it.
 
     Raises:
-        ProtocolError: The agent's protocol has none.
+        ProtocolError: The agent's protocol does not use WebSockets.
     """
     check_protocol(entry, "HTTP", "AGUI")
     if isinstance(bearer, str):

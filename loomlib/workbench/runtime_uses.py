@@ -22,7 +22,7 @@ class RuntimeUses:
     Args:
         store: Where usage is stored, beside the trace.
         logs: The usage logs.
-        settled_s: Seconds after an answer from which on its usage log is complete.
+        settled_s: Seconds after an answer until its usage log is complete.
     """
 
     def __init__(self, store: Store, logs: UsageLogs, *, settled_s: float) -> None:
@@ -34,7 +34,7 @@ class RuntimeUses:
         Args:
             arn: The agent's runtime.
             row: The invocation.
-            stored: The usage that is stored already, which is then returned.
+            stored: Usage that is already stored; it is returned if present.
         """
         if stored is not None:
             return stored

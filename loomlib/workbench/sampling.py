@@ -21,11 +21,11 @@ def sampling_model(bench: Workbench, model_id: str = DEFAULT_MODEL) -> Callable[
         with agent.protocols.mcp(on_sample=sampling_model(bench)) as mcp:
             mcp.call("explain", expression="6 * 7").text
 
-    The model gets the text of the messages; other content as a short description in square brackets. The server's tools
-    and its preferred models are not used. Needs `bedrock:InvokeModel` on AWS.
+    The model gets the text of the messages; other content is replaced by a short description in square brackets. The
+    server's tools and its preferred models are not used. Needs `bedrock:InvokeModel` on AWS.
 
     Args:
-        bench: The workbench, whose connection the model is reached by.
+        bench: The workbench whose connection is used to call the model.
         model_id: The id of a model or inference profile.
 
     Returns:

@@ -20,7 +20,7 @@ def deploy_servers(
     environment: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Mapping[str, Agent]:
-    """Deploy an agent behind every server of `loom.ProtocolStudy` at once; it serves what its variable SERVER names.
+    """Deploy an agent behind every server of `loom.ProtocolStudy` at once; its variable SERVER selects the server.
 
         agents = deploy_servers(bench)
         loom.ProtocolStudy(agents).run()
@@ -28,8 +28,8 @@ def deploy_servers(
     Args:
         bench: The workbench.
         what: A blueprint's name, or the path of an `agent.py` or of its folder.
-        name: Beginning of the runtimes' names: `calculator_http`, `calculator_mcp_stateful`, ….
-        environment: Environment variables of the agents, beside SERVER.
+        name: Prefix of the runtimes' names: `calculator_http`, `calculator_mcp_stateful`, ….
+        environment: Environment variables of the agents, in addition to SERVER.
         **options: Other options of `Workbench.deploy`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Sessions of MCP and A2A as the target of an evaluation, and as a latency study measures them."""
+"""MCP and A2A sessions as the target of an evaluation or a latency study."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class AskedSession(Protocol):
         """Send a request and return its outcome.
 
         Args:
-            prompt: The prompt, also what is stored as the prompt.
+            prompt: The prompt, which is also stored as the prompt.
             payload: The protocol's parameters, sent instead of the prompt.
-            timeout_s: The limit of the request, in seconds; None for the client's.
+            timeout_s: Timeout of the request in seconds; None for the client's.
             labels: Labels stored with the invocation.
         """
         ...
@@ -54,10 +54,10 @@ class AskedSession(Protocol):
 
 
 class SessionTarget:
-    """An agent or server asked in sessions of its protocol, one for each case.
+    """An agent or server that is called in sessions of its protocol, one per case.
 
     Args:
-        make_session: Makes a session that is not open yet, for a session id.
+        make_session: Creates a session that is not open yet, for a session id.
         entry: The agent or server.
         context: The workbench's resources.
         qualifier: The endpoint.
@@ -84,7 +84,7 @@ class SessionTarget:
         self.scope, self.arn, self.qualifier = context.where, str(entry.arn), qualifier
         is_runtime = isinstance(entry, AgentEntry)
         self.platform_version = str(entry.raw_metadata.get("platformVersion") or "") if is_runtime else ""
-        # A server outside AgentCore states no version, so its stored answers are not used again.
+        # A server outside AgentCore does not report a version, so its stored answers are not reused.
         version = str(entry.raw_metadata.get("agentRuntimeVersion", "")) if isinstance(entry, AgentEntry) else ""
         is_versioned = version and qualifier == "DEFAULT"
         self.key = (
@@ -93,7 +93,7 @@ class SessionTarget:
 
     @property
     def store(self) -> Store:
-        """Where runs, studies and invocations are stored."""
+        """The store for runs, studies and invocations."""
         return self._context.store
 
     def new_session(self) -> str:
@@ -123,7 +123,7 @@ class SessionTarget:
         )
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
-        """Return the answers as they are."""
+        """Return the answers unchanged."""
         return answers
 
     async def end(self, session_id: str) -> None:
@@ -142,13 +142,13 @@ class SessionTarget:
     async def measure(
         self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
     ) -> InvocationRecord:
-        """Make one timed call; the first of a session contains the handshake of a protocol that has one.
+        """Make one timed call; the first of a session includes the handshake, if the protocol has one.
 
         Args:
             prompt: The prompt; for MCP the arguments, or tool and arguments, as JSON.
             session_id: The runtime session.
-            labels: Labels of the call, beside the workbench's.
-            timeout_s: The limit of each request, in seconds.
+            labels: Labels of the call, in addition to the workbench's.
+            timeout_s: Timeout of each request in seconds.
         """
         payload = self._payload(prompt, None)
         opened, outcome = await self._send(prompt, payload, session_id, timeout_s, labels)
@@ -171,7 +171,7 @@ class SessionTarget:
         return first_session_starts(self._context, self._entry, session_ids, qualifier=self.qualifier)
 
     async def is_alive(self) -> bool:
-        """Return whether the service accepts connections; of a server outside AgentCore nothing is known."""
+        """Return whether the service accepts connections; nothing is known about a server outside AgentCore."""
         return not self._entry.region or await accepts_connections(self._context.clients, self._entry.region)
 
     def _payload(self, prompt: str, payload: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -215,7 +215,7 @@ def _tools(fields: Mapping[str, Any], outcome: CallOutcome) -> tuple[ToolUse, ..
 
 
 def _with_handshake(record: InvocationRecord, handshake: InvocationRecord) -> InvocationRecord:
-    """Return the record with the handshake's beginning, so that its duration covers both."""
+    """Return the record with the handshake's start, so that its duration covers both."""
     sent_s, done_s = handshake.client_invoke_time, record.client_done_time
     if sent_s is None or done_s is None:
         return record

@@ -1,4 +1,4 @@
-"""Shadow traffic: one agent answers its callers, and for a sample of sessions another one is asked the same."""
+"""Shadow traffic: one agent answers its callers, and another gets the same prompts for a sample of sessions."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from .context import Context
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 MOST_WAITING: Final = 100
-"""Prompts that may wait for the agent behind; further ones are counted and not asked."""
+"""Maximum number of prompts queued for the shadow agent; further ones are counted as dropped."""
 _AT_ONCE: Final = 2
 _MOST_SESSIONS: Final = 10_000
-"""Sampled sessions that are remembered."""
+"""Maximum number of sampled sessions that are remembered."""
 
 
 class ShadowTraffic(Closing):
-    """Answers callers from one agent, and asks the other one the same in the background for a sample of sessions.
+    """Answers callers from one agent, and sends a sample of sessions to the other agent in the background.
 
-    The agent behind never delays or fails a caller: it is asked once the caller has its answer, by threads of its own;
-    what it cannot keep up with is counted as dropped. Pairs are stored redacted, and judged like those of a comparison.
+    The other agent, the shadow agent, never delays or fails a caller: it is called after the caller has its answer, in
+    separate threads, and prompts that it cannot keep up with are counted as dropped. Pairs are stored redacted, and
+    judged like those of a comparison.
 
         with old.shadow(new, share=0.05, safe=["orders"]) as traffic:
             traffic.ask("Where is my parcel?", session_id="…").text
@@ -52,15 +53,15 @@ class ShadowTraffic(Closing):
 
     Args:
         context: The workbench's resources.
-        subject: How both agents are called.
+        subject: The names of both agents and of their tools.
         front: Which agent answers callers.
         old: The Bedrock agent.
         new: Its successor.
         share: The share of sessions that are sampled, 0 to 1.
         id: The id of the file with the pairs; the same id adds to it.
         salt: Another salt samples other sessions.
-        stubs: Results for calls that the agent behind returns to its caller, by the call's name; nobody makes them.
-        timeout_s: The limit for the agent behind, in seconds.
+        stubs: Results for calls that the shadow agent returns to its caller, by the call's name; they are not executed.
+        timeout_s: Timeout of the shadow agent in seconds.
 
     Attributes:
         counts: Prompts, pairs, prompts that were dropped because too many waited, and pairs that were lost.
@@ -81,7 +82,7 @@ class ShadowTraffic(Closing):
         timeout_s: float = 120.0,
     ) -> None:
         if not 0 <= share <= 1:
-            raise LoomError("A share of sessions is between 0 and 1", on=f"share={share}", try_="share=0.05")
+            raise LoomError("The share of sessions must be between 0 and 1", on=f"share={share}", try_="share=0.05")
         self.id, self.share = id, share
         self.front: ShadowSide = front
         self._context, self._subject, self._salt, self._timeout_s = context, subject, salt, timeout_s
@@ -90,7 +91,7 @@ class ShadowTraffic(Closing):
         self._behind: ShadowSide = "old" if front == "new" else "new"
         self._file = ShadowFile(context.settings.home / "shadow" / f"{id}.jsonl")
         self._redactor = Redactor(DEFAULT_RULES)
-        # Two event loops, so that the threads that wait for the agent behind are not those that callers need.
+        # Two event loops, so that waiting for the shadow agent does not occupy the threads that callers need.
         self._front_loop, self._back_loop = _LoopThread("loom-shadow-front"), _LoopThread("loom-shadow-back")
         self._waiting: set[Future[None]] = set()
         self._sessions: dict[str, _ShadowSession] = {}
@@ -111,13 +112,13 @@ class ShadowTraffic(Closing):
         attributes: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> TurnAnswer:
-        """Return the front agent's answer; the other agent is asked later, if the session is in the sample.
+        """Return the front agent's answer; the other agent is called later, if the session is in the sample.
 
         Args:
             prompt: The caller's prompt.
-            session_id: The caller's session, which both agents keep apart in sessions of their own.
+            session_id: The caller's session; each agent has its own session for it.
             attributes: Session attributes.
-            timeout_s: The limit for the front agent, in seconds.
+            timeout_s: Timeout of the front agent in seconds.
 
         Raises:
             InvocationFailedError: The front agent failed, as it would without shadow traffic.
@@ -134,24 +135,24 @@ class ShadowTraffic(Closing):
     def observe(
         self, prompt: str, answer: str, *, session_id: str, attributes: Mapping[str, str] | None = None
     ) -> bool:
-        """Take what the front agent answered elsewhere, and ask the other agent the same if the session is sampled.
+        """Record an answer of the front agent given elsewhere, and call the other agent if the session is sampled.
 
-        The front agent's tool calls are not known then, and are not compared.
+        The front agent's tool calls are unknown in this case, and are not compared.
 
         Args:
             prompt: The caller's prompt.
-            answer: What the caller was answered.
+            answer: The answer that the caller received.
             session_id: The caller's session.
             attributes: Session attributes.
 
         Returns:
-            Whether the session is in the sample and the other agent will be asked.
+            Whether the session is in the sample and the other agent will be called.
         """
         state = {"sessionAttributes": dict(attributes)} if attributes else None
         return self._shadow(prompt, session_id, CaseAnswer(turns=(TurnAnswer(text=answer),)), state)
 
     def drain(self, timeout_s: float | None = 120.0) -> bool:
-        """Wait until every prompt that waits has been asked; return False if time runs out.
+        """Wait until every queued prompt has been processed; return False if time runs out.
 
         Args:
             timeout_s: How long to wait, in seconds.
@@ -178,7 +179,7 @@ class ShadowTraffic(Closing):
         )
 
     def close(self) -> None:
-        """Stop asking the agent behind; what waits is given up."""
+        """Stop calling the shadow agent; queued prompts are cancelled."""
         with self._lock:
             self._is_closed, waiting = True, list(self._waiting)
         for future in waiting:
@@ -187,7 +188,7 @@ class ShadowTraffic(Closing):
         self._back_loop.stop()
 
     def _shadow(self, prompt: str, session_id: str, answer: CaseAnswer, state: Mapping[str, Any] | None) -> bool:
-        """Put a prompt into the queue of the agent behind. Never raises, never waits."""
+        """Queue a prompt for the shadow agent. Never raises, never waits."""
         self.counts["prompts"] += 1
         if not is_sampled(session_id, self.share, salt=self._salt):
             return False
@@ -198,7 +199,7 @@ class ShadowTraffic(Closing):
             if len(self._sessions) > _MOST_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
             number, session.prompts = session.prompts, session.prompts + 1
-            # Without a prompt of its session the agent behind would lack what was said before.
+            # If a prompt of the session is missing, the shadow agent would lack part of the conversation.
             session.is_broken = session.is_broken or len(self._waiting) >= MOST_WAITING
             if session.is_broken:
                 self.counts["dropped"] += 1
@@ -247,7 +248,7 @@ class ShadowTraffic(Closing):
     async def _asked(
         self, side: ShadowSide, turn: Turn, session_id: str, state: Mapping[str, Any] | None, timeout_s: float | None
     ) -> CaseAnswer:
-        """Ask one agent; its failure is a value."""
+        """Call one agent; return its failure as a value."""
         target = self._sides[side]
         try:
             answer = await target.ask(turn, session_id=session_id, timeout_s=timeout_s, state=state)
@@ -264,20 +265,20 @@ class ShadowTraffic(Closing):
             return answer
         try:
             turns: Sequence[TurnAnswer] = await self._sides[side].collect_tools(answer.turns)
-        except Exception as error:  # noqa: BLE001 - the answers are there
+        except Exception as error:  # noqa: BLE001 - the answers are available
             _log.info("The trace of an answer could not be read: %s", error)
             return answer
         return CaseAnswer(turns=tuple(turns), labels=answer.labels)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items()) or "nothing asked yet"
-        asks = f"{self._subject.name}: the {self.front} agent answers, the other is asked for {percent(self.share)}"
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no prompts yet"
+        asks = f"{self._subject.name}: the {self.front} agent answers, the other is called for {percent(self.share)}"
         return f"<ShadowTraffic {self.id}: {asks} of sessions; {counts}>"
 
     def _repr_html_(self) -> str:
         facts = [
             ("answers", f"the {self.front} agent"),
-            ("asked behind it", f"the {self._behind} agent, for {percent(self.share)} of sessions"),
+            ("shadow", f"the {self._behind} agent, for {percent(self.share)} of sessions"),
             *((name, str(count)) for name, count in self.counts.items()),
             ("stored", plural(len(self.pairs()), "pair")),
         ]
@@ -292,7 +293,7 @@ class _ShadowSession:
         self._turn: asyncio.Lock | None = None
 
     def in_turn(self) -> asyncio.Lock:
-        """Return the lock that lets one prompt after another be asked, in their order."""
+        """Return the lock that processes prompts one after another, in order."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         return self._turn
@@ -330,5 +331,5 @@ async def _cancel_all() -> None:
 
 
 def _own_session(session_id: str) -> str:
-    """Return an id of a session that both services take, the same for the same caller's session."""
+    """Return a session id that both services accept, always the same for a caller's session."""
     return f"shadow-{uuid.uuid5(uuid.NAMESPACE_URL, session_id)}"

@@ -109,7 +109,7 @@ def _check(
         f"{code.name[:30]}_check_{secrets.token_hex(4)}",
         checked,
         role_arn=code.role_arn or None,
-        # The order of sets of texts must not differ between the starts.
+        # The iteration order of sets of strings must not differ between the starts.
         environment={"PYTHONHASHSEED": "0", **variables, **for_probe},
         description="A snapshot check; deleted when it ends",
         settings=RuntimeSettings(platform_version="V1"),  # the probe makes the copies itself

@@ -19,7 +19,7 @@ from .protocol_call import ProtocolCall
 
 
 class SocketClient(Closing):
-    """An open WebSocket to an agent; made by `Agent.protocols.websocket`. Close it, or use it in `with`.
+    """An open WebSocket to an agent; returned by `Agent.protocols.websocket`. Close it, or use it in `with`.
 
         with agent.protocols.websocket() as ws:
             ws.send({"prompt": "What is 2+2?"})
@@ -61,7 +61,7 @@ class SocketClient(Closing):
         """Wait for the next message.
 
         Args:
-            timeout_s: How long to wait, in seconds; without end by default.
+            timeout_s: How long to wait, in seconds; indefinitely by default.
 
         Raises:
             PeerClosedError: The agent closed the WebSocket.

@@ -30,19 +30,19 @@ _OF_A_STUDY: Final = "study:"
 
 
 def study_starts(context: Context, study_id: str) -> list[MeasuredStarts]:
-    """Return the cold and the warm calls of a stored study, with what the usage logs say about each.
+    """Return the cold and the warm calls of a stored study, with the data of the usage logs on each.
 
     Args:
         context: The workbench's resources.
         study_id: The study.
 
     Raises:
-        StudyError: No study of this id is stored, or it has no cold and warm calls.
+        StudyError: No study with this id is stored, or it has no cold and warm calls.
     """
     study = context.store.studies.get(study_id)
     if study is None:
         study_ids = ", ".join(row.id for row in context.store.studies.list()[:3]) or "run a study first"
-        raise StudyError("No study of this id is stored", on=study_id, try_=study_ids)
+        raise StudyError("No study with this id is stored", on=study_id, try_=study_ids)
     kind = str(study.design.get("kind", ""))
     if kind not in _KINDS:
         raise StudyError(
@@ -68,12 +68,12 @@ def study_starts(context: Context, study_id: str) -> list[MeasuredStarts]:
 
 
 def observed_traffic(context: Context, entry: AgentEntry, since: datetime | timedelta | None) -> SessionTraffic:
-    """Return the traffic of an agent's stored calls, without those of studies.
+    """Return the traffic of an agent's stored calls, excluding studies.
 
     Args:
         context: The workbench's resources.
         entry: The agent.
-        since: The first call's earliest time, or how long ago that was; None for the beginning.
+        since: Only calls at or after this time; a timedelta counts back from now. None for all calls.
 
     Raises:
         ValueError: No session has two calls.

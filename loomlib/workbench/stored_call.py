@@ -14,10 +14,10 @@ _KINDS = {"complete": "good", "error": "bad"}
 
 
 class StoredCall:
-    """A stored request with its answer; `Invocation` and `ProtocolCall` add what can be looked up about it.
+    """A stored request with its answer; `Invocation` and `ProtocolCall` add further lookups.
 
-    Durations are milliseconds by a monotonic clock; `started_at` is the client's wall clock. A failed request is a call
-    too: `ok` is False, `failure` its class (`loomlib.agents.FAILURES`), `error` the message.
+    Durations are milliseconds by a monotonic clock; `started_at` is the client's wall clock. A failed request is also
+    a call: `ok` is False, `failure` its class (`loomlib.agents.FAILURES`), `error` the message.
 
     Args:
         record: The stored record.
@@ -33,7 +33,7 @@ class StoredCall:
 
     @property
     def ok(self) -> bool:
-        """Whether the answer is complete, and no error."""
+        """Whether the answer is complete and not an error."""
         return self.record.ok
 
     @property
@@ -58,7 +58,7 @@ class StoredCall:
 
     @property
     def ttft_ms(self) -> float | None:
-        """Milliseconds from sending the request to the first byte that came."""
+        """Milliseconds from sending the request to the first byte received."""
         return self.record.ttft_ms
 
     @property
@@ -91,7 +91,7 @@ class StoredCall:
 
         Args:
             title: What was called.
-            facts: Facts of the kind of call, between its times and its session.
+            facts: Facts specific to the kind of call, shown between its times and its session.
         """
         return card(
             title,

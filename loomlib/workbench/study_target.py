@@ -1,4 +1,4 @@
-"""An agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
+"""An agent as the target of a latency study (`loomlib.latency.MeasuredAgent`)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 
 
 class StudyTarget:
-    """One endpoint of an agent with the operations that a study needs; made by `agent.targets.study_target()`.
+    """One endpoint of an agent with the operations that a study needs; returned by `agent.targets.study_target()`.
 
     Args:
         context: The workbench's resources.
         entry: The agent.
         qualifier: The endpoint.
-        bearer: The token of its calls, or a function that returns it.
+        bearer: The bearer token to send, or a function that returns it.
     """
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
@@ -45,7 +45,7 @@ class StudyTarget:
 
     @property
     def store(self) -> Store:
-        """Where studies and invocations are stored."""
+        """The store for studies and invocations."""
         return self._context.store
 
     async def measure(
@@ -56,7 +56,7 @@ class StudyTarget:
         Args:
             prompt: The prompt.
             session_id: The runtime session.
-            labels: Labels of the call, beside the workbench's.
+            labels: Labels of the call, in addition to the workbench's.
             timeout_s: Seconds without a byte after which the call fails.
         """
         return await self._context.invoker.ainvoke(
@@ -71,7 +71,7 @@ class StudyTarget:
         )
 
     def for_workers(self) -> WorkerReference:
-        """Return how a worker of a Dask cluster makes this agent, from its own workbench.
+        """Return how a worker of a Dask cluster creates this agent from its own workbench.
 
         Raises:
             StudyError: The agent is called with a bearer token, which is not sent to workers.
@@ -100,7 +100,7 @@ class StudyTarget:
         return run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None
 
     def release(self) -> Mapping[str, str]:
-        """Return the version that the endpoint serves and a digest of its code; AgentCore is asked for both."""
+        """Return the version that the endpoint serves and a digest of its code, both from AgentCore."""
         runtime, region = self._entry.runtime_id, self._entry.region
         try:
             version = served_version(self._context.clients, runtime, self.qualifier, region=region)
@@ -108,12 +108,12 @@ class StudyTarget:
                 return {}
             described = describe_version(self._context.clients, runtime, version, region=region)
         except LoomError as error:
-            _log.warning("The agent's version is not known: %s", error)
+            _log.warning("The agent's version is unknown: %s", error)
             return {}
         return {"version": version, "code": described.code_digest}
 
     def end_session(self, session_id: str) -> bool:
-        """End a runtime session; return False when it had ended already."""
+        """End a runtime session; return False if it had already ended."""
         clients, region = self._context.clients, self._entry.region
         bearer = token_of(self._bearer)
         return stop_session(clients, self.arn, session_id, qualifier=self.qualifier, region=region, bearer=bearer)
@@ -124,7 +124,7 @@ class StudyTarget:
         return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
 
     def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
-        """Return the milliseconds of full garbage collections in each stored call; only the local service tells."""
+        """Return the milliseconds of full garbage collections in each stored call; only the local service does so."""
         if self.scope != "local":
             return {}
         rows = [stored_row(self._context, id) for id in invocation_ids]
@@ -133,7 +133,7 @@ class StudyTarget:
         return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
 
     def process_starts(self, invocation_ids: Sequence[int]) -> Mapping[int, bool]:
-        """Return whether a process was started for each stored call, by the log streams; unknown ones are left out."""
+        """Return whether a process was started for each stored call, by the log streams; unknown ones are omitted."""
         rows = [stored_row(self._context, id) for id in invocation_ids]
         requests = [TraceRequest.of(row, (), agent_exports=False) for row in rows]
         began = processes_began(self._context.clients, self._entry.arn, requests)

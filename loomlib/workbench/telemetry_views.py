@@ -40,7 +40,7 @@ class LayersView:
 
 
 class ProcessesView:
-    """The processes of an endpoint, each from its first log line to its last; made by `agent.telemetry.processes()`."""
+    """The processes of an endpoint, each by its log lines, newest first; returned by `agent.telemetry.processes()`."""
 
     def __init__(self, listed: ProcessList, *, title: str) -> None:
         self.found, self._title = listed, title

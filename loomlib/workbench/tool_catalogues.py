@@ -46,18 +46,18 @@ _SKEW_S: Final = 60.0
 def deploy_catalogues(
     bench: Workbench, sizes: Sequence[int] = DEFAULT_SIZES, *, seed: int = 0, name: str = "catalogue"
 ) -> ToolCatalogues:
-    """Deploy an MCP server with so many tools, and a gateway with tool search in front of it, for each size.
+    """Deploy, for each size, an MCP server with that many tools and a gateway with tool search in front of it.
 
         subject = deploy_catalogues(bench, (5, 20, 100, 500))
         loom.GatewayStudy(subject).run()
 
-    Gateways of these names that exist are used as they are.
+    Existing gateways with these names are used unchanged.
 
     Args:
         bench: The workbench.
         sizes: The numbers of tools.
         seed: Seed of the tools.
-        name: Beginning of the names: with size and seed, the agents `catalogue_5_0`, the gateways `catalogue-5-0`.
+        name: Prefix of the names: with size and seed, agents are named `catalogue_5_0`, gateways `catalogue-5-0`.
 
     Raises:
         NotSupportedError: On AWS, where this release does not deploy; see `find_catalogues`.
@@ -97,7 +97,7 @@ def find_catalogues(
         bench: The workbench.
         sizes: The numbers of tools.
         seed: Seed of the tools.
-        name: Beginning of the names.
+        name: Prefix of the names.
 
     Raises:
         LoomError: There is no such agent or gateway.
@@ -115,7 +115,7 @@ def write_catalogue(folder: str | Path, tools: int, *, seed: int = 0) -> Path:
 
     Args:
         folder: The folder.
-        tools: How many tools.
+        tools: Number of tools.
         seed: Seed of the tools.
     """
     path = Path(folder)
@@ -126,7 +126,7 @@ def write_catalogue(folder: str | Path, tools: int, *, seed: int = 0) -> Path:
 
 
 class ToolCatalogues:
-    """Gateways in front of generated catalogues; made by `deploy_catalogues` and `find_catalogues`.
+    """Gateways in front of generated catalogues; returned by `deploy_catalogues` and `find_catalogues`.
 
     Args:
         bench: The workbench.
@@ -146,7 +146,7 @@ class ToolCatalogues:
 
     @property
     def store(self) -> Store:
-        """Where studies and invocations are stored."""
+        """The store for studies and invocations."""
         return self._context.store
 
     @property
@@ -205,7 +205,7 @@ class ToolCatalogues:
         return converse(self._context.clients, model, [message], tools=tools, max_tokens=500, temperature=0.0)
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        """Return where the time of calls through a gateway went, for those whose spans are there now; blocks.
+        """Return where the time of calls through a gateway went, for those whose spans are available now; blocks.
 
         Args:
             tools: The catalogue.
@@ -258,7 +258,7 @@ class _McpToolCaller:
         self._engine, self._session, self._end = shared_engine(), session, end
 
     async def open(self) -> None:
-        """Connect and shake hands."""
+        """Connect and perform the handshake."""
         await self._run(self._session.open())
 
     async def tools(self) -> Sequence[ToolForm]:
@@ -282,7 +282,7 @@ class _McpToolCaller:
             tool: Its name at this endpoint.
             arguments: Its arguments.
             labels: Labels stored with the invocation.
-            timeout_s: The limit of the call, in seconds; None for the settings'.
+            timeout_s: Timeout of the call in seconds; None for the settings'.
         """
         payload = {"tool": tool, "arguments": dict(arguments)}
         outcome: CallOutcome = await self._run(
@@ -306,7 +306,7 @@ class _McpToolCaller:
         if end is not None:
             try:
                 await asyncio.to_thread(end)
-            except LoomError:  # the session ends by itself after its idle time-out
+            except LoomError:  # the session ends by itself after its idle timeout
                 return
 
     async def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -25,7 +25,7 @@ from .runtime_uses import stored_use
 _log = logging.getLogger(__name__)
 
 _CLOCKS_S: Final = 0.1
-"""A clock that is being set may put the start of a session just before the call that starts it."""
+"""If a clock is adjusted, the start of a session may appear just before the call that starts it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class TraceFinder:
         return began | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
 
     def _starts(self, entry: AgentEntry, cold: Sequence[TraceRequest]) -> dict[int, SessionStartRecord | None]:
-        """Return how the sessions of cold calls started, by invocation; AWS records no such thing."""
+        """Return how the sessions of cold calls started, by invocation; AWS does not record this."""
         timed = [call for call in cold if call.sent_s is not None and call.done_s is not None]
         if not self.patience.reports_exports:
             return {}

@@ -36,7 +36,7 @@ def trace_page(
         findings: Causes of the duration; None where there are no spans to judge.
         cost: What the invocation cost; None where there are no spans.
         bars: The waterfall.
-        artifacts: The files and pictures of tools.
+        artifacts: The files and images of tools.
     """
     visible_bars = bars[:SHOWN_BARS]
     first_ms = min([0.0, *(bar.start_ms for bar in visible_bars)])

@@ -26,7 +26,7 @@ CYCLE_COLUMNS: Final = (
     "cycle", "duration_ms", "model_ms", "input_tokens", "output_tokens", "growth_tokens", "growth_share", "tools",
     "tools_ms", "parallelism", "most_at_once", "inferred", "span_id",
 )  # fmt: skip
-"""Columns of the tables, also where they have no rows."""
+"""Columns of the tables, even if they have no rows."""
 
 
 def model_call_row(call: ModelCall) -> dict[str, Any]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class TraceView:
-    """One invocation's trace; made by `Invocation.trace()` and `Agent.traces()`.
+    """One invocation's trace; returned by `Invocation.trace()` and `Agent.traces()`.
 
     `state` is one of `loomlib.telemetry.TRACE_STATES`. In every state `breakdown()` adds up to the client's
     duration and names what is unknown.
@@ -217,9 +217,9 @@ class TraceView:
         return rows_frame([tool_call_row(call) for call in self.case.tools], TOOL_CALL_COLUMNS)
 
     def artifacts(self) -> tuple[traces.ToolArtifacts, ...]:
-        """Return the files and pictures of code interpreters and browsers, by the run of a tool that made them.
+        """Return the files and images of code interpreters and browsers, by the tool run that created them.
 
-        The local AgentCore records them; telemetry of AWS has none.
+        The local AgentCore records them; AWS telemetry does not contain them.
         """
         return traces.tool_artifacts(self.trace)
 
@@ -259,7 +259,7 @@ class TraceView:
             lines.append(self._remedy)
         if collected.cut_records:
             lines.append(
-                f"{plural(collected.cut_records, 'record')} with values cut: they were too long to be exported whole."
+                f"{plural(collected.cut_records, 'record')} with truncated values: too long to be exported in full."
             )
         if self.unreadable:
             lines.append(f"{plural(len(self.unreadable), 'record')} could not be read: {one_line(self.unreadable[0])}")

@@ -34,7 +34,7 @@ _SHOWN = 50
 
 
 class Traces(Sequence["TraceView"]):
-    """Traces of several invocations of one agent, newest first; made by `agent.telemetry.traces()`.
+    """Traces of several invocations of one agent, newest first; returned by `agent.telemetry.traces()`.
 
     Examples:
         >>> agent.telemetry.traces(last=100).parts()

@@ -36,7 +36,7 @@ def find_traces(
         entry: The agent.
         rows: Its invocations.
         source: A plugin's span source to read instead of CloudWatch.
-        progress: Called with a line while spans are waited for; a line in the notebook by default.
+        progress: Called with a progress line while waiting for spans; displayed in the notebook by default.
     """
     from ..aws.token_counts import count_tokens
     from .trace_view import TraceView
@@ -67,7 +67,7 @@ def find_start(
         context: The workbench's resources.
         entry: The agent.
         invocation_id: The stored invocation.
-        progress: Called with a line at each lookup; a line in the notebook by default.
+        progress: Called with a line at each lookup; displayed in the notebook by default.
     """
     attempts = context.settings.log_poll_attempts
     # The settings' interval is meant for CloudWatch; an environment with faster logs shortens it, never lengthens it.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class VersionDiff:
-    """What differs between two versions of an agent; made by `agent.releases.diff(1, 2)`.
+    """What differs between two versions of an agent; returned by `agent.releases.diff(1, 2)`.
 
     Secrets and personal data in the code are redacted. Of environment variables, only the names are known.
 

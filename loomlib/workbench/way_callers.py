@@ -1,4 +1,4 @@
-"""Asking one agent over HTTP, WebSocket, MCP, A2A and AG-UI, with the times and bytes at the socket."""
+"""Callers of one agent over HTTP, WebSocket, MCP, A2A and AG-UI, with the times and bytes at the socket."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def way_caller(
         qualifier: The endpoint.
         way: One of `loomlib.agents.protocols.ways`.
         session_id: The runtime session.
-        bearer: The token of its calls, or a function that returns it.
+        bearer: The bearer token to send, or a function that returns it.
         tool: The MCP tool, which takes the argument `prompt`.
 
     Raises:
         ProtocolError: The agent speaks another protocol.
-        ValueError: There is no such way.
+        ValueError: The way is unknown.
     """
     server = server_of(way)
     check_protocol(entry, SERVERS[server][0])
@@ -96,7 +96,7 @@ class _HttpCaller:
         self._session_id, self._bearer = session_id, bearer
 
     async def open(self) -> None:
-        """Do nothing: the connection is opened by the first request and kept."""
+        """Do nothing: the connection is opened by the first request and reused."""
 
     async def ask(self, prompt: str, *, labels: Sequence[str] = (), timeout_s: float | None = None) -> WayAnswer:
         stream = self._context.invoker.astream(
@@ -135,7 +135,7 @@ class _SessionCaller:
 
 
 class _McpCaller(_SessionCaller):
-    """An MCP tool call for each prompt; a stateful server shakes hands first."""
+    """An MCP tool call for each prompt; a stateful server requires a handshake first."""
 
     def __init__(self, session: McpSession, way: str, tool: str) -> None:
         super().__init__()

@@ -10,14 +10,14 @@ from functools import reduce
 from loomlib.presentation.formats import money
 
 QUANTUM = Decimal("1e-15")
-"""Amounts are rounded to this once, when they are made; from then on sums are exact, in any order."""
+"""Amounts are rounded to this once, when they are created; from then on, sums are exact in any order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
     """The known part of a sum, and how many of its items have no known price or quantity.
 
-    Unknown items add nothing to `known`, so it is never zero for lack of data: `state` tells whether it is the whole.
+    Unknown items add nothing to `known`, so it is never zero for lack of data: `state` tells whether it is complete.
 
     Attributes:
         known: The known sum.

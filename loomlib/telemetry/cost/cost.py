@@ -32,7 +32,7 @@ class CostLine:
         price: The price of one `per`; None when unknown.
         per: What the price is for, such as `MTok` or `vCPU-hour`.
         amount: The cost.
-        source: Where the price comes from.
+        source: Source of the price.
         as_of: The date of the price.
         why: Why something is unknown or estimated, or where the quantity comes from.
         span_ids: The spans it was computed from.
@@ -75,7 +75,7 @@ class Cost:
     Attributes:
         lines: Its items.
         currency: ISO 4217 code.
-        is_simulated: Whether a model of this machine made the tokens, so nothing is billed for them.
+        is_simulated: Whether a model on this machine generated the tokens, so they are not billed.
         trace_id: The trace it was computed from.
     """
 
@@ -124,7 +124,7 @@ def cost_of(
         prices: The price table; the shipped one by default.
         runtime: CPU and memory it used; None when unknown.
         count_tokens: Counts the tokens of model calls whose spans state no usage.
-        is_simulated: Whether a model of this machine made the tokens (`is_unbilled`).
+        is_simulated: Whether a model on this machine generated the tokens (`is_unbilled`).
         priced_as: Price every model call as this model, for a "what if"; such amounts are estimates.
 
     Examples:
@@ -138,12 +138,12 @@ def cost_of(
 
 
 def cost_of_calls(calls: Iterable[CallUsage], *, prices: PriceTable | None = None, is_simulated: bool = False) -> Cost:
-    """Compute the cost of model calls alone, as for an agent that no runtime of its own is billed for.
+    """Compute the cost of model calls only, for example for an agent without a billed runtime of its own.
 
     Args:
         calls: The tokens of the calls.
         prices: The price table; the shipped one by default.
-        is_simulated: Whether a model of this machine made the tokens (`is_unbilled`).
+        is_simulated: Whether a model on this machine generated the tokens (`is_unbilled`).
     """
     table = _shipped() if prices is None else prices
     lines = tuple(_token_lines(calls, table, None, is_simulated))
@@ -151,7 +151,7 @@ def cost_of_calls(calls: Iterable[CallUsage], *, prices: PriceTable | None = Non
 
 
 def is_unbilled(labels: Iterable[str]) -> bool:
-    """Return whether nothing is billed for a call: its model was simulated, or is the small one of the local AgentCore.
+    """Return whether nothing is billed for a call: its model was simulated, or is the local AgentCore's small model.
 
     Args:
         labels: The call's provenance labels.

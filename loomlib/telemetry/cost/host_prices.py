@@ -1,4 +1,4 @@
-"""What other services charge for running the same agent: Lambda, Fargate, and managed agents."""
+"""Prices of other services that can run the same agent: Lambda, Fargate, and managed agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LambdaPrice:
-    """What AWS Lambda charges; None where unknown.
+    """Prices of AWS Lambda; None where unknown.
 
     Attributes:
         per_million_requests: The price of a million requests.
@@ -20,8 +20,8 @@ class LambdaPrice:
         provisioned_duration_per_gb_second: The price of a GB-second of duration on provisioned concurrency.
         architecture: The processor that the prices are for.
         region: The AWS region.
-        source: Where the prices come from.
-        as_of: Their date.
+        source: Source of the prices.
+        as_of: Date of the prices.
     """
 
     per_million_requests: Decimal | None = None
@@ -36,15 +36,15 @@ class LambdaPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FargatePrice:
-    """What ECS on AWS Fargate charges for a running task; None where unknown.
+    """Prices of a running ECS task on AWS Fargate; None where unknown.
 
     Attributes:
         per_vcpu_hour: The price of a requested vCPU for an hour.
         per_gb_hour: The price of a requested GB for an hour.
         architecture: The processor that the prices are for.
         region: The AWS region.
-        source: Where the prices come from.
-        as_of: Their date.
+        source: Source of the prices.
+        as_of: Date of the prices.
     """
 
     per_vcpu_hour: Decimal | None = None
@@ -57,13 +57,13 @@ class FargatePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedAgentPrice:
-    """What a service of managed agents charges for the time in which a session runs; None where unknown.
+    """Price of a managed agent service for the time in which a session runs; None where unknown.
 
     Attributes:
         per_session_hour: The price of an hour in which a session runs; waiting for a person is free.
-        region: Where it holds.
-        source: Where the price comes from.
-        as_of: Its date.
+        region: The region to which the price applies.
+        source: Source of the price.
+        as_of: Date of the price.
     """
 
     per_session_hour: Decimal | None = None
@@ -77,7 +77,7 @@ HOSTS: Final[Mapping[str, type[LambdaPrice | FargatePrice | ManagedAgentPrice]]]
     "fargate": FargatePrice,
     "managed_agents": ManagedAgentPrice,
 }
-"""The tables of a price file beside `[runtime]` and `[[model]]`."""
+"""The tables of a price file in addition to `[runtime]` and `[[model]]`."""
 
 NOT_PRICES: Final = ("architecture", "region", "source", "as_of")
-"""What a table says about its prices."""
+"""The fields that describe the prices of a table."""

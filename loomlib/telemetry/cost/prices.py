@@ -35,8 +35,8 @@ class ModelPrice:
         prices: The price by kind, one of `KINDS`.
         up_to_prompt_tokens: The longest prompt that `prices` is for; None for any.
         long: The prices for longer prompts.
-        source: Where the prices come from.
-        as_of: Their date.
+        source: Source of the prices.
+        as_of: Date of the prices.
     """
 
     ids: tuple[str, ...]
@@ -59,15 +59,15 @@ class ModelPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePrice:
-    """What AgentCore Runtime charges; None where unknown.
+    """Prices of AgentCore Runtime; None where unknown.
 
     Attributes:
         cpu_per_vcpu_hour: The price of a vCPU-hour.
         memory_per_gb_hour: The price of a GB-hour.
-        minimum_memory_gb: The least memory that is billed.
+        minimum_memory_gb: The minimum memory that is billed.
         region: The AWS region.
-        source: Where the prices come from.
-        as_of: Their date.
+        source: Source of the prices.
+        as_of: Date of the prices.
     """
 
     cpu_per_vcpu_hour: Decimal | None = None
@@ -80,7 +80,7 @@ class RuntimePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """Prices of models, of the runtime and of other services that run agents; made by `price_table`.
+    """Prices of models, of the runtime and of other services that run agents; returned by `price_table`.
 
     Attributes:
         models: The models by key (`model_key`).
@@ -137,7 +137,7 @@ def price_table(
         home: Loom's home folder; without `overrides`, its `prices.toml` is read if it exists.
 
     Raises:
-        SettingsError: The file cannot be read or has another form.
+        SettingsError: The file cannot be read or has an invalid format.
     """
     text = resources.files("loomlib.telemetry.cost").joinpath(FILE).read_text("utf-8")
     shipped = _parse(tomllib.loads(text, parse_float=Decimal), FILE)

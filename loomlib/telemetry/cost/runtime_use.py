@@ -18,7 +18,7 @@ class RuntimeUse:
     Attributes:
         vcpu_s: vCPU-seconds.
         memory_gb_s: GB-seconds.
-        basis: Where the figures come from.
+        basis: Source of the figures.
         is_estimate: Whether they are estimated.
     """
 
@@ -52,13 +52,13 @@ class RuntimeUse:
     ) -> RuntimeUse:
         """Estimate the usage of an invocation.
 
-        Waiting for a model is not active CPU time: 1.0 is what one busy core costs, an upper bound for a Python agent.
+        Waiting for a model is not active CPU time: 1.0 corresponds to one busy core, an upper bound for a Python agent.
 
         Args:
             seconds: The duration.
             active_vcpus: The average number of active vCPUs.
             memory_gb: The peak memory.
-            minimum_memory_gb: The least memory that is billed.
+            minimum_memory_gb: The minimum memory that is billed.
         """
         time = Decimal(str(seconds))
         peak = None if memory_gb is None else Decimal(str(max(memory_gb, minimum_memory_gb)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 USAGE_GROUP: Final = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
-"""The log group, followed by the runtime's id: the name that the console proposes."""
+"""The log group, followed by the runtime's id: the name that the console suggests."""
 
 _CPU: Final = "agent.runtime.vcpu.hours.used"
 _MEMORY: Final = "agent.runtime.memory.gb_hours.used"

@@ -12,6 +12,6 @@ from .rulebook import Rule, rule_book
 
 @hookimpl
 def loom_rules() -> dict[str, Callable[[], Rule]]:
-    """Register the rules of the shipped table; a user's `rules.toml` is applied when a rule book is made."""
+    """Register the rules of the shipped table; a user's `rules.toml` is applied when a rule book is created."""
     book = rule_book()
     return {rule.name: partial(book.__getitem__, rule.name) for rule in book.rules}

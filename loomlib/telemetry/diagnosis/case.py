@@ -32,7 +32,7 @@ from .result_lengths import result_lengths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSide:
-    """What the client measured.
+    """The client's measurements.
 
     Attributes:
         timing: The client interval.
@@ -84,12 +84,12 @@ def _nanoseconds(seconds: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class InvocationCase:
-    """One invocation as rules see it; made by `InvocationCase.of`. Other values are computed when first used.
+    """One invocation as rules see it; created by `InvocationCase.of`. Other values are computed when first used.
 
     Attributes:
         trace: The trace.
         breakdown: Where the time went.
-        client: What the client measured; None when unknown.
+        client: The client's measurements; None when unknown.
     """
 
     trace: Trace
@@ -102,7 +102,7 @@ class InvocationCase:
 
         Args:
             trace: The trace.
-            client: What the client measured; None when unknown.
+            client: The client's measurements; None when unknown.
         """
         side = ClientSide(timing=client) if isinstance(client, ClientTiming) else client
         return cls(trace=trace, breakdown=breakdown(trace, None if side is None else side.timing), client=side)

@@ -21,7 +21,7 @@ def diagnose(
 
     Args:
         trace: The invocation's trace, or its case.
-        client: What the client measured; ignored for a case.
+        client: The client's measurements; ignored for a case.
         rules: The rules; the shipped ones by default.
 
     Returns:

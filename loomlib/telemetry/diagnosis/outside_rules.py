@@ -145,7 +145,8 @@ def network(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
 def reading_ms(case: InvocationCase) -> float | None:
     """Return how long the client read after the agent finished and the first byte arrived; None when unknown.
 
-    The return path is subtracted, as long as the path there. Clocks that had to be shifted tell nothing about it.
+    The return path, assumed to take as long as the request path, is subtracted. Clocks that had to be shifted say
+    nothing about it.
     """
     client, end, start = case.client, _agent_end_ms(case), _agent_start_ms(case)
     if client is None or end is None or start is None:

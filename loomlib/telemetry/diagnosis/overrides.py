@@ -30,7 +30,7 @@ def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -
         where: The user's file, for errors.
 
     Raises:
-        SettingsError: A change names what does not exist, or has another type.
+        SettingsError: A change names a rule or setting that does not exist, or has the wrong type.
     """
     _check_keys(changes, ("general", "rules"), where)
     _numbers(document["general"], _table(changes, "general", where), f"{where}, general")

@@ -85,7 +85,7 @@ class Rule:
 
         Args:
             draft: What the check returned.
-            total_ms: The whole, for the share.
+            total_ms: The total in milliseconds, for the share.
             trace_ids: The traces it was found in.
         """
         return LatencyFinding(

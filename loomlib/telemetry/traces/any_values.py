@@ -1,4 +1,4 @@
-"""OTLP attribute values (`AnyValue`) as Python values; malformed values raise no error."""
+"""OTLP attribute values (`AnyValue`) as Python values; malformed values do not raise errors."""
 
 from __future__ import annotations
 

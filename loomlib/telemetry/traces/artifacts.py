@@ -1,6 +1,6 @@
-"""Files and pictures of AgentCore's tools in a trace: what a code interpreter wrote and read, what a browser showed.
+"""Files and images of AgentCore's tools in a trace: what a code interpreter wrote and read, what a browser showed.
 
-The local AgentCore records them as events of the spans of calls; telemetry of AWS has none.
+The local AgentCore records them as events of the spans of calls; AWS telemetry does not contain them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PICTURE, _FILE = "loom.picture", "loom.file"
 _KINDS: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MOST_PICTURES: Final = 20
 _MOST_PIXELS: Final = 32_000_000
-"""Of all pictures of a run of a tool: decoded, they take 128 MB of the page that shows them."""
+"""Limit for all images of one tool run: decoded, they take 128 MB in the page that shows them."""
 _MOST_FILES: Final = 100
 _TOOLS: Final = {"Browser": "browser", "CodeInterpreter": "code interpreter"}
 
@@ -31,7 +31,7 @@ class TracePicture:
     """A picture: an image file, or what a browser showed.
 
     Attributes:
-        title: What it is, such as a path.
+        title: A title, such as a path.
         kind: Its media type, such as `image/png`.
         content: Its bytes.
     """
@@ -79,7 +79,7 @@ class ToolArtifacts:
 
 
 def tool_artifacts(trace: Trace) -> tuple[ToolArtifacts, ...]:
-    """Return the files and pictures of a trace, by the run of a tool within which they were made."""
+    """Return the files and pictures of a trace, by the tool run in which they were created."""
     tools = {span.span_id: span for span in trace.of_operation("execute_tool")}
     parents = {span.span_id: span.parent_id for span in trace.spans}
     spans: dict[tuple[str, str], list[Span]] = {}
@@ -126,7 +126,7 @@ def _pictures(spans: Iterable[Span]) -> tuple[TracePicture, ...]:
         kind = to_text(event.attributes.get("mime_type"))
         try:
             content = base64.b64decode(to_text(event.attributes.get("data")), validate=True)
-        except (binascii.Error, ValueError):  # cut, or not ours
+        except (binascii.Error, ValueError):  # truncated, or not recorded by Loom
             continue
         size = image_size(content)
         if kind in _KINDS and size is not None and 0 < size[0] * size[1] <= remaining_pixels:

@@ -38,7 +38,7 @@ def breakdown(trace: Trace, client: ClientTiming | None = None) -> Breakdown:
 
     Args:
         trace: The invocation's trace.
-        client: What the client measured; without it the root spans are the whole.
+        client: The client's measurements; without it the root spans are the whole.
 
     Returns:
         The parts, whose durations add up to the whole exactly.

@@ -1,6 +1,6 @@
 """A trace as charts: the waterfall of its spans, and breakdowns as bars. Each has a table beside it.
 
-Names of spans come from strangers, and plotly reads some HTML in its texts (bold, links, line breaks): all of it is
+Span names are untrusted, and plotly reads some HTML in its texts (bold, links, line breaks): all of it is
 escaped here, so that a name is seen as it was written.
 """
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MOST_BARS = 400
-"""More bars than this are unreadable and slow: the longest are drawn, the table has them all."""
+"""More bars than this would be unreadable and slow: only the longest are drawn; the table has them all."""
 WHOLE_LANE = "where the time went"
-"""The line above the spans, on which the breakdown's stretches lie."""
+"""The line above the spans that shows the segments of the breakdown."""
 _ROW_PX = 24
 
 

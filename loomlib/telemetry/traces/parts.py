@@ -5,7 +5,7 @@ interval of the root spans. Every nanosecond of it belongs to exactly one part. 
 parts that covers a moment gets it:
 
     garbage_collection  pauses of the agent's process for a full collection, which the local AgentCore records as events
-                     of its server span; all threads stand still meanwhile
+                     of its server span; all threads are stopped meanwhile
     model            `chat` spans
     tools            `execute_tool` spans, including the memory calls a tool waits for, but not its model calls
     memory           calls to AgentCore Memory and Strands' `memory.*` spans
@@ -68,7 +68,7 @@ class Part:
         duration_ns: Its time in nanoseconds.
         share: Its share of the whole, between 0 and 1.
         derived_from: What the time was computed from.
-        certainty: `measured` (from spans or the client's clock), `inferred` (something that would show it is missing),
+        certainty: `measured` (from spans or the client's clock), `inferred` (direct evidence is missing),
             or `missing` (nothing is known).
         caveat: Why it is not measured; "" when it is.
         span_ids: The spans it was computed from.

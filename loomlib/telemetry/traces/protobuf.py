@@ -41,7 +41,7 @@ def decode_export(data: bytes) -> dict[str, Any]:
     logs = _parsed(ExportLogsServiceRequest(), data)
     if logs is not None and (records := [_resource_logs(group) for group in logs.resource_logs]) and all(records):
         return {"resourceLogs": records}
-    raise NotProtobufError("no OTLP export of spans or log records")
+    raise NotProtobufError("not an OTLP export of spans or log records")
 
 
 def _parsed(request: _Request, data: bytes) -> _Request | None:

@@ -3,7 +3,7 @@
 Supported: OTLP JSON (ids in hex or base64; one export, a list or JSON lines of them), OTLP protobuf, the records of
 `aws/spans` and `otel-rt-logs`, the events of FilterLogEvents and the rows of Logs Insights that carry these records,
 the SDK's `to_json`, and live spans of an in-memory exporter. Metrics, EMF and plain log lines among them are counted
-and skipped. Bad data raises nothing: what cannot be read is a `ReadProblem`.
+and skipped. Bad data does not raise errors: what cannot be read becomes a `ReadProblem`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def waterfall(trace: Trace, client: ClientTiming | None = None) -> tuple[Bar, ..
 
     Args:
         trace: The trace to draw.
-        client: What the client measured; bars then start at the moment the request was sent.
+        client: The client's measurements; bars then start at the moment the request was sent.
     """
     interval = align(trace, client)
     zero_ns = interval.start_ns - interval.shift_ns

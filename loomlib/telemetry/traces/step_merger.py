@@ -122,7 +122,7 @@ class StepMerger:
         has_prompt = False
         has_calls = any(step.kind == "tool_call" for step in message)
         for step in message:
-            if has_calls and step.is_words and not step.text:  # OpenAI's streams say "" beside the calls
+            if has_calls and step.is_words and not step.text:  # OpenAI's streams have "" beside the calls
                 continue
             placed = replace(step, span_id=span_id, time_ns=time_ns)
             if not step.call_id:

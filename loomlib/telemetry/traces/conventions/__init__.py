@@ -1,7 +1,7 @@
 """Conventions by which other libraries name a span's attributes, and their translation to OpenTelemetry's GenAI names.
 
-A convention is a table (`tables`); one mechanism reads all of them (`translation`). `agents` finds out which spans of
-a trace stand for an agent, where a span's own attributes do not say so.
+A convention is a table (`tables`); one mechanism reads all of them (`translation`). `agents` finds the spans of
+a trace that represent an agent, where a span's own attributes do not say so.
 """
 
 from .agents import agents_by_structure

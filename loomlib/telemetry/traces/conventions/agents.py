@@ -1,4 +1,4 @@
-"""Find out which spans stand for an agent, where a span's own attributes do not say so.
+"""Find the spans that represent an agent, where a span's own attributes do not say so.
 
 A graph of LangGraph is an agent, and its nodes are not, although instrumentations may name a node "agent" or record a
 graph as a chain. A span around an agent that does nothing of its own is not another agent either.
@@ -29,7 +29,7 @@ def agents_by_structure(
     Args:
         spans: The spans of a trace, by span id.
         parents: Each span's parent, None for a root.
-        operations: Each span's operation as its attributes say it.
+        operations: Each span's operation according to its attributes.
         facts: The attributes of the spans that were translated, in the GenAI conventions.
     """
     changed: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What libraries wrap around a tool's arguments and its result when they record them as JSON."""
+"""The wrappers that libraries add to a tool's arguments and result when they record them as JSON."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ToolResultForm:
     Attributes:
         keys: The keys by which it is recognized.
         states: Values by which it is recognized.
-        content: The way to the content.
-        call_id: The way to the id of the tool call.
-        status: The way to the status.
+        content: Path to the content.
+        call_id: Path to the id of the tool call.
+        status: Path to the status.
     """
 
     keys: frozenset[str]
@@ -32,7 +32,7 @@ class ToolResultForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedResult:
-    """A tool's result without what was wrapped around it; `call_id` and `status` are "" where none is recorded."""
+    """A tool's result without its wrapper; `call_id` and `status` are "" where none is recorded."""
 
     content: Any
     call_id: str = ""
@@ -73,7 +73,7 @@ _FORMS: Final = (
 
 
 def open_arguments(value: object) -> Any:
-    """Return a tool's arguments without what was wrapped around them.
+    """Return a tool's arguments without their wrapper.
 
     Args:
         value: The arguments as recorded.
@@ -83,7 +83,7 @@ def open_arguments(value: object) -> Any:
 
 
 def open_result(value: object) -> OpenedResult:
-    """Return a tool's result without what was wrapped around it, with the call's id and status if they are there.
+    """Return a tool's result without its wrapper, with the call's id and status if present.
 
     Args:
         value: The result as recorded.

@@ -1,4 +1,4 @@
-"""The conventions: where each has what the GenAI conventions of OpenTelemetry name.
+"""The conventions: where each stores the values that OpenTelemetry's GenAI conventions define.
 
 - OpenInference: https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 - OpenLLMetry: https://github.com/traceloop/openllmetry (package opentelemetry-semantic-conventions-ai)
@@ -23,17 +23,17 @@ class MessageLayout:
         prefix: The part of the names before the message's number.
         target: The attribute of the GenAI conventions that holds the same list.
         default_role: The role of a message without one.
-        role: The way to the role within a message.
-        content: The way to the text.
-        contents: The way to a list of parts, for messages that are more than text.
-        part_type: The way to the type within a part.
-        part_text: The way to the text within a part.
-        call_id: The way to the id of the tool call that a message answers.
-        tool_calls: The way to the list of tool calls.
-        tool_id: The way to the id within a tool call.
-        tool_name: The way to the tool's name within a tool call.
-        tool_arguments: The way to the arguments within a tool call.
-        finish_reason: The way to the reason why the model stopped.
+        role: Path to the role within a message.
+        content: Path to the text.
+        contents: Path to a list of parts, for messages that are more than text.
+        part_type: Path to the type within a part.
+        part_text: Path to the text within a part.
+        call_id: Path to the id of the tool call that a message answers.
+        tool_calls: Path to the list of tool calls.
+        tool_id: Path to the id within a tool call.
+        tool_name: Path to the tool's name within a tool call.
+        tool_arguments: Path to the arguments within a tool call.
+        finish_reason: Path to the reason why the model stopped.
     """
 
     prefix: str
@@ -58,7 +58,7 @@ class SpanConvention:
 
     Attributes:
         name: Its name.
-        kind: The attribute that states what a span stands for; a span without it follows another convention.
+        kind: The attribute that states what a span represents; a span without it follows another convention.
         operations: The operation of the GenAI conventions, by the value of `kind` in capitals.
         names: By attribute of the GenAI conventions, the attributes that hold the same, the best first.
         names_of: The same for spans of one operation.

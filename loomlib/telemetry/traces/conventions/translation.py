@@ -14,7 +14,7 @@ from .tables import CONVENTIONS, MOST_PARTS, MessageLayout, Path, SpanConvention
 def translate(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a span's attributes with those of the GenAI conventions added, or None if it needs no translation.
 
-    Attributes that are there already keep their values, except the wrapped arguments and results of tools.
+    Existing attributes keep their values, except the wrapped arguments and results of tools.
 
     Args:
         attributes: The span's attributes.
@@ -62,7 +62,7 @@ def _open_envelopes(facts: dict[str, Any]) -> None:
 
 
 def _messages(attributes: Mapping[str, Any], layout: MessageLayout) -> Iterator[dict[str, Any]]:
-    """Yield the messages as the GenAI conventions have them: a role, and typed parts."""
+    """Yield the messages as the GenAI conventions define them: a role, and typed parts."""
     for item in as_list(_nested(attributes, layout.prefix)):
         role = to_text(_at(item, layout.role)) or layout.default_role
         call_id, content = to_text(_at(item, layout.call_id)), _at(item, layout.content)
@@ -109,7 +109,7 @@ def _at(value: object, path: Path) -> Any:
 
 
 def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
-    """Return what attributes with dotted names spread: objects, and lists where all names are numbers."""
+    """Return the value that attributes with dotted names describe: objects, and lists where all names are numbers."""
     tree: dict[str, Any] = {}
     start = f"{prefix}."
     for name, value in attributes.items():
