@@ -12,7 +12,7 @@ from .connection import Clients
 from .errors import translated
 
 _MOST_ACTIONS: Final = 50
-"""Actions of one SimulatePrincipalPolicy here; the answer is paged anyway."""
+"""Number of actions per SimulatePrincipalPolicy request; the response is paged in any case."""
 
 SERVICE_CODE: Final = "bedrock-agentcore"
 """AgentCore's code in Service Quotas."""
@@ -20,7 +20,7 @@ SERVICE_CODE: Final = "bedrock-agentcore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountCaller:
-    """Whose credentials are used.
+    """The owner of the credentials in use.
 
     Attributes:
         account: The account's id.
@@ -34,7 +34,7 @@ class AccountCaller:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the account's root user."""
+        """Whether the caller is the account's root user."""
         return self.arn.endswith(":root")
 
 
@@ -45,7 +45,7 @@ class AccountQuota:
     Attributes:
         name: Its name in Service Quotas.
         value: Its value.
-        adjustable: Whether AWS raises it on request.
+        adjustable: Whether AWS increases it on request.
     """
 
     name: str
@@ -61,8 +61,8 @@ class ModelAccess:
         model_id: The model.
         authorized: Whether the account is authorized.
         entitled: Whether the account has an entitlement to it.
-        agreed: Whether the agreement that the model needs is there.
-        in_region: Whether the region has it.
+        agreed: Whether the required agreement for the model exists.
+        in_region: Whether the model is available in the region.
     """
 
     model_id: str
@@ -73,10 +73,10 @@ class ModelAccess:
 
 
 def read_caller(clients: Clients) -> AccountCaller:
-    """Return whose credentials are used (GetCallerIdentity, and GetRole for a role's path).
+    """Return the owner of the credentials in use (GetCallerIdentity, and GetRole for a role's path).
 
     Raises:
-        MissingCredentialsError: There are none, or they have expired.
+        MissingCredentialsError: There are no credentials, or they have expired.
     """
     with translated("Reading the caller from STS", on=clients.region):
         answer: dict[str, Any] = clients.client("sts").get_caller_identity()
@@ -89,7 +89,7 @@ def read_caller(clients: Clients) -> AccountCaller:
             with translated("Reading the caller's role", on=name):
                 principal = str(clients.client("iam").get_role(RoleName=name)["Role"]["Arn"])
         except AwsError:
-            pass  # a role's path is needed for simulation only, which says so itself
+            pass  # only simulation needs a role's path, and reports a wrong one itself
     return AccountCaller(account=str(answer["Account"]), arn=arn, principal_arn=principal)
 
 
@@ -99,10 +99,10 @@ def simulate_permissions(clients: Clients, principal_arn: str, actions: Sequence
     Args:
         clients: The connection.
         principal_arn: The user or role.
-        actions: IAM's names of the actions.
+        actions: The actions, as named by IAM.
 
     Raises:
-        AwsError: The caller may not simulate, or IAM has no such user or role.
+        AwsError: The caller is not allowed to simulate policies, or the user or role does not exist.
     """
     iam, decisions = clients.client("iam"), dict[str, bool]()
     for start in range(0, len(actions), _MOST_ACTIONS):
@@ -132,11 +132,11 @@ DRY_CALLS: Final[Mapping[str, Callable[[Clients], Any]]] = {
     "ecr:DescribeRepositories": lambda clients: clients.client("ecr").describe_repositories(maxResults=1),
     "codebuild:ListProjects": lambda clients: clients.client("codebuild").list_projects(),
 }
-"""Requests that change nothing, by the action that each needs."""
+"""Requests that change nothing, by the action that each requires."""
 
 
 def try_call(clients: Clients, action: str) -> AwsError | None:
-    """Make the request of `DRY_CALLS` that needs an action; return its error, None without one.
+    """Send the request of `DRY_CALLS` that requires an action; return its error, or None if it succeeds.
 
     Args:
         clients: The connection.
@@ -199,7 +199,7 @@ def foundation_model_id(model_id: str) -> str:
 
 
 def span_destination(clients: Clients) -> tuple[str, str]:
-    """Return where X-Ray puts spans and whether that is active (GetTraceSegmentDestination).
+    """Return the destination of X-Ray's spans and its status (GetTraceSegmentDestination).
 
     Returns:
         "XRay" or "CloudWatchLogs" (which is Transaction Search), and "PENDING" or "ACTIVE".
@@ -214,8 +214,8 @@ def log_group_names(clients: Clients, prefix: str, *, most: int = 50) -> tuple[s
 
     Args:
         clients: The connection.
-        prefix: The beginning of their names.
-        most: The most names.
+        prefix: The prefix of their names.
+        most: The maximum number of names.
     """
     with translated("Listing log groups", on=prefix):
         page: dict[str, Any] = clients.logs().describe_log_groups(logGroupNamePrefix=prefix, limit=min(most, 50))

@@ -12,4 +12,4 @@ def is_loopback(endpoint: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"  # any other name, 127.0.0.1.example.com among them, can lead anywhere
+        return host == "localhost"  # any other name, such as 127.0.0.1.example.com, can resolve to any address

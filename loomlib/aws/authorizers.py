@@ -13,14 +13,15 @@ class JwtAuthorizer:
 
         loom.JwtAuthorizer(discovery_url="https://…/.well-known/openid-configuration", clients=["web"])
 
-    A token must satisfy every kind of rule that is given, by one of its values. At least one kind is needed.
+    A token must match at least one value of every rule that is given. At least one rule is required.
 
     Attributes:
         discovery_url: Address of the issuer's OpenID configuration.
         audience: Allowed values of `aud`.
         clients: Allowed values of `client_id`.
-        scopes: Scopes of which a token needs one.
-        claims: Further claims and their values: a text must be equal; of a list, one must be in the token's list.
+        scopes: Scopes, at least one of which a token must have.
+        claims: Further claims and their values: a string must be equal; at least one value of a list must be in the
+            token's list.
     """
 
     discovery_url: str

@@ -1,4 +1,4 @@
-"""Bearer tokens: what one may look like, and where one may be sent."""
+"""Bearer tokens: their syntax, and the addresses to which they may be sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def token_of(bearer: Bearer | None) -> str | None:
 
 
 def check_bearer(token: str) -> None:
-    """Refuse a text that cannot stand in an Authorization header; the message does not hold it.
+    """Refuse a text that is not valid in an Authorization header; the message does not contain it.
 
     Raises:
         ValueError: It is empty, or has characters that a token (RFC 6750, b64token) does not have.

@@ -1,8 +1,8 @@
-"""Create agents of Bedrock Agents from a declaration, with all that they use; a second time nothing changes.
+"""Create agents of Bedrock Agents from a declaration, with all resources that they use; repeating it changes nothing.
 
-A declaration is a mapping, as of a TOML file. Beside the members below it may have others, which are left alone:
+A declaration is a mapping, such as a parsed TOML file. Members other than those below are ignored:
 
-- `name`: marks what belongs together, as the tag `loom:example`.
+- `name`: the example's name, stored in the tag `loom:example` of its resources.
 - `functions`: Python code of Lambda functions by name; each has `handler(event, context)`.
 - `objects`: texts of S3 objects by key, in the example's own bucket.
 - `knowledge_bases`: texts of documents by id, for each knowledge base by name.
@@ -12,7 +12,7 @@ A declaration is a mapping, as of a TOML file. Beside the members below it may h
   before those.
 
 Texts of the form `@function:NAME` (an ARN), `@knowledge_base:NAME` (an id), `@guardrail:NAME` (an id), `@alias:AGENT`
-(an ARN) and `@bucket` (a name) stand for what was made.
+(an ARN) and `@bucket` (a name) are replaced by the ARN, id or name of the created resource.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedAgents:
-    """What a declaration describes, in the account.
+    """The resources of a declaration, as created in the account.
 
     Attributes:
-        agents: The agents by name; the last one is the one to ask.
+        agents: The agents by name; the last one is the root agent.
         aliases: The ids of their aliases, by the agent's name.
         functions: The ARNs of the Lambda functions by name.
         knowledge_bases: The ids of the knowledge bases by name.
@@ -71,20 +71,20 @@ class CreatedAgents:
 def create_agents(
     clients: Clients, declaration: Mapping[str, Any], *, progress: Progress = lambda _: None
 ) -> CreatedAgents:
-    """Create what a declaration describes, or bring it up to date.
+    """Create the agents and resources of a declaration, or update them.
 
-    An agent that is as declared stays as it is. One of an earlier declaration, and one that was left half-made, is
-    made again.
+    An agent that matches the declaration is left unchanged. One that differs, or whose creation was interrupted, is
+    created again.
 
     Args:
         clients: The connection.
         declaration: The declaration; the module's documentation has its members.
-        progress: Called with what is being made.
+        progress: Called with the name of the resource that is being created.
 
     Raises:
-        ConflictError: There is an agent of that name that this function did not make.
-        SettingsError: The declaration names something that it does not declare.
-        RequestRejectedError: Bedrock refuses a part of it.
+        ConflictError: An agent with that name exists that this function did not create.
+        SettingsError: The declaration refers to something that it does not define.
+        RequestRejectedError: Bedrock rejects a part of it.
     """
     name = str(declaration["name"])
     functions: dict[str, str] = {}
@@ -121,7 +121,7 @@ def _table(declaration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _resolved(value: Any, resources: Mapping[str, Mapping[str, str]]) -> Any:
-    """Return a part of a declaration with what was made in place of its references."""
+    """Return a part of a declaration with its references replaced by the ids and ARNs of the created resources."""
     if isinstance(value, Mapping):
         return {name: _resolved(item, resources) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -130,14 +130,14 @@ def _resolved(value: Any, resources: Mapping[str, Mapping[str, str]]) -> Any:
         return value
     identifier = resources[match[1]].get(match[2] or "")
     if not identifier:
-        raise SettingsError(f"The declaration of agents has no {value}", try_="declare it before it is used")
+        raise SettingsError(f"The declaration of agents does not define {value}", try_="define it before it is used")
     return identifier
 
 
 def _agent(
     clients: Clients, example: str, declared: Mapping[str, Any], existing: BedrockAgent | None
 ) -> tuple[BedrockAgent, str, str]:
-    """Return an agent with the id and the ARN of its alias; it is made if it is not there as declared."""
+    """Return an agent with the id and the ARN of its alias; create it unless it already exists as declared."""
     name, alias_name = str(declared["name"]), str(declared.get("alias") or "live")
     control = clients.client("bedrock-agent")
     arn = f"arn:aws:bedrock:{clients.region}:{clients.account_id()}:"
@@ -147,9 +147,9 @@ def _agent(
             tags = control.list_tags_for_resource(resourceArn=f"{arn}agent/{existing.id}")["tags"]
         if tags.get(_EXAMPLE_TAG) != example:
             raise ConflictError(
-                "There is an agent of this name that is not this example's",
+                "An agent with this name exists that does not belong to this example",
                 on=name,
-                try_=f"bench.bedrock.agents.delete({name!r}), if nobody needs it",
+                try_=f"bench.bedrock.agents.delete({name!r}), if it is no longer needed",
             )
         if tags.get(_DIGEST_TAG) == digest:
             alias = _alias(clients, existing, alias_name)
@@ -172,7 +172,7 @@ def _agent(
         new_alias = control.create_agent_alias(agentId=agent_id, agentAliasName=alias_name)["agentAlias"]
         identifiers = {"agentId": agent_id, "agentAliasId": new_alias["agentAliasId"]}
         _settled(lambda: control.get_agent_alias(**identifiers)["agentAlias"]["agentAliasStatus"], name)
-        # Last, so that an agent that is left half-made has no digest and is made again.
+        # Last, so that an agent whose creation was interrupted has no digest and is created again.
         control.tag_resource(resourceArn=f"{arn}agent/{agent_id}", tags={_DIGEST_TAG: digest})
     alias_id = str(new_alias["agentAliasId"])
     return find_bedrock_agent(clients, agent_id), alias_id, f"{arn}agent-alias/{agent_id}/{alias_id}"
@@ -184,11 +184,13 @@ def _alias(clients: Clients, agent: BedrockAgent, name: str) -> str:
     for item in pages(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent.name):
         if item["agentAliasName"] == name:
             return str(item["agentAliasId"])
-    raise ResourceNotFoundError(f"The agent has lost its alias {name}", on=agent.name, try_="delete it, and create it")
+    raise ResourceNotFoundError(
+        f"The agent no longer has the alias {name}", on=agent.name, try_="delete the agent, and create it again"
+    )
 
 
 def _settled(read: Callable[[], str], name: str) -> None:
-    """Wait until an agent or an alias is in a status that it stays in."""
+    """Wait until an agent or an alias has reached a stable status."""
     deadline = time.monotonic() + _READY_S
     while (status := read()) in ("CREATING", "PREPARING", "UPDATING", "VERSIONING"):
         if time.monotonic() > deadline:

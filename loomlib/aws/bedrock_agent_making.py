@@ -1,4 +1,4 @@
-"""Bedrock Agents: create a small agent, such as a sample to practise a migration with."""
+"""Create a small agent of Bedrock Agents, such as a sample for practising a migration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def create_bedrock_agent(
     group: str,
     alias: str = "live",
 ) -> BedrockAgent:
-    """Create an agent with one function, prepare it, and give it an alias.
+    """Create an agent with one function, prepare it, and create an alias for it.
 
     Args:
         clients: The connection.

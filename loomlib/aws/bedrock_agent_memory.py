@@ -20,7 +20,7 @@ class AgentMemorySummary:
         session_id: The session.
         text: The summary, as the agent's prompts contain it.
         started_at: When the session began.
-        expires_at: When Bedrock forgets the summary.
+        expires_at: When Bedrock deletes the summary.
     """
 
     session_id: str
@@ -61,7 +61,7 @@ def list_agent_memory(
 def delete_agent_memory(
     clients: Clients, agent: BedrockAgent, *, alias_id: str, memory_id: str, session_id: str = ""
 ) -> None:
-    """Delete a memory, or what it has of one session (DeleteAgentMemory).
+    """Delete a memory, or its summary of one session (DeleteAgentMemory).
 
     Args:
         clients: The connection.
@@ -87,7 +87,7 @@ def end_agent_session(
         agent: The agent.
         alias_id: Its alias.
         session_id: The session.
-        memory_id: The memory in which the summary is kept; "" without one.
+        memory_id: The memory in which the summary is stored; "" for none.
     """
     more = {"memoryId": memory_id} if memory_id else {}
     with translated("Ending a session with a Bedrock agent", on=agent.name):
@@ -95,5 +95,5 @@ def end_agent_session(
             agentId=agent.id, agentAliasId=alias_id, sessionId=session_id, endSession=True, **more
         )
         with closing(answer["completion"]) as events:
-            for _ in events:  # the request has ended with the last one
+            for _ in events:  # the request is complete after the last event
                 pass

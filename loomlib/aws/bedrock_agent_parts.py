@@ -1,6 +1,6 @@
-"""What Bedrock has of one version of an agent, read in full: its parts, and what they refer to.
+"""One version of an agent, read in full from Bedrock: its parts, and the resources that they refer to.
 
-That a part cannot be read is a `problem` beside it and not an error, so that the rest of the agent is read.
+A part that cannot be read is recorded with a `problem` instead of an error, so that the rest of the agent is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAFT: Final = "DRAFT"
 """The version of an agent that is its working draft."""
 
 LARGEST_SCHEMA: Final = 2_000_000
-"""Bytes of an API schema that are read from S3; Bedrock's own limit is below that."""
+"""Largest API schema, in bytes, that is read from S3; Bedrock's own limit is lower."""
 
 JsonObject = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ class AgentRoute:
         name: Its name.
         version: The version, a number or DRAFT.
         provisioned_throughput: The ARN of the provisioned throughput that it uses, "" without one.
-        updated_at: When the alias was changed last.
+        updated_at: When the alias was last changed.
     """
 
     id: str
@@ -48,13 +48,13 @@ class AgentRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedText:
-    """Something that an agent refers to and that was read elsewhere.
+    """A text or name that an agent refers to and that was read from another service.
 
     Attributes:
         text: The text or the name that was read.
-        source: Where it is from.
+        source: Where it was read from.
         problem: Why it cannot be read, "" if it was.
-        changed_at: When it was changed last, if that is known.
+        changed_at: When it was last changed, if known.
     """
 
     text: str = field(default="", repr=False)
@@ -65,19 +65,19 @@ class RelatedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDocuments:
-    """One version of an agent as JSON values, as Bedrock's operations give them.
+    """One version of an agent as JSON values, as returned by Bedrock's operations.
 
     Attributes:
         agent: The version's own members (GetAgent, GetAgentVersion).
         action_groups: Its action groups (GetAgentActionGroup).
         knowledge_bases: Its knowledge bases (ListAgentKnowledgeBases).
         collaborators: Its collaborators (ListAgentCollaborators).
-        schemas: The API schemas in S3 by the action group's id; also why an action group cannot be read at all.
+        schemas: The API schemas in S3 by the action group's id, or the reason why an action group cannot be read.
         base_names: The names of the knowledge bases by id.
         guardrail_name: The guardrail's name, None without a guardrail.
-        model: The model that the agent asks.
+        model: The model that the agent uses.
         tags: The agent's tags.
-        problems: What of the version could not be listed.
+        problems: Parts of the version that could not be listed.
     """
 
     agent: JsonObject
@@ -116,7 +116,7 @@ def find_route(clients: Clients, agent_id: str, alias: str, *, region: str | Non
 
     Raises:
         ResourceNotFoundError: The agent has no such alias.
-        RequestRejectedError: The alias routes to no version.
+        RequestRejectedError: The alias does not route to a version.
     """
     key = TEST_ALIAS if alias == DRAFT else alias.rpartition("/")[2]
     routes = list_routes(clients, agent_id, region=region)
@@ -130,13 +130,13 @@ def find_route(clients: Clients, agent_id: str, alias: str, *, region: str | Non
         )
     if not route.version:
         raise RequestRejectedError(
-            f"The alias {route.name} routes to no version", on=agent_id, try_="route the alias to a version"
+            f"The alias {route.name} does not route to a version", on=agent_id, try_="route the alias to a version"
         )
     return route
 
 
 def read_version(clients: Clients, agent_id: str, version: str, *, region: str | None = None) -> VersionDocuments:
-    """Return one version of an agent with all that it consists of and refers to.
+    """Return one version of an agent with all its parts and the resources that they refer to.
 
     Args:
         clients: The connection.
@@ -159,7 +159,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
                 "agentVersion"
             ]
         )
-        # GetAgentVersion has no members for an orchestration of one's own, so it is the working draft's.
+        # GetAgentVersion does not return a custom orchestration, so that of the working draft is used.
         agent |= {name: draft[name] for name in ("orchestrationType", "customOrchestration") if name in draft}
         if draft.get("customOrchestration"):
             problems.append(f"Whether version {version} has the draft's own orchestration cannot be read")
@@ -198,7 +198,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
 
 
 def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None = None) -> RelatedText:
-    """Return the text of an API schema in S3; that it cannot be read is a problem, not an error.
+    """Return the text of an API schema in S3; a failed read is returned as a problem, not raised.
 
     Args:
         clients: The connection.
@@ -225,7 +225,7 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
         return RelatedText(source=where, problem=f"the schema {where} is larger than {limit}")
     text = _decoded(content)
     if text is None:
-        return RelatedText(source=where, problem=f"the schema {where} is no text in UTF-8 or UTF-16")
+        return RelatedText(source=where, problem=f"the schema {where} is not text in UTF-8 or UTF-16")
     return RelatedText(text=text, source=where, changed_at=answer["changed"])
 
 

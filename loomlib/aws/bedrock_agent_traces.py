@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
-"""The JSON types that are no texts."""
+"""The JSON types other than strings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,17 +18,17 @@ class AgentStep:
     """One step of a trace.
 
     Attributes:
-        agent: The collaborator that took it; "" for the agent that was asked.
+        agent: The collaborator that took it; "" for the root agent.
         kind: "model", "thought", "action", "search", "agent", "question", "retry", "answer", "guardrail" or "failure".
         name: What was called: a model, a function or operation, a knowledge base, a collaborator.
-        input: What it was given.
-        output: What it returned.
-        duration_ms: How long it took, as Bedrock gives it; None if it does not.
-        input_tokens: Tokens that a model read.
-        output_tokens: Tokens that it wrote.
+        input: Its input.
+        output: Its output.
+        duration_ms: Its duration as reported by Bedrock, in milliseconds; None if not reported.
+        input_tokens: Number of input tokens of a model call.
+        output_tokens: Number of output tokens of a model call.
         action_group: The action group of an action.
-        arguments: The arguments of an action by name, each as its declared type; empty for other steps.
-        executor: Who executes an action, as Bedrock names it: "LAMBDA" or "RETURN_CONTROL"; "" where it does not say.
+        arguments: The arguments of an action by name, each converted to its declared type; empty for other steps.
+        executor: Who executes an action, as Bedrock names it: "LAMBDA" or "RETURN_CONTROL"; "" if not reported.
     """
 
     agent: str
@@ -159,7 +159,7 @@ def _taken(waiting: list[tuple[str, Mapping[str, Any]]], member: str) -> Mapping
 
 
 def arguments_of(action: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
-    """Yield the arguments of a call of an action group: those of a function, or of an API operation with its body."""
+    """Yield the arguments of an action group's call: those of a function, or those of an API operation and its body."""
     yield from action.get("parameters") or ()
     body: Mapping[str, Any] = action.get("requestBody") or {}
     content: Mapping[str, Any] = body.get("content") or {}
@@ -168,12 +168,12 @@ def arguments_of(action: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
 
 
 def typed_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call of an action group by name, each as the type that the call declares.
+    """Return the arguments of an action group's call by name, each converted to the type that the call declares.
 
-    Bedrock sends every value as a text. One that is not of its type stays a text.
+    Bedrock sends every value as a string. A value that does not have its declared type stays a string.
 
     Args:
-        action: The call, as a trace or a return of control has it.
+        action: The call, as in a trace or a return of control.
     """
     return {item["name"]: _typed(item.get("type", "string"), item.get("value", "")) for item in arguments_of(action)}
 

@@ -1,4 +1,4 @@
-"""Bedrock Agents ("Classic"): list and read them, and ask them with their trace."""
+"""Bedrock Agents ("Classic"): list, read and invoke them, with their traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .knowledge_bases import Passage, passage
 from .memory_calls import pages
 
 TEST_ALIAS: Final = "TSTALIASID"
-"""The alias of every agent that runs its prepared working draft."""
+"""The alias that every agent has for its prepared working draft."""
 
 _READ_TIMEOUT_S: Final = 300.0
 
@@ -51,15 +51,15 @@ class BedrockAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRequest:
-    """A call that an agent returns to its caller.
+    """A call that an agent returns to its caller for execution or confirmation.
 
     Attributes:
         name: The function, or the method and the path of the operation.
-        arguments: The arguments by name, as texts.
+        arguments: The arguments by name, as strings.
         needs: "result", "confirmation", or "both".
         action_group: Its action group.
-        agent: The collaborator that asks; "" for the agent itself.
-        sent: What Bedrock sent.
+        agent: The collaborator that requests the call; "" for the agent itself.
+        sent: The request as sent by Bedrock.
     """
 
     name: str
@@ -71,11 +71,11 @@ class ControlRequest:
 
     @property
     def typed(self) -> dict[str, Any]:
-        """The arguments by name, each as its declared type."""
+        """The arguments by name, each converted to its declared type."""
         return typed_arguments(self.sent)
 
     def result(self, text: str | None, *, confirmed: bool) -> dict[str, Any]:
-        """Return what Bedrock is sent for this call.
+        """Return the result to send to Bedrock for this call.
 
         Args:
             text: The call's result; None if the agent makes the call itself.
@@ -94,7 +94,7 @@ class ControlRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockAgentAnswer:
-    """What an agent answered in one turn.
+    """The answer of an agent in one turn.
 
     Attributes:
         text: The answer; "" if it returns control.
@@ -102,15 +102,16 @@ class BedrockAgentAnswer:
         citations: Parts of the answer, each with the passages that it rests on.
         requests: The calls for which it returns control.
         invocation_id: The id of the return of control; "" without one.
-        session_id: The session, to ask on.
-        alias_id: The alias that was asked.
-        duration_ms: From the call to the end of its stream, at the client.
+        session_id: The session, for further questions.
+        alias_id: The alias that was invoked.
+        duration_ms: Time from the call to the end of its stream, measured at the client, in milliseconds.
         trace: The trace's events as Bedrock sent them.
         began_at: When the call began, in Unix seconds.
-        ttft_ms: From the call to the first piece of text that botocore's event stream returned; None without text.
-        chunk_offsets_ms: When each piece of text was returned, likewise.
+        ttft_ms: Time from the call to the first text that botocore's event stream returned, in milliseconds; None
+            without text.
+        chunk_offsets_ms: Time from the call to each piece of text, in milliseconds.
         request_id: Bedrock's id of the request.
-        files: The files that the agent's code made, by name.
+        files: The files that the agent's code created, by name.
     """
 
     text: str
@@ -165,7 +166,7 @@ def find_bedrock_agent(clients: Clients, key: str, *, region: str | None = None)
 
 
 def describe_bedrock_agent(clients: Clients, agent: BedrockAgent, *, version: str = "DRAFT") -> dict[str, Any]:
-    """Return a version of an agent with all that it consists of, as Bedrock gives it.
+    """Return a version of an agent with all its parts, as returned by Bedrock.
 
     Args:
         clients: The connection.
@@ -214,7 +215,7 @@ def find_alias(clients: Clients, agent: BedrockAgent, key: str) -> str:
         key: The alias's name or id.
 
     Raises:
-        ResourceNotFoundError: The agent has none such.
+        ResourceNotFoundError: The agent has no such alias.
     """
     if key == TEST_ALIAS:
         return key
@@ -240,26 +241,26 @@ def ask_bedrock_agent(
     stream: bool = False,
     timeout_s: float | None = None,
 ) -> BedrockAgentAnswer:
-    """Ask an agent, with its trace (InvokeAgent).
+    """Invoke an agent and return its answer with its trace (InvokeAgent).
 
-    Times are those of a caller who uses boto3: they begin before the request is signed and end when botocore's event
-    stream has returned an event, which it does as soon as the event's last byte was read.
+    Times are measured as a caller of boto3 sees them: they begin before the request is signed and end when botocore's
+    event stream returns an event, which happens as soon as the last byte of the event is read.
 
     Args:
         clients: The connection.
         agent: The agent.
-        prompt: The user's text; "" with results of a return of control.
+        prompt: The user's text; "" when sending the results of a return of control.
         alias_id: The alias.
-        session_id: The session of earlier questions; a new one without it.
+        session_id: The session of earlier questions; None for a new session.
         state: Bedrock's `sessionState`.
         memory_id: The memory of an agent that remembers sessions; "" without one.
-        stream: Whether the final answer is to come in pieces (`streamFinalResponse`).
-        timeout_s: Seconds after which the answer is given up; None waits 300 seconds for each piece of it.
+        stream: Whether to stream the final answer (`streamFinalResponse`).
+        timeout_s: Seconds after which the request is abandoned; None waits 300 seconds for each event.
 
     Raises:
-        AgentFailedError: What the agent needs failed, such as a Lambda function.
+        AgentFailedError: A dependency of the agent failed, such as a Lambda function.
         RequestRejectedError: Bedrock refuses the request.
-        RequestTimeoutError: No complete answer came in time.
+        RequestTimeoutError: The answer was not complete in time.
     """
     options: dict[str, Any] = {"inputText": prompt} if prompt else {}
     options |= {"sessionState": dict(state)} if state else {}
@@ -322,7 +323,7 @@ def end_bedrock_session(clients: Clients, agent: BedrockAgent, session_id: str, 
         clients: The connection.
         agent: The agent.
         session_id: The session.
-        alias_id: The alias that was asked.
+        alias_id: The alias that was invoked.
     """
     with translated("Ending a session of a Bedrock agent", on=agent.name):
         client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=_READ_TIMEOUT_S)
@@ -363,7 +364,7 @@ def bedrock_agent_arn(clients: Clients, agent: BedrockAgent) -> str:
 
 
 def code_file(name: str, content: bytes) -> dict[str, Any]:
-    """Return a file for an agent's code, as Bedrock's `sessionState.files` takes it.
+    """Return a file for an agent's code interpreter, in the form of Bedrock's `sessionState.files`.
 
     Args:
         name: The file's name.

@@ -14,10 +14,10 @@ from .memory_calls import with_retries
 IdentifierKind = Literal[
     "foundation model", "inference profile", "prompt router", "provisioned throughput", "custom model"
 ]
-"""What a model identifier names."""
+"""The kind of resource that a model identifier names."""
 
 _GEOGRAPHY: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.[a-z0-9-]+\.")
-"""How the id of a system-defined inference profile begins: `us.anthropic.`, `global.amazon.`."""
+"""Prefixes of the ids of system-defined inference profiles: `us.anthropic.`, `global.amazon.`."""
 
 _ARN_KINDS: Final[tuple[tuple[str, IdentifierKind], ...]] = (
     (":foundation-model/", "foundation model"),
@@ -36,11 +36,11 @@ _DEEPEST: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentifiedModel:
-    """What a model identifier stands for.
+    """The models behind a model identifier.
 
     Attributes:
         identifier: The id or ARN.
-        kind: What it names.
+        kind: The kind of resource that it names.
         model_ids: The ids of the foundation models behind it, sorted; empty if they cannot be read.
         problem: Why they cannot be read, "" if they can.
     """
@@ -52,10 +52,10 @@ class IdentifiedModel:
 
 
 def identifier_kind(identifier: str) -> IdentifierKind:
-    """Return what a model identifier names.
+    """Return the kind of resource that a model identifier names.
 
     Args:
-        identifier: An id or an ARN, as Converse takes it.
+        identifier: An id or an ARN, as accepted by Converse.
 
     Examples:
         >>> identifier_kind("us.amazon.nova-pro-v1:0")
@@ -68,11 +68,11 @@ def identifier_kind(identifier: str) -> IdentifierKind:
 
 
 def identify_model(clients: Clients, identifier: str, *, region: str | None = None) -> IdentifiedModel:
-    """Return what a model identifier stands for; that it cannot be read is a problem, not an error.
+    """Return the models behind a model identifier; a failed read is returned as a problem, not raised.
 
     Args:
         clients: The connection.
-        identifier: An id or an ARN, as Converse takes it.
+        identifier: An id or an ARN, as accepted by Converse.
         region: The region, if it is not the connection's.
     """
     kind = identifier_kind(identifier)

@@ -32,7 +32,7 @@ def open_page(clients: Clients, automation: str, url: str, *, timeout_s: float =
 
     Raises:
         RequestRejectedError: The browser cannot open the address.
-        RequestTimeoutError: It is not loaded in time.
+        RequestTimeoutError: The page did not load in time.
         TransportError: The connection to the browser broke.
     """
     engine, headers = shared_engine(), automation_headers(clients, automation)
@@ -50,7 +50,7 @@ async def _open(
             return await _Devtools(socket, url).open()
     except TimeoutError as error:
         raise failure(
-            RequestTimeoutError, f"The page is not loaded after {time_limit(timeout_s)}", on=url[:200]
+            RequestTimeoutError, f"The page did not load within {time_limit(timeout_s)}", on=url[:200]
         ) from error
 
 
@@ -101,5 +101,5 @@ class _Devtools:
         return RequestRejectedError(
             f"The browser cannot open the page: {reason}",
             on=self._url[:200],
-            try_="an address that it reaches, such as https://example.com",
+            try_="an address that the browser can reach, such as https://example.com",
         )

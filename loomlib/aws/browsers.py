@@ -15,7 +15,7 @@ from .memory_calls import pages
 from .signing import SERVICE
 
 MANAGED_BROWSER: Final = "aws.browser.v1"
-"""The browser that AWS manages; it is in every region."""
+"""The browser that AWS manages, available in every region."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class BrowserResource:
 
 
 def list_browsers(clients: Clients, *, region: str | None = None) -> Iterator[BrowserResource]:
-    """Return every browser that sessions can be started of (ListBrowsers).
+    """Return every browser for which sessions can be started (ListBrowsers).
 
     Args:
         clients: The connection.
@@ -86,9 +86,9 @@ def start_browser(
     Args:
         clients: The connection.
         browser: The browser's id or ARN.
-        timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
-        viewport: Width and height of the pages; the service's own if None.
-        profile: The saved profile that it begins with; empty for a new one.
+        timeout_s: Seconds after which the session ends, even while in use; at most 28,800.
+        viewport: Width and height of the pages in pixels; None for the service's default.
+        profile: The saved profile to start with; empty for a new one.
 
     Raises:
         ResourceNotFoundError: There is no such browser or profile.
@@ -124,7 +124,7 @@ def stop_browser(clients: Clients, browser: str, session_id: str) -> None:
 
 
 def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes:
-    """Return a PNG image of what a session shows (InvokeBrowser).
+    """Return a screenshot of a session as PNG (InvokeBrowser).
 
     Args:
         clients: The connection.
@@ -133,7 +133,7 @@ def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes
 
     Raises:
         ConflictError: The session has ended.
-        ServiceFailedError: The browser took none.
+        ServiceFailedError: The browser did not return a screenshot.
     """
     action = "Taking a screenshot of the browser session"
     with translated(action, on=session_id):
@@ -142,7 +142,9 @@ def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes
         )
     result: Mapping[str, Any] = answer["result"]["screenshot"]
     if "data" not in result:
-        raise failure(ServiceFailedError, f"{action} failed: {result.get('error', 'no image came')}", on=session_id)
+        raise failure(
+            ServiceFailedError, f"{action} failed: {result.get('error', 'no image was returned')}", on=session_id
+        )
     return bytes(result["data"])
 
 
@@ -153,7 +155,7 @@ def save_browser_profile(clients: Clients, browser: str, session_id: str, profil
         clients: The connection.
         browser: The browser's id; `aws.browser.v1` is AWS's own.
         session_id: The session's id.
-        profile: The profile's id; its former content is replaced.
+        profile: The profile's id; its previous content is replaced.
     """
     with translated("Saving the profile of the browser session", on=session_id):
         clients.data().save_browser_session_profile(
@@ -172,7 +174,7 @@ def automation_headers(clients: Clients, address: str) -> dict[str, str]:
 
 
 def presigned_live_view(clients: Clients, address: str, *, expires_s: int) -> str:
-    """Return the address of a live view that a web browser opens without keys.
+    """Return the address of a live view that a web browser can open without credentials.
 
     Args:
         clients: The connection.

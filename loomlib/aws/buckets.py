@@ -1,4 +1,4 @@
-"""Buckets and objects of S3 that deployments use: always those of this account, never another one's of that name."""
+"""S3 buckets and objects of deployments: only those of this account, never another account's with the same name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def has_object(clients: Clients, bucket: str, key: str) -> bool:
 
 
 def delete_object(clients: Clients, bucket: str, key: str) -> None:
-    """Delete an object; no error when it or its bucket is gone."""
+    """Delete an object; no error if the object or its bucket does not exist."""
     try:
         with translated("Deleting the object", on=f"s3://{bucket}/{key}"):
             clients.s3().delete_object(Bucket=bucket, Key=key, ExpectedBucketOwner=clients.account_id())

@@ -13,14 +13,14 @@ from .connection import Clients
 from .errors import failure, translated
 
 MANAGED: Final = "aws.codeinterpreter.v1"
-"""The code interpreter that AWS manages; it is in every region."""
+"""The code interpreter that AWS manages, available in every region."""
 
 _READ_TIMEOUT_S = 900  # a cell may take as long as its session, 900 s unless another time-out is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeOutput:
-    """What a tool of a code interpreter answered.
+    """The result of a code interpreter's tool call.
 
     Attributes:
         text: The answer's text: the output, or the error.
@@ -29,8 +29,8 @@ class CodeOutput:
         exit_code: 0 for success; None for file operations.
         is_error: Whether the code, the command or the file operation failed.
         execution_ms: How long the code ran, as the service reports it; None for file operations.
-        duration_ms: From the call to its complete answer, at the client.
-        content: The answer's content blocks, as AWS has them: text, images, resources.
+        duration_ms: Time from the call to its complete answer, measured at the client, in milliseconds.
+        content: The answer's content blocks in AWS's form: text, images, resources.
     """
 
     text: str
@@ -50,7 +50,7 @@ def start_code_session(clients: Clients, interpreter: str, *, name: str = "", ti
         clients: The connection.
         interpreter: The code interpreter's id or ARN.
         name: The session's name.
-        timeout_s: Seconds after which it ends, whatever runs in it; at most 28,800.
+        timeout_s: Seconds after which it ends, even while code runs in it; at most 28,800.
 
     Raises:
         ResourceNotFoundError: There is no such code interpreter.
@@ -89,7 +89,7 @@ def invoke_code(
 
     Raises:
         ConflictError: The session has ended.
-        MalformedResponseError: The stream has no result.
+        MalformedResponseError: The stream does not contain a result.
     """
     begun = time.perf_counter()
     client = clients.client("bedrock-agentcore", read_timeout_s=_READ_TIMEOUT_S)
@@ -101,7 +101,9 @@ def invoke_code(
         for event in answer["stream"]:
             result = event.get("result", result)
     if result is None:
-        raise failure(MalformedResponseError, f"Calling {tool} of the code interpreter: no result came", on=session_id)
+        raise failure(
+            MalformedResponseError, f"Calling {tool} of the code interpreter: no result was returned", on=session_id
+        )
     return _output(result, (time.perf_counter() - begun) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Connections to AWS: region, profile, and environment variables for any other endpoint."""
+"""Connections to AWS: region, profile, and environment variables for other endpoints."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
 
 MEASURED_CONNECTIONS = 128
-"""Pooled connections a client keeps: beyond its pool botocore throws connections away and pays TLS again."""
+"""Size of a client's connection pool: botocore discards connections beyond it and repeats the TLS handshake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Which AWS to connect to.
+    """The AWS endpoints and credentials to connect with.
 
     `environment` has endpoint variables and credentials under AWS's names. It applies to the clients of this connection
     only. Empty means boto3's defaults: credentials chain, profile, region.
@@ -110,7 +110,7 @@ class Clients:
 
         Args:
             service: The service, as boto3 names it.
-            region: Another region than the connection's.
+            region: A region other than the connection's.
             read_timeout_s: Seconds without a byte after which a call fails.
         """
         from botocore.config import Config
@@ -125,7 +125,7 @@ class Clients:
                     max_pool_connections=MEASURED_CONNECTIONS,
                     read_timeout=read_timeout_s,
                     connect_timeout=10,
-                    # A bucket name in the host part would leave an address such as 127.0.0.1 without an answer.
+                    # A bucket name in the host part does not resolve for an address such as 127.0.0.1.
                     s3={"addressing_style": "path"} if endpoint else None,
                     proxies=_proxies(endpoint),
                 )
@@ -164,7 +164,7 @@ class Clients:
 
     def ca_bundle(self) -> str | None:
         """Return the configured file of certificate authorities, or None for the system's."""
-        configured = self._session()._session.get_config_variable("ca_bundle")  # boto3 has no public way to it
+        configured = self._session()._session.get_config_variable("ca_bundle")  # boto3 has no public API for it
         return str(configured or os.environ.get("REQUESTS_CA_BUNDLE") or "") or None
 
     def _session(self) -> Any:
@@ -188,7 +188,7 @@ def _open_session(connection: Connection) -> Any:
     env = connection.environment
     if not env.get("AWS_ACCESS_KEY_ID"):
         return boto3.Session(region_name=connection.region, profile_name=connection.profile)
-    # The keys are given, so the user's own profile has no say: it may name a role, a region, or nothing that exists.
+    # The keys are given, so the user's profile is ignored: it may name a role or a region, or may not exist.
     apart = botocore.session.Session(
         session_vars={
             "profile": (None, None, None, None),
@@ -210,5 +210,5 @@ _ENDPOINT_NAMES: Mapping[str, str] = {"logs": "CLOUDWATCH_LOGS", "secretsmanager
 
 
 def _proxies(endpoint: str | None) -> dict[str, str] | None:
-    """Return no proxies for loopback, which a proxy for the world has no way to, and the environment's otherwise."""
+    """Return no proxies for loopback, which an external proxy cannot reach, and those of the environment otherwise."""
     return {} if endpoint and is_loopback(endpoint) else None

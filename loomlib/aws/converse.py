@@ -1,4 +1,4 @@
-"""One response of a model (Converse of bedrock-runtime), local and on AWS."""
+"""A single model response (Converse of bedrock-runtime), from the local service or AWS."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def converse(
     Args:
         clients: The connection.
         model_id: The id of a model or inference profile.
-        messages: Messages in Converse's form.
+        messages: Messages in Converse's format.
         system: The system prompt.
         tools: Tools that the model may call.
         tool_choice: Converse's `toolChoice`.

@@ -1,4 +1,4 @@
-"""Credential providers of AgentCore Identity: what an agent uses to call other services, without their secrets."""
+"""Credential providers of AgentCore Identity, which let an agent call other services without holding their secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .connection import Clients
 from .errors import translated
 from .memory_calls import pages
 
-_PAGE: Final = 20  # ListOauth2CredentialProviders allows no more
+_PAGE: Final = 20  # the limit of ListOauth2CredentialProviders
 _OWN_MEMBER: Final[Mapping[str, str]] = {
     "GoogleOauth2": "googleOauth2ProviderConfig",
     "GithubOauth2": "githubOauth2ProviderConfig",
@@ -31,7 +31,7 @@ class CredentialProvider:
     """A credential provider.
 
     Attributes:
-        name: Its name, which an agent's code names.
+        name: Its name, which the agent's code uses.
         kind: "api_key" or "oauth2".
         vendor: The OAuth2 vendor, such as `GithubOauth2`; "" for an API key.
         arn: Its ARN.
@@ -56,7 +56,7 @@ class TokenStatus:
     Attributes:
         provider: The credential provider.
         user: The user's id.
-        granted: Whether an agent gets a token for the user without asking.
+        granted: Whether an agent gets a token for the user without asking the user for consent.
         authorization_url: Where the user gives consent; "" when granted.
         session_uri: The authorization session, "" when granted.
     """
@@ -165,14 +165,14 @@ def token_status(
     return_url: str,
     region: str | None = None,
 ) -> TokenStatus:
-    """Return whether a workload gets a user's token; if not, begin an authorization session.
+    """Return whether a workload gets a user's token; if not, start an authorization session.
 
     Args:
         clients: The connection.
         provider: The OAuth2 provider's name.
         user: The user's id, as the workload names it.
         workload: The name of the workload identity.
-        scopes: The scopes that are asked for.
+        scopes: The requested scopes.
         return_url: Where the user's browser is sent after consent; the workload identity must allow it.
         region: The region, if it is not the connection's.
     """

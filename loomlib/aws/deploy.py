@@ -69,7 +69,7 @@ def deploy_package(
 
 
 def local_role(account_id: str) -> str:
-    """Return the ARN of the role that only the local AgentCore accepts: it need not exist."""
+    """Return the ARN of the role that only the local AgentCore accepts; the role need not exist."""
     return f"arn:aws:iam::{account_id}:role/loom-local"
 
 
@@ -118,7 +118,7 @@ def _put(clients: Clients, bucket: str, key: str, package: Package) -> None:
 def make_bucket(clients: Clients, bucket: str) -> None:
     """Create a bucket with public access blocked, unless this account has it."""
     request: dict[str, Any] = {"Bucket": bucket}
-    if clients.region != "us-east-1":  # where naming the region is an error
+    if clients.region != "us-east-1":  # in this region, specifying a location constraint is an error
         request["CreateBucketConfiguration"] = {"LocationConstraint": clients.region}
     _log.info("Creating a bucket", extra={"bucket": bucket})
     try:

@@ -18,10 +18,10 @@ from .memory_calls import pages
 from .runtimes import FAILED_STATES
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
-"""The endpoint that AgentCore makes with a runtime, and that always serves the newest version."""
+"""The endpoint that AgentCore creates with a runtime, and that always serves the newest version."""
 
 _SEEN_WITHIN_S: Final = 20.0
-"""How long a description may be of the time before a change: AWS's reads lag behind its writes."""
+"""Seconds for which a description may still show the state before a change: AWS's reads lag behind its writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +31,10 @@ class EndpointDescription:
     Attributes:
         name: Its name, the `qualifier` of a call.
         arn: Its ARN.
-        version: The version that answers (AWS's `liveVersion`); empty when none does yet.
-        target_version: The version that it is being moved to; that of `version` once it is.
+        version: The version that it serves (AWS's `liveVersion`); empty while it does not serve any.
+        target_version: The version that it is being updated to; equal to `version` once the update is complete.
         status: AWS's status, such as READY.
-        description: What it is for.
+        description: Its purpose.
         created_at: When it was created.
         updated_at: When it was last changed.
         failure_reason: AWS's reason when the last change failed.
@@ -71,7 +71,7 @@ def describe_endpoints(clients: Clients, runtime_id: str, *, region: str | None 
 def describe_endpoint(
     clients: Clients, runtime_id: str, name: str, *, region: str | None = None
 ) -> EndpointDescription | None:
-    """Return an endpoint, or None when the runtime has none of that name (GetAgentRuntimeEndpoint).
+    """Return an endpoint, or None when the runtime does not have it (GetAgentRuntimeEndpoint).
 
     Args:
         clients: The connection.
@@ -105,15 +105,15 @@ def create_endpoint(
         runtime_id: The runtime's id.
         name: The endpoint's name.
         version: The version to serve.
-        description: What the endpoint is for.
+        description: The endpoint's purpose.
         tags: Its tags.
         region: The region, if it is not the connection's.
         progress: Called with the state at each look.
 
     Raises:
-        ConflictError: The runtime has such an endpoint.
-        AwsError: AgentCore refuses the request, or the endpoint failed.
-        RequestTimeoutError: It does not serve the version in time.
+        ConflictError: The runtime already has this endpoint.
+        AwsError: AgentCore rejects the request, or the endpoint failed.
+        RequestTimeoutError: The endpoint does not serve the version in time.
     """
     request: dict[str, Any] = {"agentRuntimeId": runtime_id, "name": name, "agentRuntimeVersion": version}
     if description:
@@ -134,7 +134,7 @@ def point_endpoint(
     region: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> EndpointDescription:
-    """Let an endpoint serve another version, and wait until it does; its description stays.
+    """Point an endpoint at another version, and wait until it serves it; its description is unchanged.
 
     Args:
         clients: The connection.
@@ -146,8 +146,8 @@ def point_endpoint(
 
     Raises:
         ConflictError: The endpoint is being changed.
-        AwsError: AgentCore refuses the request, or the change failed.
-        RequestTimeoutError: It does not serve the version in time.
+        AwsError: AgentCore rejects the request, or the change failed.
+        RequestTimeoutError: The endpoint does not serve the version in time.
     """
     request: dict[str, Any] = {"description": endpoint.description} if endpoint.description else {}
     with translated("Changing an endpoint", on=f"{runtime_id}/{endpoint.name}"):
@@ -183,7 +183,7 @@ def wait_until_served(
         progress: Called with the state at each look.
 
     Raises:
-        AwsError: The change failed, with AWS's reason, or another one replaced it.
+        AwsError: The change failed, with AWS's reason, or another change replaced it.
         RequestTimeoutError: It does not serve the version after `timeout_s`.
     """
     on, began, pause_s = f"{runtime_id}/{name}", time.monotonic(), 0.05
@@ -191,7 +191,7 @@ def wait_until_served(
         now = describe_endpoint(clients, runtime_id, name, region=region)
         waited_s = time.monotonic() - began
         if now is None and waited_s > _SEEN_WITHIN_S:
-            raise failure(ResourceNotFoundError, "The endpoint was deleted while it was changed", on=on)
+            raise failure(ResourceNotFoundError, "The endpoint was deleted while it was being changed", on=on)
         if progress is not None and now is not None:
             progress(f"endpoint {name}: {now.status}, serves version {now.version or '–'}")
         if now is not None and now.status in FAILED_STATES:
@@ -207,21 +207,21 @@ def wait_until_served(
                 return now
             if now.target_version not in ("", version) and waited_s > _SEEN_WITHIN_S:
                 raise AwsError(
-                    f"Another change let the endpoint serve version {now.version or now.target_version}",
+                    f"Another change pointed the endpoint at version {now.version or now.target_version}",
                     on=on,
                     try_="agree with whoever changed it, then promote again",
                     code="ConcurrentChange",
                 )
         if waited_s + pause_s > timeout_s:
-            status = "not there" if now is None else now.status
+            status = "missing" if now is None else now.status
             message = f"The endpoint does not serve version {version} after {time_limit(timeout_s)}; it is {status}"
             raise failure(RequestTimeoutError, message, on=on)
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than it has to be
+        pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than necessary
 
 
 def delete_endpoint(clients: Clients, runtime_id: str, name: str, *, region: str | None = None) -> bool:
-    """Delete an endpoint and wait until it is gone; return False when there was none.
+    """Delete an endpoint and wait until the deletion is complete; return False if it did not exist.
 
     Args:
         clients: The connection.
@@ -230,8 +230,8 @@ def delete_endpoint(clients: Clients, runtime_id: str, name: str, *, region: str
         region: The region, if it is not the connection's.
 
     Raises:
-        AwsError: AgentCore refuses the request, as for DEFAULT.
-        RequestTimeoutError: It is still there after two minutes.
+        AwsError: AgentCore rejects the request, as for DEFAULT.
+        RequestTimeoutError: The endpoint still exists after two minutes.
     """
     on, deadline, pause_s = f"{runtime_id}/{name}", time.monotonic() + 120.0, 0.05
     try:

@@ -1,7 +1,7 @@
 """One background event loop that carries every measured request of the process.
 
-A notebook's main thread runs its own loop and does other work. This thread does nothing but network I/O, so that bytes
-are stamped when they arrive, and it serves synchronous callers and any number of event loops.
+A notebook's main thread runs its own loop and does other work. This thread does nothing but network I/O, so that the
+arrival time of bytes is recorded without delay; it serves synchronous callers and any number of event loops.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from .addresses import is_loopback
 from .rules import rule_in
 
 MESSAGE_LIMIT = 4000
-"""Characters kept of a message from AWS: a 424 carries the agent's last log lines."""
+"""Longest stored message from AWS, in characters: a 424 carries the agent's last log lines."""
 
 LIMIT_REACHED = "Resource limit reached"
 """How the local AgentCore begins the message of a 424 for a session that reached a limit."""
@@ -70,11 +70,11 @@ _ADVICE: Mapping[type[AwsError], str] = {
     ConflictError: "wait until the current change is complete, then call again",
     QuotaExceededError: "end sessions that are not needed, or ask AWS for a higher quota",
     AgentFailedError: "read the agent's log",
-    ResourceLimitError: "let the agent use less, or start the local AgentCore with a higher limit: loom up --limits",
+    ResourceLimitError: "reduce the agent's resource use, or raise the limits of the local AgentCore: loom up --limits",
     ThrottledError: "call less often",
     ServiceFailedError: "call again later",
     TransportError: "check the address and the network; `loom status` for the local service",
-    RequestTimeoutError: "allow more time, or see in the agent's log what it waits for",
+    RequestTimeoutError: "allow more time, or see in the agent's log what it is waiting for",
     MalformedResponseError: "check that the address is AWS's or the local service's",
 }
 
@@ -92,7 +92,7 @@ def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 def error_class(status: int, code: str = "") -> type[AwsError]:
     """Return the error class for an HTTP status and AWS's error code, which is more specific."""
-    code = code[:1].upper() + code[1:]  # an event stream's exceptions begin with a small letter
+    code = code[:1].upper() + code[1:]  # names of exceptions in an event stream begin with a lower-case letter
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status in _BY_STATUS:
@@ -112,7 +112,7 @@ def error_from_response(
         what: The operation that failed.
         on: What it failed on.
         code: AWS's error code; the class of the error follows from it and from `status`.
-        message: AWS's message; long ones are cut in the middle.
+        message: AWS's message; long messages are shortened in the middle.
         request_id: AWS's id of the request.
     """
     kind = error_class(status, code)
@@ -127,7 +127,7 @@ def error_from_response(
 
 
 def _authorization_advice(status: int, text: str) -> str:
-    """Return what helps when a runtime refuses the kind of a caller's credentials."""
+    """Return advice for a runtime that does not accept the caller's kind of credentials."""
     if status == 401 or "OAuth authorization failed" in text:
         return (
             "pass bearer= a token that the runtime's authorizer accepts; bench.identity.token(user=…) makes a local one"
@@ -144,18 +144,18 @@ def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", co
         kind: The class of the error.
         what: What failed.
         on: What it failed on.
-        try_: What to try, instead of the advice for the class.
+        try_: The advice, in place of the advice for the class.
         code: The error code, for programs.
     """
     return kind(bounded(what), on=on, try_=try_ or _ADVICE.get(kind, ""), code=code)
 
 
 def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
-    """Build the error for an address that accepts no connection; on loopback, a local AgentCore that has stopped.
+    """Build the error for an address that does not accept connections; on loopback, for a stopped local AgentCore.
 
     Args:
         what: What failed.
-        address: The address that accepts no connection; it decides the advice.
+        address: The address that does not accept connections; it determines the advice.
         on: What it failed on.
     """
     return failure(TransportError, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
@@ -202,7 +202,7 @@ def translated(what: str, *, on: str) -> Generator[None]:
 
 
 def _is_of_parser(error: BaseException) -> bool:
-    """Whether botocore's parser of answers let a general exception through."""
+    """Return whether a general exception was raised by botocore's response parser."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in frames)
 

@@ -17,7 +17,7 @@ from .memory_calls import pages
 LARGEST_SESSION: Final = 20_000
 """Spans and message records of one call at most (botocore's model of Evaluate: sessionSpans)."""
 MOST_TARGETS: Final = 10
-"""Trace or span ids of one call at most (traceIds, spanIds); more are asked about in several calls."""
+"""Trace or span ids of one call at most (traceIds, spanIds); more ids are sent in several calls."""
 _LONGEST_TEXT: Final = 100_000
 _MOST_ASSERTIONS: Final = 100
 _MOST_TOOLS: Final = 1_000
@@ -40,7 +40,7 @@ BUILTIN_LEVELS: Final[Mapping[str, str]] = {
     "Builtin.ToolSelectionAccuracy": "TOOL_CALL",
     "Builtin.ToolParameterAccuracy": "TOOL_CALL",
 }
-"""AgentCore's own evaluators and what each judges. The level of a custom one is asked of GetEvaluator."""
+"""AgentCore's own evaluators and what each judges. The level of a custom evaluator is read with GetEvaluator."""
 EVALUATOR_ID: Final = re.compile(
     r"Builtin\.[a-zA-Z0-9._-]+|ThirdParty\.[a-zA-Z0-9_-]+\.[a-zA-Z0-9_-]+|[a-zA-Z][a-zA-Z0-9-_]{0,99}-[a-zA-Z0-9]{10}"
 )
@@ -50,7 +50,7 @@ EVALUATOR_ID: Final = re.compile(
 class Reference:
     """The expectation for a session or one of its traces: an answer, assertions, names of tools in order.
 
-    AgentCore accepts no expected tool arguments.
+    AgentCore does not accept expected tool arguments.
     """
 
     session_id: str
@@ -60,7 +60,7 @@ class Reference:
     tool_names: tuple[str, ...] | None = None
 
     def request(self) -> dict[str, Any]:
-        """Return the reference in Evaluate's form; texts are cut at AWS's limit of 100,000 characters."""
+        """Return the reference in Evaluate's format; texts are truncated at AWS's limit of 100,000 characters."""
         where = {"sessionId": self.session_id, **({"traceId": self.trace_id} if self.trace_id else {})}
         payload: dict[str, Any] = {"context": {"spanContext": where}}
         if self.expected_response:
@@ -113,9 +113,9 @@ def evaluate(
     Args:
         clients: The connection.
         evaluator_id: An evaluator's id, such as `Builtin.Helpfulness`.
-        spans: The spans and their messages, in the form of ADOT.
-        trace_ids: Traces to judge, for an evaluator of the level TRACE.
-        span_ids: Spans to judge, for an evaluator of the level TOOL_CALL.
+        spans: The spans and their messages, in ADOT's format.
+        trace_ids: Traces to judge, for a TRACE-level evaluator.
+        span_ids: Spans to judge, for a TOOL_CALL-level evaluator.
         references: What is expected, for evaluators that compare.
         region: The region, if it is not the connection's.
 
@@ -165,10 +165,10 @@ def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str,
 
 def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str], span_ids: Sequence[str]) -> None:
     if not EVALUATOR_ID.fullmatch(evaluator_id):
-        raise RequestRejectedError("Not the id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
+        raise RequestRejectedError("This is not an evaluator id", on=evaluator_id, try_="Builtin.Helpfulness")
     if not 1 <= len(spans) <= LARGEST_SESSION:
         raise RequestRejectedError(
-            f"A session to evaluate has 1 to {number(LARGEST_SESSION)} spans, not {number(len(spans))}",
+            f"A session to evaluate must have 1 to {number(LARGEST_SESSION)} spans, not {number(len(spans))}",
             on=evaluator_id,
             try_="export traces, or evaluate a shorter session",
         )

@@ -56,8 +56,8 @@ class RuleDescription:
     Attributes:
         name: Its name.
         arn: Its ARN.
-        pattern: The events that it is about.
-        targets: The ARNs of what it calls.
+        pattern: The pattern of the events that it matches.
+        targets: The ARNs of its targets.
         description: Its description.
     """
 
@@ -69,16 +69,16 @@ class RuleDescription:
 
     @property
     def is_made_by_loom(self) -> bool:
-        """Whether Loom wrote it (`put_rule`)."""
+        """Whether Loom created it (`put_rule`)."""
         return self.description == _RULE_TEXT
 
 
 def function_differences(clients: Clients, function: TriggerFunction) -> tuple[str, ...] | None:
-    """Return the settings of a function that differ; None if there is no function of that name.
+    """Return the settings of a function that differ from the desired ones; None if the function does not exist.
 
     Args:
         clients: The connection.
-        function: What it is to be.
+        function: The desired function.
     """
     try:
         with translated("Reading the function", on=function.name):
@@ -108,16 +108,16 @@ def function_tags(clients: Clients, name: str) -> dict[str, str]:
 
 
 def put_function(clients: Clients, function: TriggerFunction, *, is_new: bool) -> LambdaFunction:
-    """Create or change a function whose failed events are not repeated, and wait until it can be called.
+    """Create or change a function that does not retry failed events, and wait until it can be called.
 
     Args:
         clients: The connection.
-        function: What it is to be.
+        function: The desired function.
         is_new: Whether it does not exist yet.
 
     Raises:
-        AwsError: Lambda refuses it.
-        ConflictError: Another change of the function does not end.
+        AwsError: Lambda rejects it.
+        ConflictError: Another change of the function does not finish in time.
     """
     client = clients.client("lambda")
     settings: dict[str, Any] = {
@@ -181,18 +181,18 @@ def find_rule(clients: Clients, name: str) -> RuleDescription | None:
 def put_rule(
     clients: Clients, name: str, pattern: Mapping[str, Any], function: LambdaFunction, tags: Mapping[str, str]
 ) -> None:
-    """Create or change a rule whose only target is a function, which it may call; a failed call is not repeated.
+    """Create or change a rule whose only target is a function, and allow it to call the function without retries.
 
     Args:
         clients: The connection.
         name: The rule's name.
-        pattern: The events that it is about.
+        pattern: The pattern of the events that it matches.
         function: The function.
         tags: The rule's tags, when it is created.
     """
     events = clients.client("events")
     request: dict[str, Any] = {"Name": name, "EventPattern": json.dumps(pattern), "State": "ENABLED"}
-    if find_rule(clients, name) is None and tags:  # an update takes no tags
+    if find_rule(clients, name) is None and tags:  # an update does not accept tags
         request["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     with translated("Writing the rule", on=name):
         arn = str(events.put_rule(**request, Description=_RULE_TEXT)["RuleArn"])
@@ -205,7 +205,7 @@ def put_rule(
                 Principal="events.amazonaws.com",
                 SourceArn=arn,
             )
-    except ConflictError:  # it may already
+    except ConflictError:  # the permission exists already
         pass
     with translated("Writing the rule's target", on=name):
         events.put_targets(Rule=name, Targets=[{"Id": _TARGET, "Arn": function.arn}])
@@ -235,7 +235,7 @@ def announces_objects(clients: Clients, bucket: str) -> bool:
             )
     except ResourceNotFoundError as error:
         raise ResourceNotFoundError(
-            "A trigger is about a bucket that does not exist",
+            "The bucket of a trigger does not exist",
             on=bucket,
             try_=f"create it first: aws s3 mb s3://{bucket}",
         ) from error
@@ -243,12 +243,12 @@ def announces_objects(clients: Clients, bucket: str) -> bool:
 
 
 def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
-    """Let a bucket send events about its objects to EventBridge, or stop it; its other notifications stay.
+    """Turn a bucket's object events to EventBridge on or off; its other notifications are unchanged.
 
     Args:
         clients: The connection.
         bucket: The bucket.
-        on: Whether it sends them.
+        on: Whether the bucket sends its events to EventBridge.
     """
     s3, owner = clients.s3(), clients.account_id()
     with translated("Changing the bucket's notifications", on=bucket):
@@ -265,7 +265,7 @@ def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
 
 
 def _ready(clients: Clients, name: str) -> None:
-    """Wait until a function is Active and its last change is done."""
+    """Wait until a function is Active and its last change is complete."""
     deadline = time.monotonic() + _READY_S
     while True:
         with translated("Reading the function", on=name):
@@ -278,7 +278,7 @@ def _ready(clients: Clients, name: str) -> None:
 
 
 def list_rules(clients: Clients, prefix: str) -> list[str]:
-    """Return the names of the rules that begin with a prefix."""
+    """Return the names of the rules with a prefix."""
     names: list[str] = []
     query: dict[str, Any] = {"NamePrefix": prefix}
     while True:

@@ -1,4 +1,4 @@
-"""What the agents of an example use: Lambda functions, S3 objects, knowledge bases and guardrails, made once."""
+"""Resources of an example's agents: Lambda functions, S3 objects, knowledge bases and guardrails, created once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .knowledge_bases import create_knowledge_base, find_knowledge_base
 from .memory_calls import pages
 
 _EMBEDDING: Final = "amazon.titan-embed-text-v2:0"
-_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file has
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can store
 _SOURCE: Final = "loom-example"
-_MOST_DOCUMENTS: Final = 10  # in one request (service model of IngestKnowledgeBaseDocuments)
+_MOST_DOCUMENTS: Final = 10  # maximum per request (service model of IngestKnowledgeBaseDocuments)
 _PAUSE_S: Final = 0.2
 _READY_S: Final = 120.0
 
 
 def example_function(clients: Clients, name: str, code: str) -> str:
-    """Return the ARN of a Lambda function; it is made when it is missing, and updated when its code differs.
+    """Return the ARN of a Lambda function; create it if it does not exist, and update it if its code differs.
 
     Args:
         clients: The connection.
@@ -53,7 +53,7 @@ def example_function(clients: Clients, name: str, code: str) -> str:
 
 
 def example_bucket(clients: Clients, example: str, objects: Mapping[str, str]) -> str:
-    """Return the name of an example's bucket with its objects.
+    """Create an example's bucket and its objects, and return the bucket's name.
 
     Args:
         clients: The connection.
@@ -74,7 +74,7 @@ def example_bucket(clients: Clients, example: str, objects: Mapping[str, str]) -
 
 
 def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, str]) -> str:
-    """Return the id of a knowledge base that has documents.
+    """Return the id of a knowledge base with the given documents; create it if it does not exist.
 
     Args:
         clients: The connection.
@@ -109,7 +109,7 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
         )
         return [item["status"] for item in details]
 
-    if len(statuses()) < len(documents):  # a source's name has the digest of its documents
+    if len(statuses()) < len(documents):  # a source's name contains the digest of its documents
         entries = [_document(key, text) for key, text in documents.items()]
         for begin in range(0, len(entries), _MOST_DOCUMENTS):
             with translated("Ingesting documents", on=name):
@@ -125,7 +125,7 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
 
 
 def example_guardrail(clients: Clients, name: str, members: Mapping[str, Any]) -> str:
-    """Return the id of a guardrail, which has a version 1; it is made again when its members differ.
+    """Return the id of a guardrail with a version 1; create it again if its members differ.
 
     Args:
         clients: The connection.

@@ -23,7 +23,7 @@ from .errors import translated
 _PAUSE_S: Final = 0.1
 _READY_S: Final = 120.0
 _ANSWER_S: Final = 910.0
-"""Lambda's longest call, and some seconds for its answer."""
+"""Lambda's longest call plus some seconds for its response."""
 _ROLE: Final = "loom-functions"
 _TRUST: Final = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
 _WRITES_LOGS: Final = {
@@ -44,10 +44,10 @@ class LambdaFunction:
         arn: Its ARN.
         runtime: The language and its version, such as `python3.13`; "" for a container image.
         handler: The handler, `module.function`.
-        status: Lambda's state, such as Active; "" in lists of AWS that do not say.
+        status: Lambda's state, such as Active; "" where AWS's list does not contain it.
         description: Its description, "" without one.
-        timeout_s: The longest call, in seconds.
-        memory_mb: Its memory.
+        timeout_s: The function's timeout, in seconds.
+        memory_mb: Its memory, in MB.
         region: The AWS region.
         updated_at: When it was changed last.
     """
@@ -66,7 +66,7 @@ class LambdaFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionAnswer:
-    """What a call of a function returned.
+    """The result of a function call.
 
     Attributes:
         value: The result, or Lambda's description of the error.
@@ -146,16 +146,17 @@ def create_function(
         name: Its name.
         package: The zip file with its code.
         handler: `module.function`.
-        role_arn: The role that it runs as; by default `loom-functions`, which may write logs and is made when missing.
+        role_arn: The role that it runs as; by default `loom-functions`, which may write logs and is created if
+            it does not exist.
         environment: Its environment variables.
-        timeout_s: The longest call, in seconds.
+        timeout_s: The function's timeout, in seconds.
         description: A description, for people.
         region: The region, if it is not the connection's.
 
     Raises:
         ConflictError: The name is taken.
-        AwsError: Lambda cannot make it ready; the message has its reason.
-        RequestTimeoutError: It does not become Active.
+        AwsError: Lambda cannot activate the function; the message contains its reason.
+        RequestTimeoutError: The function does not become Active in time.
     """
     client = clients.client("lambda", region)
     more = {"Environment": {"Variables": dict(environment)}} if environment else {}
@@ -203,8 +204,8 @@ def call_function(
     Args:
         clients: The connection.
         function: The function.
-        event: What its handler is given: anything that JSON has.
-        qualifier: A version or an alias; the newest code without one.
+        event: The event for its handler: any JSON value.
+        qualifier: A version or an alias; None for the newest code.
     """
     more = {"Qualifier": qualifier} if qualifier else {}
     began = time.perf_counter()
@@ -233,13 +234,13 @@ def delete_function(clients: Clients, function: LambdaFunction) -> None:
 
 
 def zip_code(code: Path) -> tuple[bytes, str]:
-    """Return the zip file of a Python file or a folder, and the name of the module that has the handler.
+    """Return a zip file of a Python file or a folder, and the name of the module with the handler.
 
     Args:
         code: A file, or a folder with `app.py` or a single Python file.
 
     Raises:
-        RequestRejectedError: There is no Python file, or several without an `app.py`.
+        RequestRejectedError: There is no Python file, or there are several and none is `app.py`.
     """
     files = [code] if code.is_file() else sorted(file for file in code.rglob("*") if file.is_file())
     root = code.parent if code.is_file() else code
@@ -247,7 +248,7 @@ def zip_code(code: Path) -> tuple[bytes, str]:
     module = "app" if "app" in modules else modules[0] if len(modules) == 1 else ""
     if not module:
         raise RequestRejectedError(
-            "The handler's module is not known",
+            "The handler's module cannot be determined",
             on=str(code),
             try_="the path of a Python file, or of a folder with app.py",
         )
@@ -260,7 +261,7 @@ def zip_code(code: Path) -> tuple[bytes, str]:
 
 
 def _own_role(clients: Clients) -> str:
-    """Return the ARN of the role of functions for which none is given; it is made when it is missing."""
+    """Return the ARN of the default role for functions; create the role if it does not exist."""
     iam = clients.client("iam")
     try:
         with translated("Reading a role", on=_ROLE):

@@ -22,16 +22,17 @@ _WAIT_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayRule:
-    """A rule of a gateway, which is about requests of HTTP targets.
+    """A rule of a gateway; it applies to requests to HTTP targets.
 
     Attributes:
         id: Its id.
-        priority: Rules with lower numbers decide first.
-        paths: The paths that it is about, such as `/assistant/*`; none for all.
-        principals: The ARNs of the callers that it is about; none for all.
-        targets: Where requests go: percentages by the names of targets; empty where it does not decide that.
-        bundles: What configuration they get: percentages by "ARN version"; empty where it does not decide that.
-        description: What it is for.
+        priority: Rules with lower numbers are evaluated first.
+        paths: The paths to which it applies, such as `/assistant/*`; empty for all paths.
+        principals: The ARNs of the callers to which it applies; empty for all callers.
+        targets: Where requests go: percentages by target name; empty if the rule does not set a target.
+        bundles: Configuration bundles of the requests: percentages by "ARN version"; empty if the rule does not set
+            one.
+        description: Its purpose.
         status: AgentCore's status, such as ACTIVE.
         created_at: When it was created.
     """
@@ -68,15 +69,15 @@ def create_rule(
     Args:
         clients: The connection.
         gateway: The gateway.
-        priority: Its priority, which no other rule has.
+        priority: Its priority, unique within the gateway.
         actions: AWS's `actions`.
         conditions: AWS's `conditions`.
-        description: What it is for.
+        description: Its purpose.
 
     Raises:
         ConflictError: Another rule has the priority.
         RequestRejectedError: The rule is invalid, for example because a target does not exist.
-        RequestTimeoutError: It does not become ACTIVE.
+        RequestTimeoutError: The rule does not become ACTIVE in time.
     """
     control = clients.control(gateway.region)
     more: dict[str, Any] = {"description": description} if description else {}
@@ -139,7 +140,7 @@ def _rule(shape: Mapping[str, Any]) -> GatewayRule:
 
 
 def _weighed(choice: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Yield the possibilities of an action with their percentages."""
+    """Yield the alternatives of an action with their percentages."""
     for value in choice.values():
         if "trafficSplit" in value:
             yield from ((entry, int(entry["weight"])) for entry in value["trafficSplit"])

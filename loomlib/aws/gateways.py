@@ -20,7 +20,7 @@ _PAUSE_S: Final = 0.1
 
 
 class GatewayTargetError(LoomError):
-    """A target could not be made; the message has AgentCore's reason."""
+    """A target could not be created; the message contains AgentCore's reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Gateway:
         url: Its MCP endpoint.
         status: AgentCore's status, such as READY.
         authorizer: How callers are authorized: NONE, AWS_IAM, CUSTOM_JWT or AUTHENTICATE_ONLY.
-        searches: Whether it has the tool that finds tools by meaning.
+        searches: Whether it has the semantic tool search.
         region: The AWS region.
         created_at: When it was created.
     """
@@ -57,7 +57,7 @@ class GatewayTarget:
     Attributes:
         id: Its id.
         name: Its name.
-        kind: `openApiSchema`, `mcpServer`, `lambda`, … as AgentCore names it; "" in lists of AWS that do not say.
+        kind: `openApiSchema`, `mcpServer`, `lambda`, … as AgentCore names it; "" where AWS's list does not contain it.
         status: AgentCore's status, such as READY.
         reason: Why it failed, "" otherwise.
         updated_at: When it was changed last.
@@ -141,15 +141,15 @@ def create_gateway(
         clients: The connection.
         name: Its name.
         authorizer: AgentCore's type of authorizer.
-        role_arn: The role that it calls its targets with; by default one that only the local service accepts.
-        searches: Whether it gets the tool that finds tools by meaning.
+        role_arn: The role with which it calls its targets; by default one that only the local service accepts.
+        searches: Whether to add the semantic tool search.
         protocol: AgentCore's protocol type; None for a gateway with HTTP targets.
         options: Further parameters of CreateGateway in AWS's form, such as `authorizerConfiguration`.
         region: The region, if it is not the connection's.
 
     Raises:
         ConflictError: The name is taken.
-        RequestTimeoutError: It does not become READY.
+        RequestTimeoutError: The gateway does not become READY in time.
     """
     parameters: dict[str, Any] = {
         "name": name,
@@ -172,7 +172,7 @@ def delete_gateway(clients: Clients, gateway: Gateway) -> None:
     """Delete a gateway with its targets.
 
     Raises:
-        RequestTimeoutError: A target is not gone in time.
+        RequestTimeoutError: A target is not deleted in time.
     """
     control = clients.control(gateway.region)
     for target in list_targets(clients, gateway):
@@ -212,10 +212,10 @@ def add_target(
         configuration: The member of AWS's `targetConfiguration`.
         protocol: Its name: `mcp` or `http`.
         credentials: AWS's `credentialProviderConfigurations`.
-        wait_s: The most seconds to wait until its tools are read.
+        wait_s: The maximum number of seconds to wait until its tools are read.
 
     Raises:
-        GatewayTargetError: It failed, for example since its document cannot be read.
+        GatewayTargetError: The target failed, for example because its document cannot be read.
         RequestTimeoutError: It is not READY after `wait_s`.
     """
     control = clients.control(gateway.region)
@@ -234,10 +234,10 @@ def wait_for_target(clients: Clients, gateway: Gateway, target_id: str, *, wait_
         clients: The connection.
         gateway: The gateway.
         target_id: The target's id.
-        wait_s: The most seconds to wait.
+        wait_s: The maximum number of seconds to wait.
 
     Raises:
-        GatewayTargetError: It failed.
+        GatewayTargetError: The target failed.
         RequestTimeoutError: It is not READY after `wait_s`.
     """
     control, deadline = clients.control(gateway.region), time.monotonic() + wait_s

@@ -24,7 +24,7 @@ _POLICIES: Final[Mapping[str, str]] = {
 """Policies by their names in AWS's API, in the order in which they are shown."""
 
 Side = Literal["INPUT", "OUTPUT"]
-"""Whether a text is a prompt or an answer."""
+"""Kind of a text: a prompt or an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +54,16 @@ class Guardrail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailMatch:
-    """One thing that a guardrail found.
+    """A single finding of a guardrail.
 
     Attributes:
         policy: "words", "sensitive information", "topics", "content" or "grounding".
         kind: The word list, the kind of data, the expression, the topic or the filter.
-        match: The text that matched, "" for a judgement of the whole text.
+        match: The text that matched, "" for a finding about the whole text.
         action: BLOCKED, ANONYMIZED or NONE (reported only).
-        confidence: NONE, LOW, MEDIUM or HIGH of a content filter, "" otherwise.
-        score: From 0 to 1 of a grounding filter, None otherwise.
-        threshold: The score below which a grounding filter acts, None otherwise.
+        confidence: NONE, LOW, MEDIUM or HIGH for a content filter, "" otherwise.
+        score: Score of a grounding filter, from 0 to 1; None otherwise.
+        threshold: The score below which a grounding filter intervenes; None otherwise.
     """
 
     policy: str
@@ -77,14 +77,14 @@ class GuardrailMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailAssessment:
-    """What a guardrail said of a text.
+    """A guardrail's assessment of a text.
 
     Attributes:
         intervened: Whether it blocked or masked something.
-        reason: The reason in words, as Bedrock gives it.
-        outputs: What takes the place of the text: a message, or the masked text; empty if nothing changes.
-        matches: What it found.
-        usage: Text units by policy, from which AWS computes the price.
+        reason: Bedrock's reason, as text.
+        outputs: The replacement for the text: a message, or the masked text; empty if the text is unchanged.
+        matches: Its findings.
+        usage: Text units by policy, on which AWS bases the price.
         duration_ms: From the call to its answer, at the client.
     """
 
@@ -161,7 +161,7 @@ def create_guardrail(
 
     Raises:
         ConflictError: The name is taken.
-        RequestRejectedError: Bedrock refuses the configuration.
+        RequestRejectedError: Bedrock rejects the configuration.
     """
     with translated("Creating a guardrail", on=name):
         answer = clients.client("bedrock", region).create_guardrail(name=name, **configuration)
@@ -169,12 +169,12 @@ def create_guardrail(
 
 
 def create_version(clients: Clients, guardrail: Guardrail, *, description: str = "") -> str:
-    """Keep the working draft as a version and return its number.
+    """Save the working draft as a version and return its number.
 
     Args:
         clients: The connection.
         guardrail: The guardrail.
-        description: What the version is.
+        description: The version's description.
     """
     options = {"description": description} if description else {}
     with translated("Creating a version of a guardrail", on=guardrail.name):

@@ -1,4 +1,4 @@
-"""Container images: their repositories in ECR, and the projects of CodeBuild that build them."""
+"""Container images: their ECR repositories, and the CodeBuild projects that build them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ImageRepository:
     Attributes:
         name: Its name.
         arn: Its ARN.
-        uri: What images are named after.
+        uri: Its URI, the prefix of its images' names.
         tags: Its tags.
     """
 
@@ -44,7 +44,7 @@ class BuildProject:
         name: Its name.
         role_arn: The role that its builds run as.
         source: The bucket and key of the zip file, as `bucket/key`.
-        buildspec: The commands of a build.
+        buildspec: The build's commands, as YAML.
         variables: The variables of a build.
         tags: Its tags.
     """
@@ -82,7 +82,7 @@ def find_repository(clients: Clients, name: str) -> ImageRepository | None:
 
 
 def create_repository(clients: Clients, name: str, tags: Mapping[str, str]) -> ImageRepository:
-    """Create a repository whose tags of images do not move, and which scans what is pushed.
+    """Create a repository with immutable image tags that scans images on push.
 
     Args:
         clients: The connection.
@@ -102,7 +102,7 @@ def create_repository(clients: Clients, name: str, tags: Mapping[str, str]) -> I
 
 
 def delete_repository(clients: Clients, name: str) -> None:
-    """Delete a repository with its images; no error when it is gone."""
+    """Delete a repository with its images; no error if it does not exist."""
     try:
         with translated("Deleting the repository", on=name):
             clients.client("ecr").delete_repository(repositoryName=name, force=True)
@@ -132,7 +132,7 @@ def image_digest(clients: Clients, repository: str, tag: str) -> str:
 
 
 def delete_image(clients: Clients, repository: str, tag: str) -> None:
-    """Delete an image by its tag; no error when it or its repository is gone."""
+    """Delete an image by its tag; no error if the image or its repository does not exist."""
     try:
         with translated("Deleting the image", on=f"{repository}:{tag}"):
             clients.client("ecr").batch_delete_image(repositoryName=repository, imageIds=[{"imageTag": tag}])
@@ -165,11 +165,11 @@ def put_project(clients: Clients, project: BuildProject, *, is_new: bool) -> Non
 
     Args:
         clients: The connection.
-        project: What it is to be.
+        project: The desired project.
         is_new: Whether it does not exist yet.
 
     Raises:
-        AwsError: CodeBuild refuses it.
+        AwsError: CodeBuild rejects it.
     """
     request: dict[str, Any] = {
         "name": project.name,
@@ -229,8 +229,8 @@ def run_build(
         report: Called with each phase of the build.
 
     Raises:
-        AwsError: The build failed; the message has the failed phase and the last lines of its log.
-        RequestTimeoutError: It does not end within an hour.
+        AwsError: The build failed; the message contains the failed phase and the last lines of its log.
+        RequestTimeoutError: The build does not finish within an hour.
     """
     client = clients.client("codebuild")
     with translated("Starting the build", on=project):
@@ -245,7 +245,7 @@ def run_build(
     number, began, phase, looks = str(build["id"]), time.monotonic(), "", 0
     while not build.get("buildComplete"):
         if time.monotonic() - began > _LONGEST_BUILD_S:
-            raise RequestTimeoutError("The build has not ended within an hour", on=number, try_="see its log")
+            raise RequestTimeoutError("The build did not finish within an hour", on=number, try_="see its log")
         time.sleep(_PAUSES_S[min(looks // 4, len(_PAUSES_S) - 1)])
         looks += 1
         with translated("Reading the build", on=number):
@@ -280,7 +280,7 @@ def _log_end(clients: Clients, build: Mapping[str, Any]) -> str:
             events: list[Mapping[str, Any]] = clients.logs().get_log_events(
                 logGroupName=logs["groupName"], logStreamName=logs["streamName"], limit=_LOG_LINES, startFromHead=False
             )["events"]
-    except AwsError:  # the build's own reason counts
+    except AwsError:  # the build's own reason is sufficient
         return ""
     lines = "\n".join(str(event["message"]).rstrip() for event in events)
     return f"\n{lines}" if lines else ""

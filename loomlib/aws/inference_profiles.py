@@ -25,7 +25,7 @@ def profile_models(clients: Clients, identifiers: Iterable[str]) -> dict[str, tu
         try:
             with translated("Reading the inference profile", on=identifier):
                 profile = clients.client("bedrock").get_inference_profile(inferenceProfileIdentifier=identifier)
-        except AwsError:  # the policy then names the models by the profile's name
+        except AwsError:  # the policy then derives the models from the profile's name
             continue
         model_arns[identifier] = tuple(sorted(str(model["modelArn"]) for model in profile["models"]))
     return model_arns

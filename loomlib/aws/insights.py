@@ -1,4 +1,4 @@
-"""CloudWatch Logs Insights: start a query, poll it, and stop it when it takes too long."""
+"""CloudWatch Logs Insights: start a query, poll it, and stop it if it takes too long."""
 
 from __future__ import annotations
 

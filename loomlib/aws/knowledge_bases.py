@@ -29,7 +29,7 @@ _SOURCES: Final = {
 
 
 class IngestionError(AwsError):
-    """Documents could not be ingested; the message has Bedrock's reason."""
+    """Documents could not be ingested; the message contains Bedrock's reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +57,16 @@ class KnowledgeBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestion:
-    """An ingestion job that ended.
+    """A finished ingestion job.
 
     Attributes:
         status: COMPLETE, FAILED or STOPPED.
-        scanned: Documents that were read.
-        indexed: New and changed documents.
-        deleted: Documents that are gone.
-        failed: Documents that could not be indexed.
+        scanned: Number of documents that were read.
+        indexed: Number of new and changed documents.
+        deleted: Number of documents that were deleted.
+        failed: Number of documents that could not be indexed.
         reasons: Why documents or the job failed.
-        duration_s: From its start to its end, as Bedrock gives them.
+        duration_s: Time from its start to its end as reported by Bedrock, in seconds.
     """
 
     status: str
@@ -102,7 +102,7 @@ class KnowledgeAnswer:
     Attributes:
         text: The answer.
         citations: Parts of the answer, each with the passages that it rests on.
-        session_id: The session, to ask on.
+        session_id: The session, for further questions.
         duration_ms: From the call to its answer, at the client.
     """
 
@@ -184,11 +184,11 @@ def create_knowledge_base(
         configuration: `knowledgeBaseConfiguration`.
         storage: `storageConfiguration`; on AWS it is required.
         region: The region, if it is not the connection's.
-        progress: Called with what is being waited for.
+        progress: Called with a line of progress.
 
     Raises:
         ConflictError: The name is taken.
-        RequestRejectedError: Bedrock refuses the configuration.
+        RequestRejectedError: Bedrock rejects the configuration.
     """
     more = {"storageConfiguration": storage} if storage else {}
     role = role_arn or f"arn:aws:iam::{clients.account_id()}:role/loom-local"
@@ -222,15 +222,15 @@ def ingest_from_s3(
     chunking: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Ingestion:
-    """Ingest the documents below an S3 prefix and wait for the end; the data source is made when it is missing.
+    """Ingest the documents below an S3 prefix and wait for completion; create the data source if it does not exist.
 
     Args:
         clients: The connection.
         base: The knowledge base.
         bucket: The bucket.
-        prefix: Only objects below it.
+        prefix: Only objects with this prefix.
         chunking: `chunkingConfiguration` of a new data source; Bedrock's default without one.
-        progress: Called with how far it is.
+        progress: Called with a line of progress.
 
     Raises:
         IngestionError: The job failed.
@@ -291,7 +291,7 @@ def search_knowledge(
         base: The knowledge base.
         question: The question.
         k: The largest number of passages.
-        hybrid: Whether words count beside meaning; Bedrock decides when None.
+        hybrid: Whether to combine keyword and semantic search; None lets Bedrock decide.
         where: A `RetrievalFilter` on metadata.
     """
     search: dict[str, Any] = {"numberOfResults": k}
@@ -316,7 +316,7 @@ def ask_knowledge(
         base: The knowledge base.
         question: The question.
         model_arn: ARN of the model or of its inference profile.
-        k: Passages that it is given.
+        k: Number of passages that the model is given.
         session_id: The session of earlier questions.
     """
     more = {"sessionId": session_id} if session_id else {}

@@ -1,4 +1,4 @@
-"""CloudWatch Logs: every page, one quoted term, and matches that are checked again here."""
+"""CloudWatch Logs: all pages, one quoted term, and matches that are checked again locally."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def filter_events(
 ) -> list[StoredEvent]:
     """Return the events of a log group that contain a term, oldest first.
 
-    The term is sent as one quoted term and checked again here, because backends match JSON patterns and several terms
-    differently. An event that two pages repeat is returned once.
+    The term is sent as one quoted term and checked again locally, because backends match JSON patterns and several
+    terms differently. An event that two pages repeat is returned once.
 
     Args:
         clients: The connection.
@@ -64,7 +64,7 @@ def filter_events(
         end_ms: End of the time range in Unix milliseconds, inclusive.
         streams: Only these streams; the service accepts either this or `prefix`.
         prefix: Only streams whose names begin with this.
-        most_pages: The most pages to read; no limit by default.
+        most_pages: The maximum number of pages to read; no limit by default.
 
     Raises:
         ResourceNotFoundError: The group does not exist.
@@ -93,13 +93,13 @@ def filter_events(
 def list_streams(
     clients: Clients, group: str, *, region: str | None = None, limit: int | None = None
 ) -> list[LogStream]:
-    """Return the streams of `group`, most recent event first, without the streams of AWS's access checks.
+    """Return the streams of `group`, most recent event first, without the streams that AWS creates to check access.
 
     Args:
         clients: The connection.
         group: The log group's name.
         region: The region, if it is not the connection's.
-        limit: The most streams; all by default.
+        limit: The maximum number of streams; all by default.
     """
     streams: list[LogStream] = []
     query: dict[str, Any] = {"logGroupName": group, "orderBy": "LastEventTime", "descending": True}

@@ -31,9 +31,9 @@ from .memory_shapes import (
 )
 
 JOBS_PAGE: Final = 50
-"""Items of a page of ListMemoryExtractionJobs at most."""
+"""Largest page of ListMemoryExtractionJobs, in items."""
 LARGEST_TOP_K: Final = 100
-"""Records that RetrieveMemoryRecords gives at most."""
+"""Largest number of records that RetrieveMemoryRecords returns."""
 
 
 def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[MemoryDescription]:
@@ -74,10 +74,10 @@ def create_memory(
     Args:
         clients: The connection.
         name: The memory's name.
-        strategies: What is extracted, in AWS's form; without strategies events are stored and nothing is extracted.
+        strategies: The extraction strategies, in AWS's form; without any, events are stored and nothing is extracted.
         event_expiry_days: Days until an event expires.
         description: A description, shown in AWS's console.
-        role_arn: The role of strategies with models of your own.
+        role_arn: The role of strategies that use your own models.
         region: The region, if it is not the connection's.
         tags: Tags of the memory.
     """
@@ -109,12 +109,12 @@ def wait_until_active(
         clients: The connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
-        wait_s: The most seconds to wait.
+        wait_s: The maximum number of seconds to wait.
         progress: Called with a line of progress.
 
     Raises:
         ServiceFailedError: Creation failed.
-        RequestTimeoutError: It is not ACTIVE after `wait_s`.
+        RequestTimeoutError: The memory is not ACTIVE after `wait_s`.
     """
     began, pause_s = time.monotonic(), 0.02
     while True:
@@ -139,7 +139,7 @@ def wait_until_active(
 
 
 def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> None:
-    """Delete a memory with its contents; no error when it is gone.
+    """Delete a memory with its contents; no error if it does not exist.
 
     Args:
         clients: The connection.
@@ -190,7 +190,7 @@ def iter_sessions(
         ):
             yield session_of(shape)
     except ResourceNotFoundError:
-        describe_memory(clients, memory_id, region=region)  # raises when it is the memory that does not exist
+        describe_memory(clients, memory_id, region=region)  # raises if the memory does not exist
 
 
 def iter_events(
@@ -213,7 +213,7 @@ def iter_events(
         session_id: The session's id.
         branch: Only events of this branch.
         parents: Include the events before the branch forked.
-        since: Only events from this time on; no page is requested after one that lies entirely before it.
+        since: Only events from this time on; no page is requested after one that is entirely before it.
         region: The region, if it is not the connection's.
     """
     request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
@@ -228,7 +228,7 @@ def iter_events(
             if events and not recent:
                 return
     except ResourceNotFoundError:
-        describe_memory(clients, memory_id, region=region)  # a session without events is none to AWS
+        describe_memory(clients, memory_id, region=region)  # AWS reports a session without events as missing
 
 
 def iter_records(
@@ -286,7 +286,7 @@ def retrieve_records(
         namespace: The exact namespace; give this or `path`.
         path: The beginning of the namespaces.
         strategy_id: Only records of this strategy.
-        top_k: The most records.
+        top_k: The maximum number of records.
         filters: Metadata filters, as RetrieveMemoryRecords takes them.
         region: The region, if it is not the connection's.
 
@@ -305,7 +305,7 @@ def retrieve_records(
 
 
 def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
-    """Return one record.
+    """Return a record by its id.
 
     Args:
         clients: The connection.

@@ -1,4 +1,4 @@
-"""Requests to AgentCore Memory with retries when throttled, and paging."""
+"""Requests to AgentCore Memory, with retries of throttled requests, and paging."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loomlib.errors import ThrottledError
 from .errors import translated
 
 PAGE: Final = 100
-"""Items of a page at most, as AWS allows for every listing but one."""
+"""Largest page, in items; AWS allows it for every listing but one."""
 
 _THROTTLED_TRIES: Final = 6
 _FIRST_PAUSE_S: Final = 0.2
@@ -24,9 +24,9 @@ def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what
     Args:
         call: The listing's method of a boto3 client.
         items: The member of the response that holds the items.
-        request: The request without paging; `maxResults` is 100 unless it is in here.
-        what: The operation, for errors.
-        on: What it is done on, for errors.
+        request: The request without paging parameters; `maxResults` is 100 unless set here.
+        what: The operation's name, for errors.
+        on: The resource of the operation, for errors.
     """
     for page in whole_pages(call, items, request, what, on):
         yield from page
@@ -40,9 +40,9 @@ def whole_pages(
     Args:
         call: The listing's method of a boto3 client.
         items: The member of the response that holds the items.
-        request: The request without paging; `maxResults` is 100 unless it is in here.
-        what: The operation, for errors.
-        on: What it is done on, for errors.
+        request: The request without paging parameters; `maxResults` is 100 unless set here.
+        what: The operation's name, for errors.
+        on: The resource of the operation, for errors.
     """
     query = {"maxResults": PAGE, **request}
     while True:
@@ -55,15 +55,15 @@ def whole_pages(
 
 
 def with_retries(call: Callable[..., Any], request: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
-    """Call and return the response; when throttled, retry after growing pauses with jitter.
+    """Call and return the response; if throttled, retry with exponential backoff and jitter.
 
     There are up to six attempts, with pauses of about 0.2, 0.4, 0.8, 1.6 and 3.2 s.
 
     Args:
         call: A method of a boto3 client.
         request: Its arguments.
-        what: The operation, for errors.
-        on: What it is done on, for errors.
+        what: The operation's name, for errors.
+        on: The resource of the operation, for errors.
 
     Raises:
         ThrottledError: The last attempt was throttled too.

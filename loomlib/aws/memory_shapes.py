@@ -16,9 +16,9 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 from loomlib.errors import MalformedResponseError
 
 SOURCE_EVENTS_KEY: Final = "x-loom-source-events"
-"""The metadata key in which the local service states a record's source events. AWS states none."""
+"""The metadata key in which the local service reports a record's source events. AWS does not report them."""
 EXTRACTOR_KEY: Final = "x-loom-extractor"
-"""The metadata key in which the local service says who extracted a record."""
+"""The metadata key in which the local service reports the extractor of a record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class MemoryDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySession:
-    """A session of a memory. Its id is the memory's own; an agent may use its runtime session's id or another."""
+    """A session of a memory. Its id belongs to the memory; an agent may use its runtime session's id or another one."""
 
     session_id: str
     actor_id: str
@@ -68,12 +68,12 @@ class MemoryMessage:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is not a message but what an agent stored for itself, such as a session manager's state."""
+        """Whether it is not a message but an agent's own state, such as that of a session manager."""
         return self.role in ("BLOB", "JSON")
 
     @property
     def spoken(self) -> str:
-        """The words alone: the session manager of Strands stores a message as JSON, which holds them."""
+        """Only the spoken text: Strands' session manager stores a message as JSON that contains it."""
         if not self.text.startswith('{"'):
             return self.text
         try:
@@ -118,12 +118,12 @@ class MemoryRecord:
 
     @property
     def extractor(self) -> str:
-        """The extractor, such as "offline extractor"; empty where the service does not state it."""
+        """The extractor, such as "offline extractor"; empty if the service does not report it."""
         return str(self.metadata.get(EXTRACTOR_KEY, ""))
 
     @property
     def stated_sources(self) -> tuple[str, ...]:
-        """The source events as the service states them (compare with `metadata_event_id`); empty where it does not."""
+        """The source events as reported by the service (compare with `metadata_event_id`); empty if not reported."""
         sources = self.metadata.get(SOURCE_EVENTS_KEY)
         return tuple(str(source) for source in sources) if isinstance(sources, list | tuple) else ()  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
 
@@ -146,7 +146,7 @@ T = TypeVar("T")
 
 
 def _documented(read: Callable[P, T]) -> Callable[P, T]:
-    """Make a reader of a shape raise `MalformedResponseError` for one that is not in the documented form."""
+    """Make a shape's parser raise `MalformedResponseError` for a shape that is not in the documented form."""
 
     @functools.wraps(read)
     def reading(*shape: P.args, **options: P.kwargs) -> T:
@@ -163,13 +163,13 @@ def _documented(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def metadata_event_id(event_id: str) -> str:
-    """Return an event's id as a record's metadata spells it: `#` is not allowed there."""
+    """Return an event's id as written in a record's metadata, where `#` is not allowed."""
     return event_id.replace("#", ":")
 
 
 @_documented
 def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
-    """Parse a memory of ListMemories or GetMemory; a listing has no name, but the id begins with it."""
+    """Parse a memory of ListMemories or GetMemory; a listing does not contain the name, but the id begins with it."""
     memory_id = str(shape.get("id") or str(shape.get("arn", "")).rpartition("/")[2])
     expiry = shape.get("eventExpiryDuration")
     return MemoryDescription(
@@ -197,7 +197,7 @@ def session_of(shape: Mapping[str, Any]) -> MemorySession:
 
 @_documented
 def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
-    """Parse an event; strings that many events share are interned."""
+    """Parse an event; strings that are shared by many events are interned."""
     branch = _map(shape.get("branch"))
     return MemoryEvent(
         event_id=str(shape["eventId"]),
@@ -243,7 +243,7 @@ def failed_extraction_of(shape: Mapping[str, Any]) -> FailedExtraction:
 
 
 def utc(moment: datetime) -> datetime:
-    """Convert a time of botocore, which is in the machine's zone, to UTC."""
+    """Convert a time from botocore, which is in the machine's time zone, to UTC."""
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -1,6 +1,6 @@
 """Writing operations of AgentCore Memory, and events and records in AWS's own shapes for lossless copies.
 
-A throttled write is retried: creations carry a client token, and deletions accept that the item is gone.
+A throttled write is retried: creations carry a client token, and deletions of a missing item succeed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .connection import Clients
 from .memory_calls import pages, with_retries
 
 BATCH: Final = 100
-"""Records of one batch at most."""
+"""Largest number of records in one batch."""
 
 
 def iter_event_shapes(
@@ -109,7 +109,7 @@ def create_records(
 def delete_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> None:
-    """Delete an event; no error when it is gone.
+    """Delete an event; no error if it does not exist.
 
     Args:
         clients: The connection.
@@ -129,7 +129,7 @@ def delete_event(
 def delete_records(
     clients: Clients, memory_id: str, record_ids: Sequence[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """Delete records in batches; return the failure reasons by id. A record that is gone is not a failure.
+    """Delete records in batches; return the failure reasons by id. A missing record is not a failure.
 
     Args:
         clients: The connection.
@@ -151,7 +151,7 @@ def delete_records(
 def get_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> dict[str, Any] | None:
-    """Return an event's shape, or None when this actor and session has no such event.
+    """Return an event's shape, or None if the actor's session has no such event.
 
     Args:
         clients: The connection.

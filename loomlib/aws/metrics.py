@@ -33,9 +33,9 @@ class MetricTotal:
 def metric_totals(
     clients: Clients, namespace: str, *, about: str, start: datetime, end: datetime, region: str | None = None
 ) -> list[MetricTotal]:
-    """Return the metrics of `namespace` with a dimension whose value contains `about`; those without data are left out.
+    """Return the metrics of `namespace` with a dimension value that contains `about`, except those without data.
 
-    CloudWatch has them by the minute, some minutes late.
+    CloudWatch provides them per minute, with a delay of some minutes.
 
     Args:
         clients: The connection.

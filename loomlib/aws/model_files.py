@@ -1,4 +1,4 @@
-"""botocore's files, which describe the services, read once in a process.
+"""botocore's service description files, read once per process.
 
 Each session of botocore reads the files of its clients again, which takes 0.3 s of processor time for the clients of a
 deployment: the second workbench of a process need not wait for them.
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _OWN = os.path.join(Loader.BUILTIN_DATA_PATH, "")
 _EXTRAS = ".sdk-extras.json"
-"""The end of the name of a file that botocore merges into another one's content."""
+"""Suffix of files that botocore merges into the content of another file."""
 
 
 def share_files(session: Session) -> None:
-    """Make a session of botocore share the content of botocore's own files with other sessions.
+    """Make a botocore session share the content of botocore's own files with other sessions.
 
-    Content into which botocore merges another file's is not shared, nor are the user's own files.
+    Files into which botocore merges another one are not shared, nor are the user's own files.
     """
     session.get_component("data_loader").file_loader = _SharedFiles()
 

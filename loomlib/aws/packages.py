@@ -15,9 +15,9 @@ from typing import Final
 from loomlib.presentation.formats import number
 
 PACKAGE_MAX_BYTES: Final = 250_000_000
-"""Zipped; AgentCore's quota for direct code deployment."""
+"""Largest zipped size in bytes; AgentCore's quota for direct code deployment."""
 PACKAGE_MAX_UNZIPPED_BYTES: Final = 750_000_000
-"""Unzipped; AgentCore's quota for direct code deployment."""
+"""Largest unzipped size in bytes; AgentCore's quota for direct code deployment."""
 
 _SKIPPED_FOLDERS: Final = frozenset(
     {
@@ -36,7 +36,7 @@ _SKIPPED_FOLDERS: Final = frozenset(
 _SKIPPED_SUFFIXES: Final = frozenset({".pyc", ".pyo"})
 _SKIPPED_NAMES: Final = frozenset({".DS_Store", "loom-agent.toml"})
 _SECRETS_FILE: Final = ".env"
-"""The name of files with secrets, and the beginning of the names of their variants, such as `.env.local`."""
+"""The name of files with secrets, and the prefix of their variants, such as `.env.local`."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -53,17 +53,17 @@ class Package:
 def make_package(path: Path | str, entry_point: str | None = None, *, installed: Path | None = None) -> Package:
     """Package a folder, or a single file such as `agent.py`.
 
-    Caches, virtual environments, version control, `.env` files (which hold secrets) and links that lead outside are
+    Caches, virtual environments, version control, `.env` files (which contain secrets) and links that lead outside are
     left out.
 
     Args:
         path: The folder or file.
         entry_point: The file to start, relative to the folder; by default agent.py, main.py or app.py.
-        installed: A folder with the installed dependencies, which are packaged beside the agent's files. Of two files
-            of one name the agent's own counts.
+        installed: A folder with the installed dependencies, which are packaged beside the agent's files. If both have a
+            file of the same name, the agent's own is used.
 
     Raises:
-        ValueError: There is nothing to start, or the package exceeds AgentCore's quota.
+        ValueError: There is no file to start, or the package exceeds AgentCore's quota.
     """
     source = Path(path).expanduser()
     if not source.exists():

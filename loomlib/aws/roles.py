@@ -25,7 +25,7 @@ class RoleDescription:
         name: Its name.
         arn: Its ARN.
         trust: Its trust policy.
-        policy: Its inline policy of the name `POLICY_NAME`; empty without one.
+        policy: Its inline policy named `POLICY_NAME`; empty if it has none.
         tags: Its tags.
     """
 
@@ -37,7 +37,7 @@ class RoleDescription:
 
 
 def describe_role(clients: Clients, name: str) -> RoleDescription | None:
-    """Return a role; None if there is none of that name.
+    """Return a role; None if it does not exist.
 
     Args:
         clients: The connection.
@@ -76,8 +76,8 @@ def create_role(
         tags: Its tags.
 
     Raises:
-        ConflictError: The account has a role of that name.
-        AwsError: IAM refuses it.
+        ConflictError: The account already has a role with that name.
+        AwsError: IAM rejects it.
     """
     request: dict[str, Any] = {"RoleName": name, "AssumeRolePolicyDocument": json.dumps(trust)}
     if description:
@@ -123,7 +123,7 @@ def tag_role(clients: Clients, name: str, tags: Mapping[str, str]) -> None:
 
 
 def delete_role(clients: Clients, name: str) -> None:
-    """Delete a role with its inline policies; no error when it is gone.
+    """Delete a role with its inline policies; no error if it does not exist.
 
     Args:
         clients: The connection.
@@ -143,6 +143,6 @@ def delete_role(clients: Clients, name: str) -> None:
 
 
 def _document(value: object) -> dict[str, Any]:
-    """Return a policy document, which boto3 has parsed or not."""
+    """Return a policy document, whether or not boto3 has parsed it."""
     parsed = json.loads(unquote(value)) if isinstance(value, str) else value
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}

@@ -1,4 +1,4 @@
-"""AWS's rules for names and values as sentences; AWS states them as patterns under its parameter names.
+"""AWS's rules for names and values, in words; AWS itself states them as patterns of its parameters.
 
 From botocore's service models of bedrock-agentcore and bedrock-agentcore-control.
 """

@@ -1,4 +1,4 @@
-"""Calls of runtimes whose request was made elsewhere, such as by a schedule."""
+"""Calls of runtimes with a prepared request, such as that of a schedule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def invoke_with(clients: Clients, members: Mapping[str, str]) -> str:
 
     Raises:
         AgentFailedError: The agent did not start or did not answer.
-        AwsError: AgentCore refuses the request.
+        AwsError: AgentCore rejects the request.
     """
     request = {**members, "payload": members.get("payload", "").encode()}
     client = clients.client("bedrock-agentcore", read_timeout_s=900)

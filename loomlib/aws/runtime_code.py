@@ -1,4 +1,4 @@
-"""A runtime's code as it was deployed, and single calls of a runtime that are not stored."""
+"""A runtime's deployed code, and single calls of a runtime that are not stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeployedCode:
 
 
 def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -> DeployedCode:
-    """Return the package that the runtime's newest version was deployed from.
+    """Return the package from which the runtime's newest version was deployed.
 
     Args:
         clients: The connection.
@@ -71,10 +71,10 @@ def call_once(clients: Clients, arn: str, session_id: str, payload: bytes, *, li
         arn: The runtime's ARN.
         session_id: The session's id.
         payload: The request's body, JSON.
-        limit_bytes: Where to stop reading; up to one chunk more may be returned.
+        limit_bytes: The number of bytes after which to stop reading; up to one more chunk may be returned.
 
     Raises:
-        AgentFailedError: The agent did not start or did not answer; the message has its last log lines.
+        AgentFailedError: The agent did not start or did not answer; the message contains its last log lines.
     """
     with translated("Invoking the runtime", on=arn):
         answer = clients.data().invoke_agent_runtime(

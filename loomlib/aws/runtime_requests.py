@@ -21,7 +21,7 @@ _UNMANAGED: Final = (
     "allowedPorts",
     "resourceConfigurations",
 )
-"""Members of UpdateAgentRuntime that Loom has no option for; an update keeps what another tool has set."""
+"""Members of UpdateAgentRuntime without an option in Loom; an update keeps the values that another tool has set."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "agentRuntimeArtifact.codeConfiguration.code.s3.bucket": "code.bucket",
@@ -48,7 +48,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "protocolConfiguration.serverProtocol": "agent.protocol",
     "roleArn": "role",
 }
-"""What people call a member: the key of `loom-agent.toml` where it has one."""
+"""Displayed name of a member: its key in `loom-agent.toml`, if it has one."""
 
 _DEFAULTS: Final[Mapping[str, str]] = {
     "hooksConfiguration.build.warmup.action.httpPost.port": "8080",
@@ -57,7 +57,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "networkConfiguration.networkMode": "PUBLIC",
     "protocolConfiguration.serverProtocol": "HTTP",
 }
-"""What AgentCore describes where nothing was given."""
+"""Default values that AgentCore returns for settings that were not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class RuntimeCode:
         bucket: The zip file's bucket; "" for an image.
         key: The zip file's key.
         python: The interpreter as AgentCore names it, such as PYTHON_3_13.
-        entry_point: The file to start, also after "opentelemetry-instrument ".
+        entry_point: The file to start, optionally prefixed with "opentelemetry-instrument ".
         image: The image's URI; "" for a zip file.
     """
 
@@ -93,7 +93,7 @@ class RuntimeCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeRequest:
-    """What a runtime is to be.
+    """The desired settings of a runtime.
 
     Attributes:
         name: Its name.
@@ -102,7 +102,7 @@ class RuntimeRequest:
         environment: Its environment variables.
         description: Its description.
         settings: Its further settings.
-        tags: Its tags when it is created.
+        tags: The tags to set when it is created.
     """
 
     name: str
@@ -129,7 +129,7 @@ class RuntimeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """A setting that an update changes; "" stands for none. Values of environment variables are not shown."""
+    """A setting that an update changes; "" means none. Values of environment variables are not shown."""
 
     setting: str
     before: str
@@ -137,15 +137,15 @@ class SettingChange:
 
 
 def create_runtime(clients: Clients, request: RuntimeRequest) -> str:
-    """Create a runtime and return its id; it is READY later (`wait_until_ready`).
+    """Create a runtime and return its id; it becomes READY later (`wait_until_ready`).
 
     Args:
         clients: The connection.
         request: The runtime.
 
     Raises:
-        ConflictError: The account has a runtime of that name.
-        AwsError: AgentCore refuses the request.
+        ConflictError: The account already has a runtime with that name.
+        AwsError: AgentCore rejects the request.
     """
     members = request.members() | ({"tags": dict(request.tags)} if request.tags else {})
     with translated("Creating the runtime", on=request.name):
@@ -153,15 +153,15 @@ def create_runtime(clients: Clients, request: RuntimeRequest) -> str:
 
 
 def update_runtime(clients: Clients, runtime_id: str, request: RuntimeRequest) -> None:
-    """Make a new version of a runtime; it is READY later. What Loom has no option for stays as it is.
+    """Create a new version of a runtime; it becomes READY later. Settings without an option in Loom are unchanged.
 
     Args:
         clients: The connection.
         runtime_id: The runtime.
-        request: What it is to be; its name and tags do not count.
+        request: The desired settings; its name and tags are ignored.
 
     Raises:
-        AwsError: AgentCore refuses the request.
+        AwsError: AgentCore rejects the request.
     """
     control = clients.control()
     with translated("Reading the runtime", on=runtime_id):
@@ -172,7 +172,7 @@ def update_runtime(clients: Clients, runtime_id: str, request: RuntimeRequest) -
 
 
 def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
-    """Make a new version of a runtime that equals an earlier one; it is READY later.
+    """Create a new version of a runtime that equals an earlier one; it becomes READY later.
 
     Args:
         clients: The connection.
@@ -180,7 +180,7 @@ def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
         version: The number of the earlier version.
 
     Raises:
-        AwsError: There is no such version, or AgentCore refuses the request.
+        AwsError: There is no such version, or AgentCore rejects the request.
     """
     control = clients.control()
     with translated("Reading a version of the runtime", on=f"{runtime_id}, version {version}"):
@@ -196,12 +196,12 @@ def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
 def runtime_changes(
     clients: Clients, runtime_id: str, request: RuntimeRequest
 ) -> tuple[RuntimeDescription, tuple[SettingChange, ...]]:
-    """Return a runtime as it is, and what an update to `request` would change.
+    """Return a runtime's current state, and the changes that an update to `request` would make.
 
     Args:
         clients: The connection.
         runtime_id: The runtime.
-        request: What it is to be.
+        request: The desired settings.
 
     Raises:
         ResourceNotFoundError: There is no such runtime.
@@ -209,7 +209,7 @@ def runtime_changes(
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control().get_agent_runtime(agentRuntimeId=runtime_id)
     members = request.members()
-    if "platformVersion" not in members:  # an update without it keeps the runtime's
+    if "platformVersion" not in members:  # an update without it keeps the runtime's value
         answer.pop("platformVersion", None)
     before = dict(_leaves({name: answer.get(name) for name in _managed(answer)}))
     after = dict(_leaves(members))
@@ -238,7 +238,7 @@ def _variable_changes(before: Mapping[str, str], after: Mapping[str, str]) -> It
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the leaves of a request or description by their path, without those that mean a default."""
+    """Yield the leaves of a request or description by their path, without default values."""
     if path == "environmentVariables":
         return
     if isinstance(value, Mapping):

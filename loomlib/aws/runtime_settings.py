@@ -12,18 +12,18 @@ from .authorizers import JwtAuthorizer
 class RuntimeSettings:
     """Settings of a runtime's version; None leaves a setting to AgentCore.
 
-    AgentCore checks the values, so that a value that a later release accepts is not refused here.
+    AgentCore validates the values, so that values of later releases are not rejected here.
 
     Attributes:
         platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version.
         warmup: Path that is called once, with an empty POST, before the snapshot of a version is taken (V2), such as
-            "/warmup"; ":9001/warmup" is at another port of the agent's (8000 to 12000).
+            "/warmup"; ":9001/warmup" uses another port of the agent (8000 to 12000).
         idle_timeout_s: Seconds after which an idle session ends.
         max_lifetime_s: Seconds after which a session ends in any case.
         protocol: The protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI".
-        storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
-        authorizer: Whose bearer tokens may call the runtime; None lets callers sign their requests.
-        subnets: Subnets of the sessions' network; none for the public one.
+        storage: Folder below /mnt that persists when a session is stopped, such as "/mnt/data".
+        authorizer: The issuer whose bearer tokens are accepted; None if callers sign their requests.
+        subnets: Subnets of the sessions' network; empty for the public network.
         security_groups: Security groups of the sessions' network.
     """
 

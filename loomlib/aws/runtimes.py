@@ -36,7 +36,7 @@ class RuntimeDescription:
 
 
 def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> RuntimeDescription:
-    """Return the runtime as it is now (GetAgentRuntime).
+    """Return the current state of a runtime (GetAgentRuntime).
 
     Args:
         clients: The connection.
@@ -52,11 +52,11 @@ def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = 
 
 
 def described(answer: Mapping[str, Any], runtime_id: str) -> RuntimeDescription:
-    """Return the runtime that an answer of GetAgentRuntime describes.
+    """Return the runtime from a response of GetAgentRuntime.
 
     Args:
-        answer: The answer.
-        runtime_id: The runtime that was asked for.
+        answer: The response.
+        runtime_id: The requested runtime.
     """
     return RuntimeDescription(
         arn=str(answer["agentRuntimeArn"]),
@@ -117,7 +117,7 @@ def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> s
 
     Args:
         clients: The connection.
-        name: The runtime's name; a runtime that is being deleted does not count.
+        name: The runtime's name; a runtime that is being deleted is ignored.
         region: The region, if it is not the connection's.
     """
     for one in pages(clients.control(region).list_agent_runtimes, "agentRuntimes", {}, "Listing runtimes", name):
@@ -145,7 +145,7 @@ def wait_until_ready(
 
     Raises:
         AwsError: Creating or updating failed, with AWS's reason.
-        RequestTimeoutError: It is not READY after `timeout_s`.
+        RequestTimeoutError: The runtime is not READY after `timeout_s`.
     """
     began, pause_s = time.monotonic(), 0.05
     while True:
@@ -168,7 +168,7 @@ def wait_until_ready(
                 RequestTimeoutError, f"The runtime is still {now.status} after {time_limit(timeout_s)}", on=runtime_id
             )
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than it has to be
+        pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than necessary
 
 
 def _state(runtime: RuntimeDescription) -> str:
@@ -178,7 +178,7 @@ def _state(runtime: RuntimeDescription) -> str:
 
 
 def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> None:
-    """Delete the runtime; no error when it is gone.
+    """Delete the runtime; no error if it does not exist.
 
     Args:
         clients: The connection.
@@ -193,7 +193,7 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
 
 
 def wait_until_gone(clients: Clients, runtime_id: str, *, region: str | None = None, timeout_s: float = 300.0) -> None:
-    """Wait until a runtime that is being deleted is gone.
+    """Wait until the deletion of a runtime is complete.
 
     Args:
         clients: The connection.
@@ -203,7 +203,7 @@ def wait_until_gone(clients: Clients, runtime_id: str, *, region: str | None = N
 
     Raises:
         AwsError: Deleting failed, with AWS's reason.
-        RequestTimeoutError: It is still there after `timeout_s`.
+        RequestTimeoutError: The runtime still exists after `timeout_s`.
     """
     began, pause_s = time.monotonic(), 0.05
     while True:
@@ -224,7 +224,7 @@ def wait_until_gone(clients: Clients, runtime_id: str, *, region: str | None = N
 def runtime_variables(
     clients: Clients, runtime_id: str, names: Collection[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """Return the named environment variables of a runtime, those that it has; other values are discarded.
+    """Return those of the named environment variables that a runtime has; other values are discarded.
 
     Args:
         clients: The connection.
@@ -246,9 +246,9 @@ def change_environment(
     region: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> RuntimeDescription:
-    """Give a runtime environment variables in addition to its own, as a new version, and wait until it is READY.
+    """Add environment variables to a runtime, as a new version, and wait until it is READY.
 
-    Everything else of the runtime stays; nothing is changed where it has the variables already.
+    All other settings are unchanged; no version is created if the runtime already has the variables.
 
     Args:
         clients: The connection.
@@ -258,7 +258,7 @@ def change_environment(
         progress: Called with the state at each look.
 
     Raises:
-        AwsError: AgentCore refuses the request, or the new version failed.
+        AwsError: AgentCore rejects the request, or the new version failed.
     """
     control = clients.control(region)
     with translated("Reading the runtime", on=runtime_id):
@@ -281,7 +281,7 @@ def stop_session(
     region: str | None = None,
     bearer: str | None = None,
 ) -> bool:
-    """End a session (StopRuntimeSession); return False when it had ended already.
+    """End a session (StopRuntimeSession); return False if it had already ended.
 
     Args:
         clients: The connection.

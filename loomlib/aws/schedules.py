@@ -23,7 +23,7 @@ class ScheduleDescription:
     Attributes:
         name: Its name.
         expression: When it runs, such as `rate(1 day)`.
-        target: What it calls, as Scheduler describes it.
+        target: The target in Scheduler's format.
         description: Its description.
         state: "ENABLED" or "DISABLED".
     """
@@ -36,7 +36,7 @@ class ScheduleDescription:
 
 
 def find_schedule(clients: Clients, name: str) -> ScheduleDescription | None:
-    """Return a schedule; None if there is none of that name."""
+    """Return a schedule; None if it does not exist."""
     try:
         with translated("Reading the schedule", on=name):
             schedule: Mapping[str, Any] = clients.client("scheduler").get_schedule(Name=name)
@@ -52,7 +52,7 @@ def find_schedule(clients: Clients, name: str) -> ScheduleDescription | None:
 
 
 def list_schedules(clients: Clients, prefix: str) -> list[str]:
-    """Return the names of the schedules that begin with a prefix."""
+    """Return the names of the schedules with a prefix."""
     names: list[str] = []
     query: dict[str, Any] = {"NamePrefix": prefix}
     while True:
@@ -69,11 +69,11 @@ def put_schedule(clients: Clients, schedule: ScheduleDescription, *, is_new: boo
 
     Args:
         clients: The connection.
-        schedule: What it is to be.
+        schedule: The desired schedule.
         is_new: Whether it does not exist yet.
 
     Raises:
-        AwsError: Scheduler refuses it.
+        AwsError: Scheduler rejects it.
     """
     client = clients.client("scheduler")
     request: dict[str, Any] = {

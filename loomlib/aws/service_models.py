@@ -1,4 +1,4 @@
-"""What AWS's service models say of a service's operations; read from botocore's files, without a client."""
+"""The operations of a service in AWS's service models, read from botocore's files without a client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ServiceOperations:
     """The operations of a service.
 
     Attributes:
-        signing_name: What requests are signed for, mostly IAM's name of the service.
+        signing_name: The service name in signatures, usually IAM's name of the service.
         methods: The operation of each method of boto3's client, such as `get_object` of GetObject.
         waiters: The operation of each waiter, such as `object_exists` of HeadObject.
         parameters: The names of each operation's parameters.
@@ -27,7 +27,7 @@ class ServiceOperations:
 
 @lru_cache(maxsize=128)
 def service_operations(service: str) -> ServiceOperations | None:
-    """Return the operations of a service; None if boto3 has no service of that name.
+    """Return the operations of a service; None if boto3 does not know the service.
 
     Args:
         service: The service, as boto3 names it, such as `bedrock-runtime`.

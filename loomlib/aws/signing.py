@@ -1,4 +1,4 @@
-"""InvokeAgentRuntime as an HTTP request, signed as boto3 would or with a token, and plain requests to other servers."""
+"""InvokeAgentRuntime as an HTTP request, signed as by boto3 or with a token, and plain requests to other servers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sign_invocation(
         body: The request's body.
         content_type: The body's media type.
         headers: Further header fields; they replace those of the same name.
-        bearer: A token that is sent instead of a signature.
+        bearer: A token to send instead of a signature.
     """
     endpoint, url = _runtime_address(clients, arn, region, "invocations", qualifier)
     request_headers = {
@@ -93,7 +93,7 @@ def sign_get(
         qualifier: The endpoint's name.
         session_id: The runtime session, 33 to 256 characters.
         headers: Further header fields.
-        bearer: A token that is sent instead of a signature.
+        bearer: A token to send instead of a signature.
     """
     endpoint, url = _runtime_address(clients, arn, region, path, qualifier)
     return _signed(clients, "GET", endpoint, url, {SESSION_HEADER: session_id, **headers}, b"", region, bearer)
@@ -120,7 +120,7 @@ def sign_request(
         method: The HTTP method.
         body: The body.
         headers: Headers of this request.
-        bearer: A token that is sent instead of a signature.
+        bearer: A token to send instead of a signature.
     """
     return _signed(clients, method, _endpoint_of(url), url, {**_JSON_RPC, **headers}, body, region, bearer)
 
@@ -145,7 +145,7 @@ def _signed(
     else:
         check_may_receive_token(endpoint)
         signed = {**headers, "Authorization": f"Bearer {bearer}"}
-    # A compressed answer would be held back until a block of it is full.
+    # A compressed response would be delayed until a block of it is full.
     signed["Accept-Encoding"] = "identity"
     return SignedRequest(
         endpoint=endpoint,
@@ -165,7 +165,7 @@ def plain_request(
 
     Args:
         url: The address.
-        fixed: The caller's own headers, such as Authorization; they win over `headers`.
+        fixed: The caller's own headers, such as Authorization; they take precedence over `headers`.
         method: The HTTP method.
         body: The body.
         headers: Headers of this request.

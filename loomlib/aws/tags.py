@@ -26,7 +26,7 @@ def write_tags(clients: Clients, arn: str, tags: Mapping[str, str], *, region: s
 
 
 def remove_tags(clients: Clients, arn: str, names: list[str], *, region: str | None = None) -> None:
-    """Remove tags of a resource of AgentCore."""
+    """Remove tags from an AgentCore resource."""
     with translated("Removing tags", on=arn):
         clients.control(region).untag_resource(resourceArn=arn, tagKeys=names)
 

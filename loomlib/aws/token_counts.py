@@ -27,7 +27,7 @@ def count_tokens(
     Args:
         clients: The connection.
         model: The model's id, or that of an inference profile.
-        messages: The messages, as Converse takes them.
+        messages: The messages in Converse's format.
         system: The texts of the system prompt.
         region: The region, if it is not the connection's.
 

@@ -1,4 +1,4 @@
-"""The measured request: one POST, its response stamped as the socket delivers it; no retries, no decompression."""
+"""The measured request: one POST, its response timestamped as the socket delivers it; no retries, no decompression."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Connecting:
 class HttpResponse:
     """A response whose head has arrived. `sent_ns` and `head_ns` are readings of `time.perf_counter_ns`.
 
-    `connect_ms` is the time to open the connection (DNS, TCP, TLS), 0 for a reused one. It lies between `sent_ns` and
+    `connect_ms` is the time to open the connection (DNS, TCP, TLS), 0 for a reused one. It falls between `sent_ns` and
     the first byte, so a time to first byte includes it.
     """
 
@@ -64,7 +64,7 @@ class HttpResponse:
     def wire(self) -> WireBytes | None:
         """Return the bytes that the connection carried for this request so far, the head and TLS records included.
 
-        Those of opening a new connection are part of its first request.
+        The bytes for opening a new connection count towards its first request.
         """
         counting = getattr(self._response, "counting", None)
         return None if counting is None else counting.carried - counting.taken
@@ -92,14 +92,14 @@ async def stream_invocation(
     Args:
         engine: The engine whose loop is running.
         request: The signed request.
-        read_timeout_s: Seconds to wait for bytes each time; it does not bound the whole response.
+        read_timeout_s: Seconds to wait for each read; it does not limit the whole response.
         connect_timeout_s: Seconds to wait for a connection.
         on_send: Called with the time (`time.perf_counter_ns`) right before the request is handed to the network.
-            Credentials, signature and TLS settings come before it and are in no measured time.
+            Credentials, signature and TLS settings are prepared before it and are not part of any measured time.
 
     Raises:
-        TransportError: No connection, or one that closed before the response was complete.
-        RequestTimeoutError: A time-out passed.
+        TransportError: No connection was possible, or it was closed before the response was complete.
+        RequestTimeoutError: A timeout expired.
     """
     import aiohttp
 
@@ -107,7 +107,7 @@ async def stream_invocation(
         f"{request.endpoint} {request.ca_bundle or ''}", lambda: _new_session(request.ca_bundle)
     )
     connecting = _Connecting()
-    # aiohttp asks for a file where a large body would be copied on the loop.
+    # aiohttp requires a file where it would copy a large body on the loop.
     body = io.BytesIO(request.body) if len(request.body) > _LARGE_BODY else request.body
     try:
         from yarl import URL
@@ -165,9 +165,9 @@ def _new_session(ca_bundle: str | None) -> ClientSession:
 
     connector = aiohttp.TCPConnector(
         socket_factory=make_socket,
-        limit=0,  # a queue for connections would hide inside the measured time
+        limit=0,  # waiting in a connection queue would become part of the measured time
         keepalive_timeout=KEEP_ALIVE_S,
-        use_dns_cache=False,  # a new connection resolves anew: connect_ms is what a stranger would pay
+        use_dns_cache=False,  # a new connection resolves the name again: connect_ms is the time of a first connection
         ssl=ssl.create_default_context(cafile=ca_bundle),
     )
     return aiohttp.ClientSession(

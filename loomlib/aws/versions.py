@@ -1,4 +1,4 @@
-"""Versions of a runtime: what each is made of, and its code."""
+"""Versions of a runtime: settings and code of each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CodePlace:
     Attributes:
         bucket: The bucket; empty for an image.
         key: The object's key; empty for an image.
-        version_id: The object's version, where the bucket keeps versions.
+        version_id: The object's version, if the bucket is versioned.
         image: The image's URI; empty for a package.
         entry_point: The command's last part, such as agent.py.
         runtime: AWS's name of the interpreter, such as PYTHON_3_13; empty for an image.
@@ -73,7 +73,7 @@ class CodePlace:
 
     @classmethod
     def parse(cls, text: str) -> CodePlace:
-        """Return the place that `str` wrote."""
+        """Parse the string form of a place."""
         if not text.startswith("s3://"):
             return cls(image=text)
         bucket, _, key = text.removeprefix("s3://").partition("/")
@@ -87,13 +87,13 @@ class VersionDescription:
     Attributes:
         version: Its number.
         status: AWS's status, such as READY.
-        description: What its deployment said.
-        created_at: When the version was made (AWS's `lastUpdatedAt` of the version, which never changes again).
-        platform: The platform version, V1 or V2; empty where the service names none.
+        description: The description given by its deployment.
+        created_at: When the version was created (AWS's `lastUpdatedAt` of the version, which never changes afterwards).
+        platform: The platform version, V1 or V2; empty if the service does not report it.
         place: Where its code is.
         code_digest: The beginning of the code's SHA-256, or "etag …" of S3, or the image's digest or tag.
-        settings: All other settings, as texts by their path in AWS's description.
-        variables: The environment variables. Loom compares them, and shows their names only.
+        settings: All other settings, as strings by their path in AWS's description.
+        variables: The environment variables. Loom compares their values, but shows only their names.
         failure_reason: Why it is not READY.
     """
 
@@ -118,7 +118,7 @@ def describe_versions(
         clients: The connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
-        limit: Only the newest versions, each of which is asked for; None for all.
+        limit: The number of newest versions to return, each of which needs a request; None for all.
 
     Raises:
         ResourceNotFoundError: There is no such runtime.
@@ -191,8 +191,8 @@ def wait_for_version(
 
     Raises:
         ResourceNotFoundError: There is no such runtime or version.
-        ConflictError: The version is not READY and will not be.
-        RequestTimeoutError: It is not READY after `timeout_s`.
+        ConflictError: The version is not READY and will not become READY.
+        RequestTimeoutError: The version is not READY after `timeout_s`.
     """
     began, pause_s = time.monotonic(), 0.05
     while True:
@@ -241,7 +241,7 @@ def read_package(clients: Clients, place: CodePlace, *, region: str | None = Non
 
 
 def list_packages(clients: Clients, name: str, *, region: str | None = None) -> list[CodePlace]:
-    """Return the packages of a runtime in Loom's bucket for code, those of former versions too.
+    """Return the packages of a runtime in Loom's bucket for code, including those of former versions.
 
     Args:
         clients: The connection.
@@ -292,12 +292,12 @@ def _digest(clients: Clients, place: CodePlace, region: str | None) -> str:
         with translated("Describing the version's package", on=str(place)):
             etag: str = clients.s3(region).head_object(**request)["ETag"]
     except AwsError:
-        return ""  # AgentCore keeps its own copy: the object may be gone, or in another account
+        return ""  # AgentCore has its own copy: the object may have been deleted, or be in another account
     return "etag " + etag.strip('"')[:16]
 
 
 def _texts(value: Any, path: str = "") -> list[tuple[str, str]]:
-    """Return the leaves of a description as texts by their path; lists stay whole."""
+    """Return the leaves of a description as strings by their path; lists are not split."""
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value)
         return [leaf for name, member in members.items() for leaf in _texts(member, f"{path}.{name}" if path else name)]

@@ -46,14 +46,14 @@ def search_web(
     Args:
         clients: The connection.
         query: What to search for, up to 200 characters.
-        most: How many results at most, up to 25.
-        include: Only pages of these domains and those below them.
+        most: The maximum number of results, up to 25.
+        include: Only pages of these domains and their subdomains.
         exclude: No pages of these domains.
-        after: Only pages that were published then or later.
-        before: Only pages that were published then or earlier.
+        after: Only pages that were published at or after this time.
+        before: Only pages that were published at or before this time.
 
     Raises:
-        AwsError: The search failed; the local AgentCore refuses it without a folder of pages.
+        AwsError: The search failed; the local AgentCore rejects it if no folder of pages is configured.
     """
     domains = {name: list(hosts) for name, hosts in (("include", include), ("exclude", exclude)) if hosts}
     dates = {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MESSAGE_MAX_BYTES: Final = 64 * 2**20
 _OPEN_TIMEOUT_S: Final = 60.0
-"""A handshake can contain a session's start, so it may take longer than a connection."""
+"""A handshake can include a session's start, so it may take longer than a connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Frame:
 
     Attributes:
         at_ns: When it was read, a reading of `time.perf_counter_ns`.
-        data: A text, or bytes; None at the end.
+        data: Text or bytes; None at the end of the connection.
         close_code: The close code at the end; None when the connection broke.
     """
 
@@ -47,14 +47,14 @@ class WebSocket:
 
     Args:
         response: aiohttp's connection.
-        opened_ns: When it was open, a reading of `time.perf_counter_ns`.
+        opened_ns: When it was opened, a reading of `time.perf_counter_ns`.
         sent_ns: When the handshake was sent.
     """
 
     def __init__(self, response: aiohttp.ClientWebSocketResponse[bool], *, sent_ns: int, opened_ns: int) -> None:
         self._response = response
         self.sent_ns, self.opened_ns, self._closing = sent_ns, opened_ns, False
-        # aiohttp has no public way to the headers of the handshake's response.
+        # aiohttp has no public API for the headers of the handshake's response.
         headers = response._response.headers  # pyright: ignore[reportPrivateUsage]
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
 
@@ -82,7 +82,7 @@ class WebSocket:
         return at_ns
 
     async def receive(self) -> Frame:
-        """Wait for the next message, or for the end."""
+        """Wait for the next message, or for the end of the connection."""
         import aiohttp
 
         message = await self._response.receive()
@@ -109,7 +109,7 @@ async def open_websocket(engine: Engine, request: SignedRequest, *, on: str) -> 
         on: The agent, for errors.
 
     Raises:
-        AwsError: The handshake was refused, or there is no connection.
+        AwsError: The handshake was rejected, or no connection was possible.
     """
     import aiohttp
     from yarl import URL

@@ -1,4 +1,4 @@
-"""Counting the bytes that a connection carries: heads, framing and TLS records, as TCP delivers them."""
+"""Count of the bytes that a connection carries: headers, framing and TLS records, as TCP delivers them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
 _OPEN: Final[WeakValueDictionary[int, CountingSocket]] = WeakValueDictionary()
-"""Sockets by their file descriptor: asyncio hands out a wrapper that shares nothing else with its socket."""
+"""Sockets by file descriptor, the only attribute that asyncio's wrapper shares with its socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class CountingSocket(socket.socket):
 
 
 class CountedResponse(aiohttp.ClientResponse):
-    """A response that knows its socket, also when the connection is back in the pool.
+    """A response that keeps a reference to its socket, even after the connection returns to the pool.
 
     Attributes:
         counting: The socket; None for a connection that is not counted.
@@ -96,5 +96,5 @@ def make_socket(address: Any) -> CountingSocket:
 
 
 def counting_socket(wrapper: Any) -> CountingSocket | None:
-    """Return the counting socket behind asyncio's wrapper; None when there is none."""
+    """Return the counting socket behind asyncio's wrapper; None if the connection is not counted."""
     return None if wrapper is None else _OPEN.get(wrapper.fileno())

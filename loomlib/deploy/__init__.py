@@ -1,4 +1,4 @@
-"""Deployments of an agent: a plan of what would change, and its execution, here and on AWS."""
+"""Deployments of an agent: a plan of the changes, and its execution, on the local AgentCore and on AWS."""
 
 from __future__ import annotations
 

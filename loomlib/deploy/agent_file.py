@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 def find_agent_file(code: Path) -> Path | None:
-    """Return the `loom-agent.toml` of an agent's folder, or beside its file; None if there is none."""
+    """Return the `loom-agent.toml` in an agent's folder, or beside its file; None if it does not exist."""
     file = (code if code.is_dir() else code.parent) / AGENT_FILE
     return file if file.is_file() else None
 
@@ -63,7 +63,7 @@ def read_agent_file(path: Path | str) -> AgentSpec:
     """Read a `loom-agent.toml`.
 
     Args:
-        path: The file, or the folder that it is in.
+        path: The file, or the folder that contains it.
 
     Raises:
         SettingsError: It cannot be read, has an unknown key or a value of another type, or a value that looks like a
@@ -90,7 +90,7 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
     if not agent.text("name"):
         raise SettingsError("The agent has no name", on=f"[agent] in {where}", try_='name = "support"')
     if (architecture := agent.text("architecture")) and architecture != "arm64":
-        raise agent.error("architecture", "must be arm64, the only one of AgentCore")
+        raise agent.error("architecture", "must be arm64, the only architecture that AgentCore supports")
     platform = root.table("platform", _PLATFORM_KEYS)
     network = root.table("network", _NETWORK_KEYS)
     environment = root.table("environment").texts()
@@ -128,11 +128,11 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
 
 
 def agent_file_text(spec: AgentSpec) -> str:
-    """Return a `loom-agent.toml` that reads back as `spec`.
+    """Return the text of a `loom-agent.toml` that parses to `spec`.
 
     Raises:
         SettingsError: An environment variable's value looks like a secret, or the authorizer has rules about claims,
-            which the file has no form for.
+            which the file format does not support.
     """
     _check_no_secrets(spec.environment, AGENT_FILE)
     agent: dict[str, Any] = {
@@ -164,14 +164,14 @@ def agent_file_text(spec: AgentSpec) -> str:
 
 
 def write_agent_file(spec: AgentSpec, path: Path | str) -> Path:
-    """Write a `loom-agent.toml`, whole or not at all, and return its path.
+    """Write a `loom-agent.toml` atomically, and return its path.
 
     Args:
         spec: The deployment.
         path: The file, or the folder to write it to.
 
     Raises:
-        LoomError: It cannot be written, or the spec has what a file must not or cannot hold (`agent_file_text`).
+        LoomError: It cannot be written, or the spec contains values that the file cannot contain (`agent_file_text`).
     """
     target = Path(path)
     target = target / AGENT_FILE if target.is_dir() else target
@@ -182,7 +182,7 @@ def write_agent_file(spec: AgentSpec, path: Path | str) -> Path:
 
 
 def looks_like_secret(name: str, value: str) -> bool:
-    """Return whether an environment variable's name or value is that of a secret."""
+    """Return whether the name or value of an environment variable looks like a secret."""
     if not value or value.startswith("arn:"):
         return False
     return is_secret_name(name) or bool(redact(value, SECRETS).found)
@@ -267,7 +267,7 @@ def _check_no_secrets(environment: Mapping[str, str], where: str) -> None:
             raise SettingsError(
                 f"environment.{name} looks like a secret",
                 on=where,
-                try_=f'store it in Secrets Manager and name it: [secrets] {name} = "its name or ARN"',
+                try_=f'store it in Secrets Manager and reference it: [secrets] {name} = "its name or ARN"',
             )
 
 
@@ -276,7 +276,7 @@ def _authorizer_values(authorizer: JwtAuthorizer | None) -> dict[str, Any]:
         return {}
     if authorizer.claims:
         raise SettingsError(
-            "Rules about claims have no form in an agent file",
+            "An agent file cannot contain rules about claims",
             on=", ".join(authorizer.claims),
             try_="pass the authorizer to plan() or deploy() instead, without writing a file",
         )
@@ -294,7 +294,7 @@ def _bindings_value(bindings: Sequence[ResourceBinding]) -> Any:
         return {binding.variable: binding.resource for binding in bindings}
     if unbound := [binding.resource for binding in bindings if binding.variable]:
         raise SettingsError(
-            "Of the resources of one kind, either all have a variable or none",
+            "Either all resources of one kind have a variable, or none of them has one",
             on=", ".join(unbound),
             try_="give each a variable",
         )
@@ -316,7 +316,7 @@ def _value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            # A basic string of TOML is a string of JSON, but for DEL and C1, which TOML wants escaped or dislikes.
+            # A basic TOML string is a JSON string, except for DEL and C1 characters, which have to be escaped.
             return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
         case Mapping():
             members = cast("Mapping[str, Any]", value)
@@ -326,4 +326,4 @@ def _value(value: Any) -> str:
         case int() | float():
             return repr(value)
         case _:
-            raise TypeError(f"a {type(value).__name__} has no form in TOML")
+            raise TypeError(f"a {type(value).__name__} cannot be represented in TOML")

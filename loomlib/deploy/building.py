@@ -13,7 +13,7 @@ from .spec import AgentSpec
 from .wheels import REQUIREMENTS, MakeEnvironment, Report, install_wheels
 
 DEFAULT_PYTHON: Final = "3.13"
-"""The version of Python on AWS of an agent that names none."""
+"""The Python version on AWS for an agent that does not set one."""
 INSTRUMENT: Final = "opentelemetry-instrument"
 """The program that starts an agent with OpenTelemetry; AgentCore accepts it before the file to start."""
 
@@ -22,7 +22,7 @@ _DISTRO: Final = "aws_opentelemetry_distro"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPackage:
-    """A package, and what a reader of the plan should know about it."""
+    """A package, and notes about it for the plan."""
 
     package: Package
     notes: tuple[str, ...] = ()
@@ -38,18 +38,18 @@ def build_package(
 ) -> BuiltPackage:
     """Build the package of an agent.
 
-    The local AgentCore installs requirements itself, for this machine. On AWS nothing is installed: a package brings
+    The local AgentCore installs requirements itself, for this machine. On AWS nothing is installed: a package contains
     its dependencies as wheels for Linux on ARM64.
 
     Args:
         code: The agent's folder, or its one file.
         spec: The deployment.
         where: "local" or "aws".
-        environment: Makes the variables of pip's process.
+        environment: Creates the environment variables of pip's process.
         report: Called with lines of progress.
 
     Raises:
-        DeployError: There is nothing to start, a requirement cannot be installed, or the package exceeds a quota.
+        DeployError: There is no file to start, a requirement cannot be installed, or the package exceeds a quota.
     """
     start, is_instrumented = _entry_point(spec.entry_point)
     try:
@@ -67,7 +67,9 @@ def build_package(
                 package, notes = make_package(code, start, installed=installed), ()
                 is_instrumented |= not spec.entry_point and any(installed.glob(f"{_DISTRO}-*.dist-info"))
     except ValueError as error:
-        raise DeployError(f"The agent cannot be packaged: {error}", on=spec.name, try_="correct that") from error
+        raise DeployError(
+            f"The agent cannot be packaged: {error}", on=spec.name, try_="correct the stated cause"
+        ) from error
     if is_instrumented:
         package = replace(package, entry_point=f"{INSTRUMENT} {package.entry_point}")
     return BuiltPackage(package=package, notes=notes)

@@ -1,4 +1,4 @@
-"""What a deployment costs a month by list prices, with each assumption stated."""
+"""Monthly cost of a deployment at list prices, with each assumption stated."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _GB: Final = Decimal(10) ** 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseAssumptions:
-    """How an agent is assumed to be used. Nobody knows before it runs; change what does not fit.
+    """Assumptions about an agent's use, which is unknown before it runs; change them as needed.
 
     Attributes:
         sessions_per_month: Sessions in a month.
         active_s: Seconds of a session from its start to its last answer.
-        cpu_s: Seconds of those in which one vCPU is busy; waiting for a model is not billed.
-        memory_gb: A session's peak of memory, in GB.
-        input_tokens: Tokens that a session sends to each model.
-        output_tokens: Tokens that a session gets from each model.
+        cpu_s: Seconds within `active_s` in which one vCPU is busy; waiting for a model is not billed.
+        memory_gb: A session's peak memory, in GB.
+        input_tokens: Number of input tokens per session and model.
+        output_tokens: Number of output tokens per session and model.
     """
 
     sessions_per_month: int = 1_000
@@ -45,10 +45,10 @@ class CostItem:
     """One item of an estimate.
 
     Attributes:
-        what: What is paid for.
-        amount: What it costs a month; unknown where there is no price.
-        assumption: The quantity, and what it follows from.
-        source: Where the price is from.
+        what: The billed item.
+        amount: Its cost per month; unknown without a price.
+        assumption: The quantity, and how it was derived.
+        source: The source of the price.
         as_of: The date of the price.
     """
 
@@ -61,7 +61,7 @@ class CostItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEstimate:
-    """What a deployment costs a month on AWS.
+    """Monthly cost of a deployment on AWS.
 
     Attributes:
         items: The items.
@@ -78,7 +78,7 @@ class CostEstimate:
         return total((item.amount for item in self.items), currency=currency)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimate ready for JSON; amounts as texts, None where unknown."""
+        """Return the estimate as JSON-ready values; amounts as strings, None if unknown."""
         return {
             "per": "month",
             "total": _amount(self.total),
@@ -105,7 +105,7 @@ def estimate_cost(
     package_bytes: int = 0,
     assumptions: UseAssumptions | None = None,
 ) -> CostEstimate:
-    """Estimate what a deployment costs a month.
+    """Estimate the monthly cost of a deployment.
 
     Args:
         prices: The price table.
@@ -133,7 +133,7 @@ def _runtime_items(prices: PriceTable, use: UseAssumptions, idle_s: int) -> Sequ
         CostItem(
             what="AgentCore Runtime, CPU",
             amount=_of(cpu_hours, price.cpu_per_vcpu_hour, 1, currency),
-            assumption=f"{sessions} a month, in each one vCPU is busy for {seconds(use.cpu_s)}",
+            assumption=f"{sessions} a month, each keeping one vCPU busy for {seconds(use.cpu_s)}",
             source=price.source,
             as_of=price.as_of,
         ),
@@ -183,7 +183,7 @@ def _storage_item(prices: PriceTable, count: int) -> CostItem:
     return CostItem(
         what="S3, the package",
         amount=_of(Decimal(count) / _GB, price, 1, prices.currency),
-        assumption=f"{size(count)}, one version; packages of earlier versions stay and cost as much each",
+        assumption=f"{size(count)}, one version; packages of earlier versions are kept, at the same cost each",
         source=s3["source"],
         as_of=s3["as_of"],
     )

@@ -38,17 +38,17 @@ from .undoing import part_to_undo
 _log = logging.getLogger(__name__)
 
 OWN_ROLE: Final = "own"
-"""A role of the agent's own, made by Loom with least privilege: the default on AWS."""
+"""A role for this agent only, created by Loom with least privilege: the default on AWS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployTarget:
-    """Where an agent is deployed.
+    """The target of an agent's deployment.
 
     Attributes:
         clients: The connection.
         where: "local" or "aws".
-        home: Loom's home folder, for the journal and your own prices.
+        home: Loom's home folder, for the journal and custom prices.
     """
 
     clients: Clients
@@ -56,7 +56,7 @@ class DeployTarget:
     home: Path
 
     def journal(self, agent: str) -> DeployJournal:
-        """Return the journal of an agent's deployments to here."""
+        """Return the journal of an agent's deployments to this target."""
         return DeployJournal(self.home, self.scope, agent)
 
     @property
@@ -67,11 +67,11 @@ class DeployTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployResult:
-    """What a deployment has done.
+    """The result of a deployment.
 
     Attributes:
-        runtime: The runtime as it is now.
-        steps: What was made, changed or kept.
+        runtime: The current state of the runtime.
+        steps: The resources that were created, changed or kept.
     """
 
     runtime: RuntimeDescription
@@ -80,19 +80,19 @@ class DeployResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployInput:
-    """What is deployed.
+    """The input of a deployment.
 
     Attributes:
         spec: The deployment's description.
         package: The agent's code with its dependencies.
-        code: The agent's folder or file, from which its permissions follow.
+        code: The agent's folder or file, from which its permissions are derived.
         variables: Environment variables beside those of the spec, such as ids of bound resources. They are neither
             shown nor stored.
-        role: The ARN of a role that exists, "own", or None for the default: "own" on AWS and where the description
-            names resources or secrets, else the local AgentCore's own role, which may do what most agents need.
-        assumptions: How the agent is used, for the estimate of its cost.
-        notes: What a reader of the plan should know about the package.
-        is_described: Whether the spec is that of a `loom-agent.toml`, so that triggers that it no longer has are
+        role: The ARN of an existing role, "own", or None for the default: "own" on AWS and if the description
+            names resources or secrets, else the local AgentCore's own role, whose permissions suffice for most agents.
+        assumptions: How the agent is used, for the cost estimate.
+        notes: Notes about the package for the plan.
+        is_described: Whether the spec comes from a `loom-agent.toml`, so that triggers that are no longer in it are
             removed.
     """
 
@@ -107,11 +107,11 @@ class DeployInput:
 
 
 class Deployment:
-    """The deployment of one agent to one place.
+    """The deployment of one agent to one target.
 
     Args:
-        target: Where.
-        given: What.
+        target: Where to deploy.
+        given: What to deploy.
     """
 
     def __init__(self, target: DeployTarget, given: DeployInput) -> None:
@@ -135,12 +135,12 @@ class Deployment:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        has_triggers = given.is_described or spec.triggers  # without a file there were none to remove either
+        has_triggers = given.is_described or spec.triggers  # without a file there are none to remove either
         triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
         self._parts: Sequence[DeployPart] = (*parts, self._runtime, *endpoints, *triggers)
 
     def plan(self) -> DeployPlan:
-        """Return what would be made and changed; only reads."""
+        """Return the resources that would be created and changed; changes nothing."""
         target, spec = self._target, self._given.spec
         journal = self._journal()
         return DeployPlan(
@@ -161,18 +161,18 @@ class Deployment:
         )
 
     def template_policy(self) -> RolePolicy | None:
-        """Return the policy of the agent's role in a template, which makes one also where this deployment does not.
+        """Return the policy of the role in a template, which creates a role even if this deployment does not.
 
-        None for a role that is given.
+        None if an existing role is used.
         """
         if self.policy is not None or self._given.role not in (None, OWN_ROLE):
             return self.policy
         return self._own_policy()
 
     def apply(self, report: Report) -> DeployResult:
-        """Make and change what the plan says; what is as it should be is kept, so it may be called again.
+        """Carry out the plan; resources that match it are kept, so the call can be repeated.
 
-        When a step fails, what this deployment made is deleted and what it changed is restored. A deployment that was
+        If a step fails, created resources are deleted and changed ones restored. A deployment that was
         interrupted, or whose process was killed, is continued.
 
         Args:
@@ -194,7 +194,7 @@ class Deployment:
                     steps.append(step)
                 runtime = self._runtime.deployed
                 assert runtime is not None
-            except LoomError as error:  # after anything else, such as an interrupt, the next call continues
+            except LoomError as error:  # after other exceptions, such as an interrupt, the next call continues
                 self._undo_after(error, journal, report)
                 raise
             journal.clear()
@@ -207,7 +207,7 @@ class Deployment:
         return self._given.package
 
     def rollback(self, report: Report) -> tuple[str, ...]:
-        """Undo a deployment that was interrupted; return a sentence about each resource.
+        """Undo an interrupted deployment; return a sentence about each resource.
 
         Args:
             report: Called with lines of progress.
@@ -220,7 +220,7 @@ class Deployment:
             return tuple(self._undo(journal, report))
 
     def _own_policy(self) -> RolePolicy:
-        """Return the policy of a role with only the permissions that the code and the description use."""
+        """Return a role policy with only the permissions that the code and the description require."""
         clients, spec, uses = self._target.clients, self._given.spec, find_uses(self._given.code)
         models = profile_models(clients, model_identifiers(spec, uses))
         return role_policy(
@@ -232,15 +232,15 @@ class Deployment:
         )
 
     def _undo_after(self, error: LoomError, journal: DeployJournal, report: Report) -> None:
-        """Undo everything after a step has failed; when that fails too, the journal keeps what is left."""
+        """Undo the deployment after a step has failed; if that fails too, the remaining intents stay in the journal."""
         try:
             undone = self._undo(journal, report)
         except LoomError as second:
             remaining = join([f"{intent.kind} {intent.name}" for intent in journal.intents])
             raise DeployError(
-                f"Deploying failed ({error}), and so did undoing it ({second}). Left: {remaining}",
+                f"The deployment failed ({error}), and undoing it failed as well ({second}). Not undone: {remaining}",
                 on=self._given.spec.name,
-                try_="call rollback() of the plan once the cause is gone",
+                try_="call rollback() of the plan once the cause is fixed",
             ) from error
         _log.info("Undone after a failure: %s", "; ".join(undone), extra={"agent": self._given.spec.name})
 
@@ -268,7 +268,7 @@ class Deployment:
 
 
 _INTERRUPTED: Final = (
-    "An earlier deployment of this agent was interrupted. apply() continues it; rollback() undoes what it made."
+    "An earlier deployment of this agent was interrupted. apply() continues it; rollback() undoes its changes."
 )
 
 

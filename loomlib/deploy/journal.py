@@ -1,7 +1,7 @@
-"""The journal of a running deployment: what it is about to make, written before it makes it.
+"""The journal of a running deployment: each change, written before it is made.
 
-One file for each agent, in the home's folder `deployments`. A process that is killed leaves it behind, and the next one
-resumes from it or rolls back. Its lock ends with its process, however that ends.
+One file for each agent, in the home's folder `deployments`. If the process is killed, the file remains, and the next
+process resumes from it or rolls back. Its lock is released when the process ends, in any way.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FOLDER: Final = "deployments"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """Something that a deployment is about to make or change.
+    """A resource that a deployment is about to create or change.
 
     Attributes:
-        kind: What it is, as in `PlanStep`.
+        kind: The kind of resource, as in `PlanStep`.
         name: Its name.
         action: "make" or "change".
-        before: What restores it after a change. It holds no secret.
+        before: The values that restore it after a change. They contain no secrets.
     """
 
     kind: str
@@ -57,16 +57,16 @@ class DeployJournal:
 
     @property
     def intents(self) -> tuple[Intent, ...]:
-        """What this deployment has begun to make, oldest first, also in processes that were killed."""
+        """The changes that this deployment has started, oldest first, including those of killed processes."""
         return tuple(self._intents)
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether a deployment was killed and neither resumed nor rolled back; may be asked without the lock."""
+        """Whether a deployment was killed and neither resumed nor rolled back; can be read without the lock."""
         return self._file.exists()
 
     def add(self, intent: Intent) -> None:
-        """Write an intent down; of two on one resource the first counts, which knows the state before all of them."""
+        """Write an intent; of two for one resource, only the first is stored, which has the state before both."""
         if not any((intent.kind, intent.name) == (existing.kind, existing.name) for existing in self._intents):
             self._intents.append(intent)
             self._write()

@@ -1,4 +1,4 @@
-"""Names and tags of what a deployment creates: always the same for the same agent, account and region."""
+"""Names and tags of what a deployment creates: deterministic for an agent, account and region."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final
 from .spec import AgentSpec
 
 AGENT_TAG: Final = "loom:agent"
-"""Tag with the agent's name, of everything that a deployment makes for one agent. Only what has it is ever deleted."""
+"""Tag with the agent's name on resources that a deployment creates for one agent. Only tagged resources are deleted."""
 SPEC_TAG: Final = "loom:spec"
 """Tag of a runtime with the first 16 digits of the SHA-256 of its `AgentSpec`."""
 PURPOSE_TAG: Final = "loom:purpose"
-"""Tag of what agents share, such as the bucket of their code."""
+"""Tag of resources that agents share, such as the bucket for their code."""
 
 _ROLE_LENGTH: Final = 64
 """The longest name of a role (IAM quotas)."""
 
 
 def role_name(agent: str, region: str) -> str:
-    """Return the name of an agent's role; it has the region, as IAM has none.
+    """Return the name of an agent's role; it contains the region, because IAM is global.
 
     Examples:
         >>> role_name("support", "us-east-1")
@@ -40,5 +40,5 @@ def spec_digest(spec: AgentSpec) -> str:
 
 
 def agent_tags(spec: AgentSpec) -> dict[str, str]:
-    """Return the tags of what is made for the agent alone: its own, and Loom's."""
+    """Return the tags of resources that are created for this agent only: the agent's own tags, and Loom's."""
     return {**spec.tags, AGENT_TAG: spec.name}

@@ -1,4 +1,4 @@
-"""The resources that a configuration names, as the account has them: their ids, and variables bound to them."""
+"""The resources in a configuration, looked up in the account: their ids, and the variables bound to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IDS: Final[Mapping[str, re.Pattern[str]]] = {
     "knowledge_bases": re.compile(r"[0-9A-Z]{10}"),
     "guardrails": re.compile(r"(?=.*\d)[a-z0-9]{8,15}"),
 }
-"""The form of ids, of the kinds whose resources may be named instead."""
+"""The form of ids, for the kinds whose resources can also be given by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class LocatedResources:
     """The resources of a configuration.
 
     Attributes:
-        ids: The ids by kind and by what the configuration says.
+        ids: The ids by kind and by the text in the configuration.
         variables: The environment variables that are bound to a resource.
-        notes: Resources that the account does not have.
+        notes: Notes about resources that the account does not have.
     """
 
     ids: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
@@ -61,17 +61,17 @@ class LocatedResources:
 
 
 def locate_resources(clients: Clients, spec: AgentSpec) -> LocatedResources:
-    """Look for the resources that a configuration names; only reads.
+    """Look up the resources in a configuration; changes nothing.
 
-    A variable gets the resource's id; the ARN of a function or an agent. One whose name ends with `_ARN`, `_URL` or
-    `_NAME` gets that.
+    A variable is set to the resource's id, or to the ARN of a function or an agent. A variable whose name ends with
+    `_ARN`, `_URL` or `_NAME` is set to that attribute.
 
     Args:
         clients: The connection.
         spec: The deployment.
 
     Raises:
-        DeployError: A resource that is named, not given by id or ARN, is not in the account.
+        DeployError: A resource that is given by name, not by id or ARN, is not in the account.
     """
     ids: dict[tuple[str, str], str] = {}
     variables: dict[str, str] = {}
@@ -80,7 +80,7 @@ def locate_resources(clients: Clients, spec: AgentSpec) -> LocatedResources:
         located = _locate(clients, kind, binding)
         if located is None:
             notes.append(
-                f"The account has no {_singular(kind)} {binding.resource}; the agent is told of it all the same."
+                f"The account has no {_singular(kind)} {binding.resource}; the agent is still configured with it."
             )
         elif located.id != binding.resource and not binding.resource.startswith("arn:"):
             ids[kind, binding.resource] = located.id
@@ -100,9 +100,9 @@ def _locate(clients: Clients, kind: str, binding: ResourceBinding) -> LocatedRes
         if binding.resource.startswith("arn:") or form is None or form.fullmatch(binding.resource):
             return None
         raise DeployError(
-            f"The account has no {_singular(kind)} of that name",
+            f"The account has no {_singular(kind)} with that name",
             on=f"{binding.resource} in [resources] {kind}",
-            try_="create it first, or name it by its id or ARN",
+            try_="create it first, or give its id or ARN",
         ) from error
 
 

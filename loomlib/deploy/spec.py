@@ -1,4 +1,4 @@
-"""What an agent's deployment consists of: the values that `loom-agent.toml` describes."""
+"""The configuration of an agent's deployment: the values of `loom-agent.toml`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PlatformSpec:
         warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only).
         idle_timeout_s: Seconds after which an idle session ends.
         max_lifetime_s: Seconds after which a session ends in any case.
-        storage: Folder below /mnt that is kept when a session is stopped.
+        storage: Folder below /mnt that persists when a session is stopped.
     """
 
     version: str | None = None
@@ -62,7 +62,7 @@ class ResourceBinding:
 
     Attributes:
         resource: Its id, name or ARN; for a bucket "bucket" or "bucket/prefix".
-        variable: The environment variable that tells the agent the resource's id, or "".
+        variable: The environment variable that contains the resource's id, or "" for none.
     """
 
     resource: str
@@ -77,7 +77,7 @@ class ResourceBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSpec:
-    """The resources that the agent uses. Its role gets permission for exactly these.
+    """The resources that the agent uses. Its role has permissions for exactly these.
 
     Attributes:
         models: Model ids, inference profiles or their ARNs.
@@ -106,7 +106,7 @@ class ResourceSpec:
     def of(self, kind: str) -> tuple[ResourceBinding, ...]:
         """Return the resources of a kind, one of `RESOURCE_KINDS`."""
         if kind not in RESOURCE_KINDS:
-            raise ValueError(f"{kind!r} is no kind of resource: {', '.join(RESOURCE_KINDS)}")
+            raise ValueError(f"{kind!r} is not a kind of resource; choose one of: {', '.join(RESOURCE_KINDS)}")
         bindings: tuple[ResourceBinding, ...] = getattr(self, kind)
         return bindings
 
@@ -130,15 +130,15 @@ class NetworkSpec:
         if self.mode == "VPC" and not (self.subnets and self.security_groups):
             raise ValueError("the network mode VPC needs subnets and security_groups")
         if self.mode == "PUBLIC" and (self.subnets or self.security_groups):
-            raise ValueError("subnets and security_groups belong to the network mode VPC")
+            raise ValueError("subnets and security_groups require the network mode VPC")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerSpec:
-    """What invokes the agent by itself: a schedule, or new objects in S3.
+    """An automatic trigger of the agent: a schedule, or new objects in S3.
 
     Attributes:
-        schedule: "rate(1 day)" or "cron(…)", as EventBridge Scheduler reads it; "" for S3.
+        schedule: "rate(1 day)" or "cron(…)", in EventBridge Scheduler's syntax; "" for S3.
         s3: "bucket" or "bucket/prefix" whose new objects invoke the agent; "" for a schedule.
         suffix: End of the names of the objects, such as ".pdf".
         prompt: The prompt that is sent.
@@ -155,7 +155,7 @@ class TriggerSpec:
         if bool(self.schedule) == bool(self.s3):
             raise ValueError("a trigger needs either schedule or s3")
         if self.suffix and not self.s3:
-            raise ValueError("suffix belongs to a trigger of s3")
+            raise ValueError("suffix applies only to a trigger with s3")
         if self.prompt and self.payload:
             raise ValueError("a trigger has a prompt or a payload, not both")
         if self.schedule and not (self.prompt or self.payload):
@@ -164,7 +164,7 @@ class TriggerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
-    """An agent's deployment, as `loom-agent.toml` describes it. It holds no secret.
+    """An agent's deployment, as `loom-agent.toml` describes it. It contains no secrets.
 
     Attributes:
         name: The runtime's name: a letter, then letters, digits and underscores, at most 48 characters.
@@ -175,12 +175,12 @@ class AgentSpec:
         build: "code" for a zip file in S3, "container" for an image in ECR.
         platform: How AgentCore runs the sessions.
         environment: Environment variables of the agent.
-        secrets: Environment variables that name a secret: by the ARN or name in Secrets Manager, or "ssm:/parameter".
+        secrets: Environment variables that refer to a secret: its ARN or name in Secrets Manager, or "ssm:/parameter".
             The agent reads the secret itself.
         resources: The resources that the agent uses.
         network: The network of the agent's sessions.
-        authorizer: Whose bearer tokens may call the agent; None for signed requests.
-        triggers: What invokes the agent by itself.
+        authorizer: The issuer whose bearer tokens are accepted; None for signed requests.
+        triggers: The automatic triggers of the agent.
         tags: Tags of everything that the deployment creates.
         endpoints: Name of the endpoint of each environment, such as `{"prod": "prod"}`.
     """
@@ -204,7 +204,7 @@ class AgentSpec:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(
-                f"{self.name!r} is no name for a runtime: a letter, then letters, digits and underscores, "
+                f"{self.name!r} is not a valid runtime name: use a letter, then letters, digits and underscores, "
                 "at most 48 characters"
             )
         check_choice("protocol", self.protocol, PROTOCOLS)
@@ -213,11 +213,11 @@ class AgentSpec:
         self._check_variables()
         for name in self.tags:
             if name.startswith(("loom:", "aws:")):
-                raise ValueError(f"the tag {name} is reserved: tags of your own begin neither with loom: nor with aws:")
+                raise ValueError(f"the tag {name} is reserved: your own tags must not begin with loom: or aws:")
         for endpoint in self.endpoints.values():
             if not _NAME.fullmatch(endpoint) or endpoint == "DEFAULT":
                 raise ValueError(
-                    f"{endpoint!r} is no name for an endpoint: a letter, then letters, digits and underscores, "
+                    f"{endpoint!r} is not a valid endpoint name: use a letter, then letters, digits and underscores, "
                     "at most 48 characters, not DEFAULT"
                 )
 
@@ -235,14 +235,15 @@ class AgentSpec:
 
 
 def check_variable(name: str) -> None:
-    """Raise `ValueError` when `name` is no name of an environment variable."""
+    """Raise `ValueError` if `name` is not a valid name of an environment variable."""
     if not _VARIABLE.fullmatch(name):
         raise ValueError(
-            f"{name!r} is no name of an environment variable: letters, digits and underscores, no digit first"
+            f"{name!r} is not a valid name of an environment variable: use letters, digits and underscores, "
+            "not starting with a digit"
         )
 
 
 def check_choice(what: str, value: str | None, choices: tuple[str, ...]) -> None:
-    """Raise `ValueError` when a value is given that is none of the choices."""
+    """Raise `ValueError` if a value is given that is not one of the choices."""
     if value is not None and value not in choices:
-        raise ValueError(f"{value!r} is no {what}: {', '.join(choices)}")
+        raise ValueError(f"{value!r} is not a valid {what}; choose one of: {', '.join(choices)}")

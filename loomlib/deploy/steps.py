@@ -1,4 +1,4 @@
-"""A plan: the steps of a deployment, what each would change, and what the result costs."""
+"""A plan: the steps of a deployment, the changes of each, and the cost of the result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PlanStep:
     """One resource of a deployment.
 
     Attributes:
-        kind: What it is: "bucket", "package", "role", "runtime", "endpoint" or "trigger".
+        kind: The kind of resource: "bucket", "package", "role", "runtime", "endpoint" or "trigger".
         name: Its name.
         action: "make" it, "change" it, or "keep" it as it is.
-        changes: The settings that change; "" before or after stands for none.
-        note: What else a reader should know, such as the package's size.
+        changes: The settings that change; "" before or after means none.
+        note: Further information, such as the package's size.
     """
 
     kind: str
@@ -33,17 +33,17 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployPlan:
-    """What a deployment would do. It holds no value of an environment variable.
+    """The changes that a deployment would make. It does not contain values of environment variables.
 
     Attributes:
         agent: The agent's name.
         where: "local" or "aws".
         account_id: The account.
         region: The region.
-        steps: The resources in the order in which they are made.
-        cost: What the result costs by its list prices.
-        policy: What the agent's role may do and who may use it; None where its role is given.
-        notes: What a reader should know before applying.
+        steps: The resources in the order of their creation.
+        cost: The cost of the result at list prices.
+        policy: The permissions and trust policy of the agent's role; None if an existing role is used.
+        notes: Notes to read before applying the plan.
     """
 
     agent: str
@@ -65,7 +65,7 @@ class DeployPlan:
         return {action: sum(step.action == action for step in self.steps) for action in ("make", "change", "keep")}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan ready for JSON."""
+        """Return the plan as JSON-ready values."""
         return {
             "agent": self.agent,
             "where": self.where,

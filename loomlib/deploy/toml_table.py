@@ -1,4 +1,4 @@
-"""A table of a TOML file that people write: each value is read by its type, or refused with one error that names it."""
+"""A table of a hand-written TOML file: each value is read by its type, or rejected with an error that names its key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TomlTable:
         return SettingsError(f"{path} {problem}", on=self._where, try_="correct that value")
 
     def made(self, key: str, make: Callable[[], T]) -> T:
-        """Return what `make` returns, with its ValueError as a SettingsError."""
+        """Call `make` and convert its ValueError to a SettingsError."""
         try:
             return make()
         except ValueError as error:
@@ -36,7 +36,7 @@ class TomlTable:
             raise SettingsError(str(error), on=on, try_="correct that value") from error
 
     def check_keys(self, allowed: Iterable[str]) -> None:
-        """Refuse keys that are not allowed."""
+        """Reject keys that are not allowed."""
         allowed_keys = tuple(allowed)
         if unknown := [key for key in self._values if key not in allowed_keys]:
             on = f"[{self._name}] in {self._where}" if self._name else self._where

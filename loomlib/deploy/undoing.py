@@ -1,4 +1,4 @@
-"""Undoing an interrupted deployment: what its journal names is deleted or restored, whatever the file says by now."""
+"""Undoing an interrupted deployment: the resources in its journal are deleted or restored, independent of the file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .triggers.parts import part_of_trigger
 
 
 def undo_interrupted(clients: Clients, spec: AgentSpec, journal: DeployJournal, report: Report) -> list[str]:
-    """Undo what a journal names, newest first, and return a sentence about each resource.
+    """Undo the changes in a journal, newest first, and return a sentence about each resource.
 
     Args:
         clients: The connection.
-        spec: The agent's configuration, of which its name counts.
+        spec: The agent's configuration, of which only the name is used.
         journal: The journal, locked for this process.
         report: Called with lines of progress.
 
     Raises:
-        LoomError: A resource cannot be deleted or restored; the journal keeps it and what is older.
+        LoomError: A resource cannot be deleted or restored; it and older entries stay in the journal.
     """
     sentences: list[str] = []
     for intent in reversed(journal.intents):
@@ -40,11 +40,11 @@ def part_to_undo(clients: Clients, spec: AgentSpec, intent: Intent) -> DeployPar
 
     Args:
         clients: The connection.
-        spec: The agent's configuration, of which its name counts.
+        spec: The agent's configuration, of which only the name is used.
         intent: The intent.
 
     Raises:
-        DeployError: A later release has made a resource that this one does not know.
+        DeployError: A later release has created a resource that this one does not support.
     """
     match intent.kind:
         case BucketPart.kind:
@@ -61,8 +61,8 @@ def part_to_undo(clients: Clients, spec: AgentSpec, intent: Intent) -> DeployPar
             part = part_of_image(clients, spec, intent.kind) or part_of_trigger(clients, spec, intent.kind)
             if part is None:
                 raise DeployError(
-                    "The journal names a resource that this release does not know",
+                    "The journal contains a resource that this release does not support",
                     on=f"{intent.kind} {intent.name}",
-                    try_="the release of Loom that was interrupted",
+                    try_="the release of Loom whose deployment was interrupted",
                 )
             return part

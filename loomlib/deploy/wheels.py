@@ -1,8 +1,8 @@
-"""An agent's requirements, installed for AgentCore's machines: Linux on ARM64, whatever this machine is.
+"""An agent's requirements, installed for AgentCore's machines: Linux on ARM64, regardless of this machine.
 
 Only wheels are installed, so that no code of a package runs here. pip runs in isolated mode, in a folder of its own and
-with an allow-list of environment variables: the agent's folder may hold a module named `pip`, and packages must not see
-the keys of whoever deploys.
+with an allow-list of environment variables: the agent's folder may contain a module named `pip`, and packages must not
+see the deployer's credentials.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ..presentation.formats import plural
 
 REQUIREMENTS: Final = "requirements.txt"
 PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
-"""Platform tags that Amazon Linux 2023 on ARM64 loads, whose glibc is 2.34."""
+"""Platform tags that Amazon Linux 2023 on ARM64 supports; its glibc is 2.34."""
 
 Report = Callable[[str], None]
 MakeEnvironment = Callable[[Path], Mapping[str, str]]
-"""Returns the variables of pip's process, given a folder for temporary files."""
+"""Returns the environment variables of pip's process, given a folder for temporary files."""
 
 _WITHIN_S: Final = 900.0
 _LINES_SHOWN: Final = 12
@@ -58,7 +58,7 @@ def install_wheels(
         code: The agent's folder. Without a `requirements.txt` nothing is installed.
         target: The folder to install into.
         python: The version of Python, such as "3.13".
-        environment: Makes the variables of pip's process.
+        environment: Creates the environment variables of pip's process.
         report: Called with lines of progress.
 
     Raises:
@@ -120,13 +120,17 @@ def _run_pip(
 
 
 def _requirement_lines(file: Path, root: Path, ancestors: frozenset[Path] = frozenset()) -> Iterator[str]:
-    """Yield the requirements of a file and of the files that it names; refuse what would run code here.
+    """Yield the requirements of a file and of the files that it includes; reject lines that would run code here.
 
-    Lines are joined, and options found, as pip does it: what is read otherwise here could hide from the checks.
+    Lines are joined and options parsed as pip does it: any difference could bypass the checks.
     """
     real = file.resolve()
     if real in ancestors or not real.is_relative_to(root.resolve()) or not real.is_file():
-        raise DeployError("A file of requirements must be one file in the agent's folder", on=str(file), try_="move it")
+        raise DeployError(
+            "A requirements file must exist in the agent's folder and must not include itself",
+            on=str(file),
+            try_="move it",
+        )
     for number, raw in _joined_lines(_utf8_text(real)):
         line = _COMMENT.sub("", raw).strip()
         if not line:
@@ -138,7 +142,7 @@ def _requirement_lines(file: Path, root: Path, ancestors: frozenset[Path] = froz
         elif not set(options) <= (_OPTIONS if not arguments else _OPTIONS_OF_ONE):
             raise _not_published(line, file, number)
         elif arguments:
-            if _DIRECT.match(arguments) or "${" in arguments:  # pip puts environment variables there
+            if _DIRECT.match(arguments) or "${" in arguments:  # pip substitutes environment variables there
                 raise _not_published(line, file, number)
             yield arguments
 
@@ -147,12 +151,12 @@ def _utf8_text(file: Path) -> str:
     content = file.read_bytes()
     encodings = [declaration[1].lower() for line in content.split(b"\n")[:2] if (declaration := _ENCODING.match(line))]
     if any(name not in (b"utf-8", b"utf8", b"ascii", b"us-ascii") for name in encodings):
-        raise DeployError("A file of requirements must be in UTF-8", on=file.name, try_="save it as UTF-8")
+        raise DeployError("A requirements file must be encoded in UTF-8", on=file.name, try_="save it as UTF-8")
     return content.decode("utf-8-sig", errors="replace")
 
 
 def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with those that a backslash continues, as pip joins them: a comment continues in no other line."""
+    """Yield lines, joining those that end in a backslash as pip does; a comment is not continued in the next line."""
     start, parts = 1, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         start = start if parts else number
@@ -167,7 +171,7 @@ def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split_line(line: str, file: Path, number: int) -> tuple[str, list[str]]:
-    """Return what stands before the options of a line, and the options without their values."""
+    """Return the part of a line before its options, and the options without their values."""
     words = line.split(" ")
     first = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     try:
@@ -190,12 +194,12 @@ def _parsed(line: str, file: Path) -> Requirement:
         return Requirement(line)
     except InvalidRequirement as error:
         raise DeployError(
-            f"This is no requirement: {line[:120]}", on=file.name, try_="a line such as requests==2.32.0"
+            f"This line is not a requirement: {line[:120]}", on=file.name, try_="a line such as requests==2.32.0"
         ) from error
 
 
 def _markers_of(python: str) -> dict[str, str]:
-    """Return the environment markers of AgentCore's machines; pip evaluates those of the machine that it runs on."""
+    """Return the environment markers of AgentCore's machines; pip uses those of the machine that it runs on."""
     return {
         "implementation_name": "cpython",
         "implementation_version": f"{python}.0",
@@ -212,7 +216,7 @@ def _markers_of(python: str) -> dict[str, str]:
 
 
 def _missing(requirements: Sequence[Requirement], target: Path, markers: Mapping[str, str]) -> Iterator[str]:
-    """Yield requirements that hold on AgentCore's machines, though not on this one, so that pip has left them out."""
+    """Yield requirements that apply on AgentCore's machines but not on this one, so that pip has skipped them."""
     metadata_folders = {canonicalize_name(folder.name.split("-")[0]): folder for folder in target.glob("*.dist-info")}
     queue, seen_keys = [(requirement, "") for requirement in requirements], set[str]()
     while queue:
@@ -227,7 +231,7 @@ def _missing(requirements: Sequence[Requirement], target: Path, markers: Mapping
         if folder is None:
             if requirement.url and _DIRECT.match(f"{requirement.name} @ {requirement.url}"):
                 raise DeployError(
-                    f"A package needs another one that is not published: {str(requirement)[:120]}",
+                    f"A package depends on another one that is not published: {str(requirement)[:120]}",
                     on=requirement.name,
                     try_='build = "container"',
                 )
@@ -243,12 +247,12 @@ def _needs(folder: Path) -> Iterator[Requirement]:
         if line.startswith("Requires-Dist:"):
             try:
                 yield Requirement(line.partition(":")[2].strip())
-            except InvalidRequirement:  # of an old release; pip has judged it already
+            except InvalidRequirement:  # of an old release; pip has already checked it
                 continue
 
 
 def _pins(target: Path, scratch: Path) -> Path:
-    """Return a file of constraints that keeps what is installed already."""
+    """Return a constraints file that pins the packages that are already installed."""
     pins = scratch / "installed.txt"
     names = sorted(folder.name.removesuffix(".dist-info") for folder in target.glob("*.dist-info"))
     pins.write_text("".join("{}=={}\n".format(*name.split("-")) for name in names if name.count("-") == 1), "utf-8")
@@ -256,7 +260,7 @@ def _pins(target: Path, scratch: Path) -> Path:
 
 
 def _normalize(target: Path) -> None:
-    """Remove what differs between machines: the interpreter's path in scripts, and their hashes in the records."""
+    """Remove differences between machines: the interpreter's path in scripts, and their hashes in the records."""
     for script in (target / "bin").glob("*"):
         if script.is_file():
             script.write_bytes(_SHEBANG.sub(b"#!/usr/bin/env python3\n", script.read_bytes()))

@@ -1,1 +1,1 @@
-"""Agents of other services, read into values and turned into agents for AgentCore."""
+"""Agents of other services, imported and converted into agents for AgentCore."""

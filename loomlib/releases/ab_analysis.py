@@ -25,7 +25,7 @@ LATENCY: Final = "latency"
 COST: Final = "cost"
 FAILURE_RATE: Final = "failure rate"
 _MISMATCH: Final = 0.001
-"""Level of the test of the shares: small, because it is asked of every test (Fabijan et al., KDD 2019)."""
+"""Significance level of the test of the shares: small, because every A/B test is checked (Fabijan et al., KDD 2019)."""
 _SEED: Final = 20_261
 
 _Value = Callable[[AbSession], float | None]
@@ -39,14 +39,14 @@ def analyze(
     *,
     notes: Sequence[str] = (),
 ) -> AbResult:
-    """Evaluate the first sessions of a test, as many as planned; later ones do not change the result.
+    """Evaluate the planned number of a test's first sessions; later ones do not change the result.
 
     Args:
         design: The design.
-        arms: The arm of each session, in the order in which they joined.
+        arms: The arm of each session, in the order of joining.
         calls: The ended calls of the sessions.
         scores: By evaluator, the scores of each session.
-        notes: What a reader should know besides.
+        notes: Further notes for the reader.
     """
     scores_by_name = scores or {}
     first = dict(list(arms.items())[: design.sessions])
@@ -129,11 +129,13 @@ def _notes(
 ) -> list[str]:
     notes: list[str] = []
     if len(arms) > design.sessions:
-        later = plural(len(arms) - design.sessions, "later session")
-        notes.append(f"The first {number(design.sessions)} sessions are evaluated, as planned; {later} not.")
+        extra = len(arms) - design.sessions
+        later = plural(extra, "later session")
+        verb = "is" if extra == 1 else "are"
+        notes.append(f"The first {number(design.sessions)} sessions are evaluated, as planned; {later} {verb} not.")
     if share_p is not None and share_p < _MISMATCH:
         notes.append(
-            f"{number(counts[0])} and {number(counts[1])} sessions do not fit the planned shares: "
+            f"{number(counts[0])} and {number(counts[1])} sessions do not match the planned shares: "
             "some sessions were lost or sent elsewhere, so the versions may have had different users."
         )
     for metric in metrics:

@@ -1,4 +1,4 @@
-"""The design of an A/B test: two versions, their shares of the sessions, and how many sessions it needs."""
+"""The design of an A/B test: two versions, their shares of the sessions, and the number of sessions."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class AbArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbDesign:
-    """Who gets which version, and when the test is over.
+    """The assignment of sessions to versions, and the size of the test.
 
     Attributes:
-        id: The test's id, which decides the sessions' arms together with their ids.
-        endpoint: The endpoint behind which it runs.
+        id: The test's id, which together with a session's id determines its arm.
+        endpoint: The endpoint that is tested.
         arms: Control and treatment.
-        sessions: Number of sessions after which it is evaluated.
+        sessions: Number of sessions after which the test is evaluated.
     """
 
     id: str
@@ -54,28 +54,28 @@ class AbDesign:
             raise ValueError(f"both arms serve version {self.arms[0].version}: an A/B test compares two versions")
         check_shares([arm.share for arm in self.arms])
         if self.sessions < 2 * SMALLEST_N:
-            raise ValueError(f"plan {2 * SMALLEST_N} sessions at least: fewer give no estimate")
+            raise ValueError(f"plan at least {2 * SMALLEST_N} sessions: fewer do not give an estimate")
 
     @property
     def control(self) -> AbArm:
-        """The version that the endpoint served before."""
+        """The arm with the version that the endpoint served before."""
         return self.arms[0]
 
     @property
     def treatment(self) -> AbArm:
-        """The version that is tried."""
+        """The arm with the new version."""
         return self.arms[1]
 
     def arm_of(self, session_id: str) -> AbArm:
-        """Return the arm of a session: always the same one, on every machine.
+        """Return the arm of a session: deterministic, on every machine.
 
-        The first 8 bytes of SHA-256 of "TEST:SESSION" as a share of 2⁶⁴: below the control's share it is the control.
+        The first 8 bytes of the SHA-256 of "TEST:SESSION", divided by 2⁶⁴, select the control if below its share.
         """
         digest = hashlib.sha256(f"{self.id}:{session_id}".encode()).digest()
         return self.arms[0] if int.from_bytes(digest[:8], "big") / 2**64 < self.arms[0].share else self.arms[1]
 
     def arm(self, name: str) -> AbArm:
-        """Return the arm of that name."""
+        """Return the arm with a name."""
         return self.arms[0] if name == CONTROL else self.arms[1]
 
     def summary(self) -> dict[str, Any]:
@@ -91,10 +91,10 @@ class AbDesign:
 
 
 def check_shares(shares: Sequence[float]) -> None:
-    """Refuse shares that are not positive or do not add up to 1.
+    """Reject shares that are not positive or do not add up to 1.
 
     Raises:
-        ValueError: They are not.
+        ValueError: The shares are invalid, or there are not two.
     """
     if len(shares) != 2:
         raise ValueError(f"an A/B test compares two versions, not {len(shares)}")

@@ -26,15 +26,15 @@ class AbMetric:
 
     Attributes:
         name: Its name: "latency", "cost", "failure rate", or an evaluator.
-        kind: What it measures, for its unit.
+        kind: The measured quantity, which determines the unit.
         is_lower_better: Whether less is better.
         control: Mean over the control's sessions.
         treatment: Mean over the treatment's sessions.
         difference: The treatment's mean minus the control's.
-        p_value: Of "no difference"; None where it is not known.
+        p_value: p-value of the hypothesis of no difference; None if unknown.
         adjusted_p: The same, adjusted for the number of metrics (Holm).
-        sessions: Sessions with the figure, of control and treatment.
-        unknown: Sessions without it, of control and treatment; they are left out, not counted as 0.
+        sessions: Number of sessions with the figure, of control and treatment.
+        unknown: Number of sessions without it, of control and treatment; they are left out, not counted as 0.
     """
 
     name: str
@@ -49,7 +49,7 @@ class AbMetric:
     unknown: tuple[int, int]
 
     def verdict(self, *, is_early: bool) -> str:
-        """Return what the treatment is: better, worse, without a difference that is shown, or why that is not known.
+        """Return the verdict on the treatment: better, worse, no difference shown, or why it is not known.
 
         Args:
             is_early: Whether the test has fewer sessions than planned.
@@ -69,11 +69,11 @@ class AbResult:
 
     Attributes:
         design: The design.
-        seen: Sessions that have joined.
-        sessions: Sessions that are evaluated, of control and treatment: the first ones, as many as planned.
+        seen: Number of sessions that have joined.
+        sessions: Number of evaluated sessions, of control and treatment: the planned number of first ones.
         metrics: The figures.
-        share_p: p-value of the test that the versions got the shares of the sessions that were planned.
-        notes: What a reader should know.
+        share_p: p-value of the test that the versions got their planned shares of the sessions.
+        notes: Notes for the reader.
     """
 
     design: AbDesign
@@ -100,9 +100,9 @@ class AbResult:
         planned = plural(self.design.sessions, "session")
         if self.is_early:
             return (
-                f"Looked at {number(self.seen)} of {planned} that were planned: nothing is decided yet. "
-                "A p-value holds only at the planned number; a test that is stopped as soon as one is small finds "
-                "differences that do not exist."
+                f"{number(self.seen)} of {number(self.design.sessions)} planned sessions analyzed: "
+                "nothing is decided yet. A p-value is valid only at the planned number; stopping a test "
+                "as soon as one is small finds differences that do not exist."
             )
         versions = f"version {treatment.version} against version {control.version}"
         differences = [
@@ -115,7 +115,7 @@ class AbResult:
         return f"After {planned}, {versions}: {', '.join(differences)}."
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each metric, as texts."""
+        """Return one row for each metric, as strings."""
         return [self._row(metric) for metric in self.metrics]
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,5 +160,5 @@ class AbResult:
 
 
 def _p(value: float | None) -> str:
-    """Return a p-value for a column with that title."""
+    """Return a p-value for a column with this title."""
     return "" if value is None else p_value(value).removeprefix("p ").removeprefix("= ")

@@ -1,4 +1,4 @@
-"""The sessions of an A/B test with their figures: the session is the unit that is assigned and that is counted."""
+"""The sessions of an A/B test with their figures: the session is the unit of assignment and of analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..store import INTERRUPTED, AbCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbSession:
-    """One session of a test; None marks what is not known of it.
+    """One session of a test; None marks unknown figures.
 
     Attributes:
         id: The runtime session.
@@ -32,7 +32,7 @@ class AbSession:
 def gather_sessions(
     arms: Mapping[str, str], calls: Iterable[AbCall], scores: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[AbSession]:
-    """Return the sessions in the order in which they joined the test.
+    """Return the sessions in the order of joining the test.
 
     Args:
         arms: The arm of each session.

@@ -16,9 +16,9 @@ from .endpoints import EndpointReleases, Progress
 class AbTests:
     """The A/B tests of one agent.
 
-    AgentCore's endpoints have no weights: each serves one version. A test therefore has an endpoint for each of its two
-    versions, and whoever calls the agent sends each session to one of them, by a hash of the session's id. Nothing but
-    the endpoints is made in AWS, and it works the same way on the local AgentCore.
+    AgentCore's endpoints do not have weights: each serves one version. A test therefore uses one endpoint for each of
+    its two versions, and the caller of the agent sends each session to one of them, by a hash of the session's id. Only
+    the endpoints are created in AWS, and it works the same way on the local AgentCore.
 
     Args:
         endpoints: The agent's endpoints.
@@ -32,16 +32,16 @@ class AbTests:
     def start(
         self, endpoint: str, versions: Mapping[str | int, float], *, sessions: int, progress: Progress = None
     ) -> AbTestRow:
-        """Start a test behind an endpoint, which serves the control; the other version gets an endpoint of its own.
+        """Start a test behind an endpoint, which serves the control; the other version gets its own endpoint.
 
         Args:
             endpoint: The endpoint.
             versions: The two versions with their shares of the sessions, such as `{3: 0.9, 4: 0.1}`.
             sessions: Number of sessions after which the test is evaluated.
-            progress: Called with a line at each look.
+            progress: Called with a line at each poll.
 
         Raises:
-            LoomError: The endpoint serves neither version, or a test runs behind it.
+            LoomError: The endpoint serves neither version, or is already used by a test.
             ConflictError: The other version is not READY.
             ValueError: The shares do not add up to 1, or there are not two versions.
         """
@@ -51,9 +51,9 @@ class AbTests:
         self.check_free(endpoint)
         if current.version not in shares:
             raise LoomError(
-                f"The endpoint serves version {current.version}, and the test is of {join([*shares])}",
+                f"The endpoint serves version {current.version}, but the test compares versions {join([*shares])}",
                 on=endpoint,
-                try_="a test with the version that it serves, which is the control",
+                try_="a test that includes the version that it serves, as the control",
             )
         other = next(version for version in shares if version != current.version)
         second = f"{endpoint}_v{other}"[-48:].lstrip("_0123456789")
@@ -86,7 +86,7 @@ class AbTests:
         return self._store.releases.tests(self._scope, str(self._endpoints.arn))
 
     def running(self, endpoint: str) -> AbTestRow | None:
-        """Return the test that runs behind an endpoint or uses it for a version, or None."""
+        """Return the running test that uses an endpoint, or None."""
         for row in self.list():
             arms = AbDesign.read(row.id, row.design).arms
             if row.state == "running" and endpoint in (row.endpoint, *(arm.endpoint for arm in arms)):
@@ -94,7 +94,7 @@ class AbTests:
         return None
 
     def route(self, design: AbDesign, session_id: str) -> AbArm:
-        """Return the arm of a session, and store that it takes part.
+        """Return the arm of a session, and store its participation.
 
         Args:
             design: The design of the test.
@@ -109,14 +109,16 @@ class AbTests:
         Args:
             design: The design of the test.
             promote: The version that the endpoint serves from now on; the control by default.
-            progress: Called with a line at each look.
+            progress: Called with a line at each poll.
 
         Raises:
-            LoomError: The version is none of the two.
+            LoomError: The version is neither of the two.
         """
         if promote not in (None, *(arm.version for arm in design.arms)):
             versions = join([arm.version for arm in design.arms], "or")
-            raise LoomError(f"The test is not of version {promote}", on=design.endpoint, try_=f"version {versions}")
+            raise LoomError(
+                f"Version {promote} is not part of the test", on=design.endpoint, try_=f"version {versions}"
+            )
         row = self._store.releases.stop_test(design.id)
         if promote is not None:
             self._endpoints.promote(design.endpoint, promote, progress=progress)
@@ -125,7 +127,7 @@ class AbTests:
         return row
 
     def moved(self, design: AbDesign) -> list[EndpointDescription]:
-        """Return the endpoints of a test that serve another version than it was started with."""
+        """Return the endpoints of a test that no longer serve the version with which it was started."""
         versions = {arm.endpoint: arm.version for arm in design.arms}
         return [
             endpoint
@@ -134,10 +136,10 @@ class AbTests:
         ]
 
     def check_free(self, endpoint: str) -> None:
-        """Refuse to change an endpoint that an A/B test uses.
+        """Reject changes of an endpoint that an A/B test uses.
 
         Raises:
-            LoomError: A test runs behind the endpoint.
+            LoomError: A running test uses the endpoint.
         """
         if (running := self.running(endpoint)) is not None:
             raise LoomError(
@@ -151,7 +153,7 @@ class AbTests:
         names = [endpoint.name for endpoint in self._endpoints.list()]
         if arm.endpoint in names and not self._endpoints.is_made_by_loom(arm.endpoint):
             raise LoomError(
-                "The test needs an endpoint of a name that another tool has used",
+                "Another tool has created an endpoint with the name that the test needs",
                 on=arm.endpoint,
                 try_="deleting or renaming that endpoint",
             )

@@ -18,11 +18,11 @@ from ..redaction import DEFAULT_RULES, Document, Redactor
 from .differences import FileChange, FileDifference, SettingDifference, VariableDifference, VersionDifference
 
 SHOWN_BYTES: Final = 200_000
-"""Larger files are only named."""
+"""Larger files are listed without a diff."""
 SHOWN_FILES: Final = 60
-"""Of more files, the others are only named."""
+"""Further files are listed without a diff."""
 _COMPARED_BYTES: Final = 50_000_000
-"""Larger files are compared by size and checksum (CRC-32) alone."""
+"""Larger files are compared only by size and checksum (CRC-32)."""
 
 
 def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str) -> VersionDifference:
@@ -56,7 +56,7 @@ def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str)
             note = f"The code cannot be compared, because a package is not a zip file: {error}"
     unshown = [file for file in files or () if file.reason]
     if unshown:
-        note = f"{plural(len(unshown), 'file')} only named: binary, large, or too many."
+        note = f"{plural(len(unshown), 'file')} listed without a diff: binary, large, or too many."
     return VersionDifference(
         before=before,
         after=after,
@@ -92,7 +92,7 @@ def compare_packages(before: bytes, after: bytes, document: Document) -> tuple[F
                 changed.append((path, "added"))
             elif not _is_same(old, old_files[path], new, new_files[path]):
                 changed.append((path, "changed"))
-        # The agent's own files come before those of packages that it carries, which lie in folders.
+        # The agent's own files come before those of its bundled packages, which are in folders.
         listed = set(sorted((path for path, _ in changed), key=lambda path: (path.count("/"), path))[:SHOWN_FILES])
         return tuple(
             _difference(
@@ -158,7 +158,7 @@ def _sha256(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str | None:
-    """Return a small file's text, or None when it is binary."""
+    """Return a small file's text, or None if it is binary."""
     with archive.open(info) as file:
         content = file.read(SHOWN_BYTES + 1)
     if b"\0" in content:

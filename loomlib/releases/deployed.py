@@ -1,4 +1,4 @@
-"""What deployments make for an agent beside its runtime: triggers, and what builds its images."""
+"""Resources that deployments create for an agent besides its runtime: triggers, and those that build its images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILDS = ("repository of images", "project of builds", "role of builds")
 
 
 class DeployedBeside:
-    """Triggers, repository, build project and build role of one agent. All of them have names that follow from its own.
+    """Triggers, repository, build project and build role of one agent. Their names are derived from its name.
 
     Args:
         clients: The connection.
@@ -32,24 +32,24 @@ class DeployedBeside:
         self._clients, self._agent = clients, agent
 
     def steps(self, kinds: Sequence[str], user: str) -> Iterator[RemovalStep]:
-        """Yield a step for each that is there.
+        """Yield a step for each existing resource.
 
         Args:
             kinds: `TRIGGERS` or `BUILDS`.
-            user: Why all of them are kept; empty where Loom's are deleted.
+            user: Why all of them are kept; empty if those of Loom are deleted.
         """
         for kind in kinds:
             try:
                 resources = list(self._found(kind))
             except AwsError as error:
-                yield RemovalStep(kind=kind, name="?", action="keep", reason=f"it cannot be looked for: {error.what}")
+                yield RemovalStep(kind=kind, name="?", action="keep", reason=f"it could not be looked up: {error.what}")
                 continue
             for name, is_own in resources:
                 action = "delete" if is_own and not user else "keep"
                 yield RemovalStep(kind=kind, name=name, action=action, reason=user or (MADE if is_own else FOREIGN))
 
     def delete(self, step: RemovalStep) -> bool:
-        """Delete the resource of a step; return False when it is none of these.
+        """Delete the resource of a step; return False if it is of another kind.
 
         Args:
             step: A step that deletes.
@@ -93,4 +93,4 @@ class DeployedBeside:
         try:
             return function_tags(self._clients, resource).get(AGENT_TAG) == self._agent
         except ResourceNotFoundError:
-            return True  # its rule is left, with the name that Loom gives
+            return True  # its rule remains, with the name that Loom uses

@@ -1,4 +1,4 @@
-"""What differs between two versions of an agent, as values."""
+"""Differences between two versions of an agent, as values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class FileDifference:
         change: "added", "removed" or "changed".
         before: Size before, in bytes; 0 when it was added.
         after: Size after, in bytes; 0 when it was removed.
-        diff: The unified diff, with secrets and personal data redacted; empty where only the name is shown.
+        diff: The unified diff, with secrets and personal data redacted; empty if only the name is shown.
         reason: Why only the name is shown: the file is binary or large, or there are many.
-        lines_added: Lines that the diff adds.
-        lines_removed: Lines that the diff removes.
+        lines_added: Number of lines that the diff adds.
+        lines_removed: Number of lines that the diff removes.
     """
 
     path: str
@@ -46,7 +46,7 @@ class SettingDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableDifference:
-    """An environment variable that was added, removed or changed. Its values are not kept."""
+    """An environment variable that was added, removed or changed. Its values are not stored."""
 
     name: str
     change: FileChange
@@ -54,16 +54,16 @@ class VariableDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDifference:
-    """What differs between two versions of an agent.
+    """Differences between two versions of an agent.
 
     Attributes:
         before: The earlier version.
         after: The later version.
         files: The files that differ; None when the code of one of them cannot be read.
-        code_note: Why the files are not known, or what was left out.
+        code_note: Why the files are not known, or which were left out.
         settings: The settings that differ, without environment variables.
         variables: The environment variables that differ, by name.
-        redacted: How many values of each kind were redacted in the diffs.
+        redacted: Number of redacted values in the diffs, by kind.
     """
 
     before: str

@@ -28,8 +28,9 @@ Progress = Callable[[str], None] | None
 class EndpointReleases:
     """The endpoints of one agent.
 
-    AgentCore keeps no history of an endpoint. The changes that Loom makes are stored in its database, with the version
-    that the endpoint served before: a rollback needs them. Changes by other tools are noticed when Loom looks next.
+    AgentCore does not store a history of an endpoint. Loom stores its own changes in its database, with the version
+    that the endpoint served before: rollbacks need it. Changes by other tools are detected the next time that Loom
+    reads the endpoint.
 
     Args:
         clients: The connection.
@@ -49,7 +50,7 @@ class EndpointReleases:
         """Return an endpoint.
 
         Raises:
-            ResourceNotFoundError: The agent has no such endpoint; the message lists those that it has.
+            ResourceNotFoundError: The agent has no such endpoint; the message lists its endpoints.
         """
         endpoint = self._find(name)
         if endpoint is None:
@@ -62,7 +63,7 @@ class EndpointReleases:
         return endpoint
 
     def versions(self, limit: int | None = None) -> list[VersionDescription]:
-        """Return the agent's versions, newest first, at most so many."""
+        """Return the agent's versions, newest first, at most `limit`."""
         return describe_versions(self._clients, self.arn.runtime_id, region=self.arn.region, limit=limit)
 
     def create(
@@ -73,11 +74,11 @@ class EndpointReleases:
         Args:
             name: Its name.
             version: The version that it serves; the newest one that is READY by default.
-            description: What it is for.
-            progress: Called with a line at each look.
+            description: Its purpose.
+            progress: Called with a line at each poll.
 
         Raises:
-            ConflictError: The agent has such an endpoint, or the version is not READY.
+            ConflictError: The agent already has this endpoint, or the version is not READY.
             ResourceNotFoundError: There is no such version.
         """
         target_version = self._newest_ready() if version is None else self._ready(str(version), progress)
@@ -95,17 +96,17 @@ class EndpointReleases:
         return endpoint
 
     def promote(self, name: str, version: str | int, *, progress: Progress = None) -> EndpointDescription:
-        """Let an endpoint serve a version, and wait until it does; an endpoint that does not exist is created.
+        """Point an endpoint at a version, and wait until it serves it; create the endpoint if it does not exist.
 
-        A version that is being made is waited for. The endpoint never serves one that is not READY.
+        If the version is still being created, wait for it. The endpoint never serves a version that is not READY.
 
         Args:
             name: The endpoint's name.
             version: The version.
-            progress: Called with a line at each look.
+            progress: Called with a line at each poll.
 
         Raises:
-            ConflictError: The version is not READY and will not be, or the endpoint is being changed.
+            ConflictError: The version is not READY and will not become READY, or the endpoint is being changed.
             ResourceNotFoundError: There is no such version.
             LoomError: The endpoint is DEFAULT.
         """
@@ -116,13 +117,13 @@ class EndpointReleases:
         return self._move(current, self._ready(str(version), progress), PROMOTED, progress)
 
     def rollback(self, name: str, *, progress: Progress = None) -> EndpointDescription:
-        """Let an endpoint serve the version that it served before, and wait until it does.
+        """Point an endpoint at the version that it served before, and wait until it serves it.
 
         A second rollback goes back to the version before that one.
 
         Args:
             name: The endpoint's name.
-            progress: Called with a line at each look.
+            progress: Called with a line at each poll.
 
         Raises:
             LoomError: No earlier version is known, or the endpoint is DEFAULT.
@@ -134,14 +135,14 @@ class EndpointReleases:
         served = served_versions(self.changes(name), current.version)
         if len(served) < 2:
             raise LoomError(
-                "The database has no version that the endpoint served before",
+                "The database does not contain an earlier version of the endpoint",
                 on=f"{name} of {self.arn.runtime_id}",
                 try_=f"agent.releases.promote({name!r}, version=…)",
             )
         return self._move(current, self._ready(served[-2], progress), ROLLED_BACK, progress)
 
     def delete(self, name: str) -> bool:
-        """Delete an endpoint; return False when there was none.
+        """Delete an endpoint; return False if it did not exist.
 
         Raises:
             LoomError: The endpoint is DEFAULT, which is deleted with its runtime.
@@ -163,7 +164,7 @@ class EndpointReleases:
         return self._store.releases.changes(self._scope, str(self.arn), name)
 
     def served(self, name: str) -> tuple[str, ...]:
-        """Return the versions that an endpoint served, oldest first, as far as Loom knows; the last one is served now.
+        """Return the versions that an endpoint served, oldest first, as far as known; the last one is served now.
 
         Raises:
             ResourceNotFoundError: The agent has no such endpoint.
@@ -178,7 +179,7 @@ class EndpointReleases:
     def _move(self, current: EndpointDescription, version: str, action: str, progress: Progress) -> EndpointDescription:
         before = served_versions(self.changes(current.name), "")
         if current.version and (not before or before[-1] != current.version):
-            self._note(current.name, OBSERVED, current.version)  # what a rollback returns to
+            self._note(current.name, OBSERVED, current.version)  # the version that a rollback restores
         if current.status == "READY" and current.version == version:
             return current
         moved = point_endpoint(

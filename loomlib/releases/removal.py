@@ -1,4 +1,4 @@
-"""Remove an agent with what Loom made for it; everything else is kept, and the plan says why."""
+"""Remove an agent and the resources that Loom created for it; everything else is kept, and the plan states why."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Report = Callable[[str], None]
 class Removal:
     """The removal of one agent.
 
-    What Loom made has its tag `loom:agent`. Runtimes of earlier releases have no tags: their packages, which lie in
-    Loom's bucket under the runtime's name, tell the same.
+    Resources that Loom created have the tag `loom:agent`. Runtimes of earlier releases do not have tags: they are
+    recognized by their packages in Loom's bucket, under the runtime's name.
 
     Args:
         clients: The connection.
@@ -55,20 +55,20 @@ class Removal:
         self._beside = DeployedBeside(clients, entry.name)
 
     def plan(self) -> RemovalPlan:
-        """Return what would be deleted and kept; only reads."""
+        """Return the resources that would be deleted and kept; changes nothing."""
         return RemovalPlan(agent=self._entry.name, where=self._catalog.scope, steps=tuple(self._steps()))
 
     def apply(self, report: Report) -> RemovalPlan:
-        """Delete what the plan says, and return what was done.
+        """Carry out the plan, and return it.
 
-        It looks again at each call, so after a failure or a killed process the next call deletes the rest. The entry in
-        the catalog goes last.
+        Each call reads the state again, so after a failure or a killed process the next call deletes the rest. The
+        catalog entry is deleted last.
 
         Args:
             report: Called with a line for each step.
 
         Raises:
-            AwsError: Something cannot be deleted.
+            AwsError: A resource cannot be deleted.
         """
         plan = self.plan()
         for step in plan.deleted:
@@ -79,7 +79,9 @@ class Removal:
     def _steps(self) -> Iterator[RemovalStep]:
         for row in self._tests.list():
             if row.state == "running":
-                yield RemovalStep(kind="A/B test", name=row.id, action="delete", reason="it is stopped; its data stay")
+                yield RemovalStep(
+                    kind="A/B test", name=row.id, action="delete", reason="it is stopped; its data is kept"
+                )
         try:
             endpoints = describe_endpoints(self._clients, self._entry.runtime_id, region=self._entry.region)
         except ResourceNotFoundError:
@@ -95,7 +97,7 @@ class Removal:
             kind="catalog entry",
             name=self._entry.name,
             action="delete",
-            reason="the agent leaves the catalog; its stored invocations, studies and evaluations stay",
+            reason="the agent is removed from the catalog; its stored invocations, studies and evaluations are kept",
         )
 
     def _runtime_steps(self, endpoints: list[EndpointDescription]) -> list[RemovalStep]:
@@ -124,7 +126,7 @@ class Removal:
         return [*steps, RemovalStep(kind="runtime", name=self._entry.runtime_id, action=action, reason=reason)]
 
     def _user(self, *, goes: bool) -> str:
-        """Return why what belongs to the runtime is kept; empty when nothing uses it any more."""
+        """Return why the runtime's resources are kept; empty if they are no longer used."""
         if not goes:
             return "the runtime, which is kept, uses it"
         other = find_runtime(self._clients, self._entry.name, region=self._entry.region)
@@ -149,11 +151,11 @@ class Removal:
             yield RemovalStep(kind="role", name=role, action="delete" if is_own else "keep", reason=user or reason)
 
     def _role_reason(self, name: str) -> str | None:
-        """Return who made the role; None when there is none, such as on the local AgentCore."""
+        """Return who created the role; None if there is no role, such as on the local AgentCore."""
         try:
             role = describe_role(self._clients, name)
         except AwsError as error:
-            return f"whether Loom made it is not known: {error.what}"
+            return f"it is not known whether Loom created it: {error.what}"
         if role is None:
             return None
         return MADE if role.tags.get(AGENT_TAG) == self._entry.name else FOREIGN
@@ -164,7 +166,7 @@ class Removal:
                 kind="log group",
                 name=self._entry.log_group(name),
                 action="keep",
-                reason="it has the logs of past sessions, which CloudWatch bills until they are deleted",
+                reason="it contains the logs of past sessions, which CloudWatch bills until they are deleted",
             )
 
     def _is_own_endpoint(self, endpoint: EndpointDescription) -> bool:
@@ -173,7 +175,7 @@ class Removal:
         try:
             return read_tags(self._clients, endpoint.arn, region=self._entry.region).get(AGENT_TAG) == self._entry.name
         except AwsError:
-            return False  # not known: kept
+            return False  # unknown: kept
 
     def _is_own_runtime(self) -> bool:
         if read_tags(self._clients, str(self._entry.arn), region=self._entry.region).get(AGENT_TAG) == self._entry.name:

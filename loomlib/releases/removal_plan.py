@@ -1,12 +1,12 @@
-"""What removing an agent would delete and keep, as values."""
+"""The resources that removing an agent would delete and keep, as values."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-MADE: Final = "Loom made it"
-FOREIGN: Final = "another tool made it"
+MADE: Final = "Loom created it"
+FOREIGN: Final = "another tool created it"
 REMOVAL_COLUMNS: Final = ("action", "kind", "name", "reason")
 
 
@@ -15,10 +15,10 @@ class RemovalStep:
     """One resource of an agent.
 
     Attributes:
-        kind: What it is, such as "endpoint", "runtime", "package", "role", "log group" or "catalog entry".
+        kind: The kind of resource, such as "endpoint", "runtime", "package", "role", "log group" or "catalog entry".
         name: Its name.
         action: "delete" it, or "keep" it.
-        reason: Why.
+        reason: The reason for the action.
     """
 
     kind: str
@@ -29,7 +29,7 @@ class RemovalStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalPlan:
-    """What removing an agent would delete, in this order, and what it would keep.
+    """The resources that removing an agent would delete, in this order, and those it would keep.
 
     Attributes:
         agent: The agent's name.
@@ -52,5 +52,5 @@ class RemovalPlan:
         return tuple(step for step in self.steps if step.action == "keep")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan ready for JSON."""
+        """Return the plan as JSON-ready values."""
         return {"agent": self.agent, "where": self.where, "steps": [asdict(step) for step in self.steps]}

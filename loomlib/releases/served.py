@@ -1,4 +1,4 @@
-"""The versions that an endpoint served, from the stored changes: what a rollback returns to."""
+"""The versions that an endpoint served, from the stored changes; used by rollbacks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ DELETED = "deleted"
 
 
 def served_versions(changes: Iterable[EndpointChangeRow], live: str) -> tuple[str, ...]:
-    """Return the versions that an endpoint served, oldest first; the last one is what it serves now.
+    """Return the versions that an endpoint served, oldest first; the last one is served now.
 
-    A rollback removes the versions after the one that it returned to, so that a second rollback goes further back. A
-    version that another tool chose, or that was chosen by a process that ended before it stored the change, is the one
-    that the endpoint serves without a stored change: it comes last.
+    A rollback removes the versions after the restored one, so that a second rollback goes further back. A version that
+    is served without a stored change comes last: another tool set it, or the process ended before storing the change.
 
     Args:
         changes: The stored changes of the endpoint, oldest first.
-        live: The version that it serves now; empty when none answers.
+        live: The version that it serves now; empty if it does not serve any.
     """
     served: list[str] = []
     for change in changes:

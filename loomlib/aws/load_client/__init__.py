@@ -1,4 +1,4 @@
-"""A process that makes planned HTTP requests at planned times, and writes what became of each to a journal.
+"""A process that sends planned HTTP requests at planned times, and writes the outcome of each to a journal.
 
 The load engine (`loomlib.latency.load.engine`) starts one for each core: `python -m loomlib.aws.load_client`. It
 imports no botocore and no package of the analysis, so that it starts fast and stays small.

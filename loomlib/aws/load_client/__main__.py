@@ -1,8 +1,8 @@
-"""The process: it reads the form, the secrets and the start from its standard input, and ends with its parent.
+"""The process: it reads the request form, the secrets and the start from standard input, and ends with its parent.
 
-Its input has one JSON object a line: first `{"form", "secrets", "journal", "plan", "base_ns"}`, to which it answers
-`ready`, then `{"start": origin_ns}`, any number of `{"secrets"}`, `{"stop": true}` and `{"cancel": true}`. When its
-input ends, so does it, at once.
+Its input is one JSON object per line: first `{"form", "secrets", "journal", "plan", "base_ns"}`, to which it replies
+`ready`, then `{"start": origin_ns}`, any number of `{"secrets"}`, `{"stop": true}` and `{"cancel": true}`. The process
+exits as soon as its input ends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Input(asyncio.Protocol):
             self._process.obey(json.loads(line))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        os._exit(1)  # the parent has ended; what was sent stays in the journal without an end
+        os._exit(1)  # the parent has ended; calls in flight stay in the journal without an end
 
 
 class _Process:
@@ -91,7 +91,7 @@ def _largest_kb() -> int:
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel end this process with its parent; on Linux. Elsewhere the end of its input does."""
+    """Make the kernel end this process with its parent (Linux only); elsewhere the end of its input does so."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it ended before the call
@@ -101,7 +101,7 @@ def _end_with(parent: int) -> None:
 async def _run(begin: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
     process = _Process(loop, begin)
-    # Nothing that was made until now becomes garbage, and a call leaves no cycles: a collection in the middle of a
+    # No object created until now becomes garbage, and a call leaves no cycles: a collection in the middle of a
     # measurement would only delay stamps.
     gc.collect()
     gc.freeze()
@@ -114,7 +114,7 @@ async def _run(begin: dict[str, Any]) -> None:
 
 def main() -> None:
     """Run the calls of the plan that standard input names."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the notebook is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt of the notebook
     begin: dict[str, Any] = json.loads(_first_line())
     _end_with(begin["parent"])
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

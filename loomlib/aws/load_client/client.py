@@ -1,6 +1,6 @@
-"""A lean HTTP/1.1 client: requests that are ready as bytes, responses that are stamped where the socket gives them.
+"""A lean HTTP/1.1 client: requests as prepared bytes, responses with the times at which the socket delivered them.
 
-Nothing is sent twice: a request whose connection broke has failed.
+No request is sent twice: one whose connection broke has failed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .response import FramingError, ResponseReader
 from .rpc_evidence import RpcEvidence
 
 KEEP_ALIVE_NS: Final = 15_000_000_000
-"""How long an idle connection is used again, as in `loomlib.aws.transport`."""
+"""Seconds for which an idle connection can be reused, as in `loomlib.aws.transport`."""
 _NO_ANSWER: Final = "the response has no JSON-RPC answer"
 
 
@@ -29,7 +29,7 @@ class Flight:
 
     Attributes:
         call: The number of the call in this process's plan.
-        ended: What the journal will get.
+        ended: Its entry for the journal.
         request: The bytes of the request.
     """
 
@@ -45,7 +45,7 @@ class Flight:
 
 
 class LoadClient:
-    """Sends calls over connections that it keeps open, as many as there are calls at once.
+    """Sends calls over connections that it keeps open, one for each concurrent call.
 
     Args:
         loop: The running loop.
@@ -77,11 +77,11 @@ class LoadClient:
 
     @property
     def flights(self) -> int:
-        """How many calls have been sent and have not ended."""
+        """Number of calls in flight."""
         return len(self._flights)
 
     def send(self, flight: Flight) -> None:
-        """Send a call over an open connection, or over one that is opened now."""
+        """Send a call over an open connection, or open a new one."""
         self._flights[flight.call] = flight
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout_ns / 1e9, self._expire)
@@ -110,13 +110,13 @@ class LoadClient:
         self._idle.clear()
 
     def end(self, flight: Flight, end: str, message: str = "", done_ns: int | None = None) -> None:
-        """End a call, once.
+        """End a call; a second end is ignored.
 
         Args:
             flight: The call.
-            end: How it ended, as in `Ended.end`.
+            end: Its outcome, as in `Ended.end`.
             message: What failed.
-            done_ns: When, a reading of `time.perf_counter_ns`; now by default.
+            done_ns: The time of the end, a reading of `time.perf_counter_ns`; now by default.
         """
         if self._flights.pop(flight.call, None) is None:
             return
@@ -127,7 +127,7 @@ class LoadClient:
             ended.evidence, is_malformed = evidence.found()
             if end == COMPLETE and is_malformed:
                 ended.end = "malformed_stream"
-                ended.message = _NO_ANSWER if self._is_json_rpc else "the body is not JSON, as its content type says"
+                ended.message = _NO_ANSWER if self._is_json_rpc else "the body is not JSON, unlike its content type"
             if ended.evidence:
                 ended.content_type = reader.headers.get("content-type", "")
                 ended.error_type = reader.headers.get("x-amzn-errortype", "")
@@ -144,13 +144,13 @@ class LoadClient:
         self._on_end(flight)
 
     def evidence_of(self, reader: ResponseReader) -> FailureEvidence | RpcEvidence:
-        """Return what collects why a call failed, for a response whose head has arrived."""
+        """Return the collector of failure evidence for a response whose head has arrived."""
         if self._is_json_rpc and reader.status < 300:
             return RpcEvidence(reader.headers)
         return FailureEvidence(reader.status, reader.headers)
 
     def forget(self, connection: _Connection) -> None:
-        """Use a connection no more."""
+        """Stop using a connection."""
         if connection in self._idle:
             self._idle.remove(connection)
 
@@ -160,7 +160,7 @@ class LoadClient:
         connection = self._idle.pop()
         if now_ns - connection.free_ns <= KEEP_ALIVE_NS:
             return connection
-        # The last one is the youngest: the others are too old as well.
+        # The last one is the most recent: the others are too old as well.
         for old in (connection, *self._idle):
             old.abort()
         self._idle.clear()
@@ -183,7 +183,7 @@ class LoadClient:
         connection.send(flight)
 
     def _expire(self) -> None:
-        """End the calls whose time is over; they are in the order of their sending."""
+        """End the calls that timed out; calls are in the order of their sending."""
         self._watch = None
         now_ns = time.perf_counter_ns() - self.origin_ns
         while self._flights:
@@ -218,7 +218,7 @@ class _Connection(asyncio.Protocol):
         flight.request = b""
 
     def free(self) -> None:
-        """Note that the connection carries no call."""
+        """Mark the connection as free."""
         self._flight, self.free_ns = None, time.perf_counter_ns()
 
     def abort(self) -> None:
@@ -230,7 +230,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         now_ns = time.perf_counter_ns()
         flight = self._flight
-        if flight is None:  # nothing was asked
+        if flight is None:  # no request is pending
             self._client.forget(self)
             self.abort()
             return
@@ -273,4 +273,4 @@ class _Connection(asyncio.Protocol):
             return
         begun = "before the response was complete" if flight.reader.status >= 0 else "without a response"
         reason = f": {exc}" if exc else ""
-        self._client.end(flight, "transport", f"The connection closed {begun}{reason}", now_ns)
+        self._client.end(flight, "transport", f"The connection was closed {begun}{reason}", now_ns)

@@ -1,7 +1,7 @@
-"""The part of a response that tells whether the agent failed: kept for the journal, judged when it is read.
+"""The part of a response that shows whether the agent failed: stored in the journal, evaluated when it is read.
 
-A process that measures keeps no bodies. It keeps the beginning of an error response, an error that an event stream or a
-JSON body reports with the status 200, and a JSON body that is not JSON.
+The measuring process does not store bodies. It stores the beginning of an error response, an error that an event stream
+or a JSON body reports with the status 200, and a body that is declared as JSON but is not JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIGNS: Final = (b'"error"', b"event: error", b"event:error", b"RUN_ERROR")
 
 
 class FailureEvidence:
-    """Collects it from one response."""
+    """Collects the evidence from one response."""
 
     __slots__ = ("_body", "_kind", "_previous")
 
@@ -31,7 +31,7 @@ class FailureEvidence:
         self._previous = b""
 
     def feed(self, data: bytes) -> None:
-        """Look at bytes of the body."""
+        """Process bytes of the body."""
         if self._kind == "events":
             if self._body:
                 self._body = (self._body + data)[:ERROR_BYTES]
@@ -46,7 +46,7 @@ class FailureEvidence:
             self._body = (self._body + data)[:ERROR_BYTES]
 
     def found(self) -> tuple[str, bool]:
-        """Return what was kept, "" for nothing, and whether the body does not match its content type."""
+        """Return the stored evidence, "" for none, and whether the body does not match its content type."""
         if self._kind == "json" and self._body.strip():
             try:
                 value: object = json.loads(self._body)

@@ -1,8 +1,8 @@
-"""A timer that wakes an event loop within some 50 µs, where asyncio's own is up to a millisecond late.
+"""A timer that wakes an event loop within about 50 µs; asyncio's own is up to a millisecond late.
 
 asyncio rounds its waiting up to whole milliseconds (epoll's unit). On Linux this timer is a file descriptor of the
-kernel (timerfd, in nanoseconds) that the loop watches like a socket; elsewhere it wakes a little early by the loop's
-own timer and turns the loop until the time has come.
+kernel (timerfd, in nanoseconds) that the loop watches like a socket; elsewhere it uses the loop's own timer
+to wake slightly early, and then iterates the loop until the time has come.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _PR_SET_TIMERSLACK: Final = 29
 
 
 class ExactTimer(Protocol):
-    """Calls a function once at a time of `time.perf_counter_ns`; setting it again replaces the former time."""
+    """Calls a function once at a time of `time.perf_counter_ns`; setting it again replaces the previous time."""
 
     def set(self, at_ns: int) -> None:
-        """Call at `at_ns`, at once when it has passed."""
+        """Schedule the call at `at_ns`, or immediately if that time has passed."""
         ...
 
     def close(self) -> None:
-        """Call no more."""
+        """Stop the timer."""
         ...
 
 
@@ -64,25 +64,25 @@ class KernelTimer:
         loop.add_reader(self._file, self._wake)
 
     def set(self, at_ns: int) -> None:
-        """Call at `at_ns`, at once when it has passed."""
+        """Schedule the call at `at_ns`, or immediately if that time has passed."""
         value = struct.pack("qqqq", 0, 0, *divmod(max(1, at_ns), 1_000_000_000))
         self._libc.timerfd_settime(self._file, _ABSOLUTE, value, None)
 
     def close(self) -> None:
-        """Call no more."""
+        """Stop the timer."""
         self._loop.remove_reader(self._file)
         os.close(self._file)
 
     def _wake(self) -> None:
         try:
             os.read(self._file, 8)
-        except BlockingIOError:  # it was set anew in the same turn of the loop
+        except BlockingIOError:  # it was set again in the same iteration of the loop
             return
         self._call()
 
 
 class TurningTimer:
-    """The loop's own timer, set early, then turns of the loop until the time has come."""
+    """The loop's own timer, set early, then iterations of the loop until the time has come."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
         self._loop, self._call = loop, call
@@ -90,14 +90,14 @@ class TurningTimer:
         self._handle: asyncio.Handle | None = None
 
     def set(self, at_ns: int) -> None:
-        """Call at `at_ns`, at once when it has passed."""
+        """Schedule the call at `at_ns`, or immediately if that time has passed."""
         self.close()
         self._at_ns = at_ns
         early_s = (at_ns - time.perf_counter_ns() - _EARLY_NS) / 1e9
         self._handle = self._loop.call_later(max(0.0, early_s), self._turn)
 
     def close(self) -> None:
-        """Call no more."""
+        """Stop the timer."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

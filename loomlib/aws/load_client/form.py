@@ -1,4 +1,4 @@
-"""The form of all requests of a load step, as the parent process describes it to the processes that send them."""
+"""The common parameters of a load step's requests, passed by the parent process to the sending processes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestForm:
-    """What all requests of a step have in common. It holds no secret: keys and tokens follow on the process's input.
+    """Common parameters of all requests of a step. It contains no secrets: keys and tokens follow on standard input.
 
     Attributes:
         url: The address, percent-encoded as it is sent.
         headers: The headers of every request; the session's, the signature and the body's length are added.
         session_header: The header that carries the session's id.
-        region: The region of the signature (SigV4); None for unsigned requests and for those with a token.
+        region: The region of the SigV4 signature; None for requests that are unsigned or have a bearer token.
         service: The service of the signature.
         timeout_s: Seconds from sending a request until its response must be complete.
         ca_bundle: File of certificate authorities; None for the system's.
-        keep_arrivals: Whether the journal gets the time of every read of a response's body.
-        is_json_rpc: Whether responses are JSON-RPC messages, which say by themselves whether the call failed.
-        traces_since_s: The step's beginning in whole Unix seconds, with which the ids of its traces begin; None for
+        keep_arrivals: Whether to record the time of every read of a response's body in the journal.
+        is_json_rpc: Whether responses are JSON-RPC messages, whose content states whether the call failed.
+        traces_since_s: The step's start in whole Unix seconds, with which the ids of its traces begin; None for
             requests without a trace context.
     """
 

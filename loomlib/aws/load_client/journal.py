@@ -1,8 +1,8 @@
 """The journal of a load process: one line before a call is sent, one when it has ended.
 
-Each line is one `write` to a file that is only appended to: a process that is killed at any moment loses no line that
-it wrote, and a line that it did not finish has no end-of-line. Times are nanoseconds on the time scale of the step; -1
-is "none".
+Each line is one `write` to an append-only file: a killed process does not lose any line that it has written, and an
+incomplete line lacks its end-of-line. Times are nanoseconds on the time scale of the step; -1
+means "none".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ USED: Final = b"U"
 COMPLETE: Final = "complete"
 HTTP_ERROR: Final = "http_error"
 CANCELLED: Final = "cancelled"
-"""The engine ended the call, so that its failure is not the agent's."""
+"""The end of a call that the engine cancelled; it does not count as the agent's failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Sent:
     Attributes:
         index: Its number within the step.
         session_id: The session.
-        intended_ns: When it was to start.
+        intended_ns: Its intended start.
         sent_ns: The time of the line, some microseconds before the request is handed to the socket.
     """
 
@@ -48,22 +48,22 @@ class Ended:
     Attributes:
         index: Its number within the step.
         session_id: The session.
-        intended_ns: When it was to start.
-        waited_ns: How long after that the former call of its user ended.
+        intended_ns: Its intended start.
+        waited_ns: How long after the intended start the previous call of its user ended.
         sent_ns: When it was handed to the socket.
         first_ns: When the first byte of the body arrived.
         done_ns: When the last byte arrived, or when it failed.
-        connect_ns: How long opening a connection took, 0 for a reused one.
+        connect_ns: Time to open a connection, 0 for a reused one.
         status: HTTP status.
         bytes: Bytes of the body.
-        chunks: How many reads of the socket returned bytes of the body.
+        chunks: Number of socket reads that returned bytes of the body.
         gap_ns: The longest time between two of them.
         end: "complete", "http_error", or a class of `loomlib.agents.FAILURES`.
-        arrivals_ns: The time of each read, when they are kept.
+        arrivals_ns: The time of each read, if recorded.
         message: What failed.
         content_type: The response's content type, with `evidence`.
         error_type: The header x-amzn-errortype, with `evidence`.
-        evidence: The part of the body that tells what failed.
+        evidence: The part of the body that describes the failure.
     """
 
     index: int
@@ -88,11 +88,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What a process has used when it ends.
+    """The resources that a process has used when it ends.
 
     Attributes:
-        cpu_ns: Processor time since its calls began.
-        rss_kb: The largest resident set.
+        cpu_ns: CPU time since its calls started.
+        rss_kb: The largest resident set size.
     """
 
     cpu_ns: int
@@ -122,7 +122,7 @@ class JournalWriter:
         os.write(self._file, line.encode() + b"\n")
 
     def used(self, cpu_ns: int, rss_kb: int) -> None:
-        """Write what the process has used, its last line."""
+        """Write the resources that the process has used, as its last line."""
         os.write(self._file, b"U %d %d\n" % (cpu_ns, rss_kb))
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class JournalWriter:
 
 
 def read_line(line: bytes) -> Sent | Ended | Used | None:
-    """Return what a line says; None for one that is not whole.
+    """Parse a line; return None if it is incomplete.
 
     Args:
         line: The line with its end-of-line.

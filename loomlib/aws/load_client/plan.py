@@ -1,6 +1,6 @@
-"""The calls of one process as a file without a name: columns of numbers, then sessions and bodies.
+"""The calls of one process as an unnamed temporary file: columns of numbers, then sessions and bodies.
 
-The process reads a body when it prepares its request, so that a long plan takes no memory.
+The process reads a body when it prepares its request, so that a long plan does not take memory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class ScheduledCall:
         index: Its number within the step.
         session_id: The session.
         body: The request's body.
-        at_ns: The intended start on the time scale of the step; None to start when the chain's former call has ended.
-        think_ns: The pause after the chain's former call.
-        chain: Calls of one chain are made one after another; None for a call that waits for no other.
+        at_ns: The intended start on the time scale of the step; None to start when the chain's previous call has ended.
+        think_ns: The pause after the chain's previous call.
+        chain: Calls of one chain are made one after another; None for a call that does not wait for another.
     """
 
     index: int
@@ -40,11 +40,11 @@ class ScheduledCall:
 
 
 def write_plan(calls: Iterable[ScheduledCall], folder: Path) -> IO[bytes]:
-    """Return an open file with the calls; it has no name, and is gone when the last process has closed it.
+    """Return an open file with the calls; it has no name, and is deleted when the last process closes it.
 
     Args:
         calls: The calls; those of a chain in their order.
-        folder: A folder on a disk with room for all bodies.
+        folder: A folder on a disk with enough space for all bodies.
     """
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller passes it on to the process
     columns = [array("q") for _ in _COLUMNS]
@@ -71,15 +71,15 @@ class Plan:
     """The calls of a process, numbered from 0 in their order in the file.
 
     Args:
-        file: The file that `write_plan` made.
-        base_ns: When chains begin whose first call has no intended start.
+        file: The file that `write_plan` returned.
+        base_ns: Start of the chains whose first call has no intended start.
 
     Attributes:
-        index: The number of each within the step.
+        index: The number of each call within the step.
         at_ns: The intended start, -1 for none.
-        think_ns: The pause after the chain's former call.
+        think_ns: The pause after the chain's previous call.
         next: The chain's next call, -1 for the last.
-        first: The calls that wait for no other, in the order of their intended start.
+        first: The calls that do not wait for another, in the order of their intended start.
     """
 
     def __init__(self, file: int, base_ns: int = 0) -> None:
@@ -119,7 +119,7 @@ class Plan:
         return first
 
     def due_ns(self, call: int) -> int:
-        """Return the intended start of a call that waits for no other."""
+        """Return the intended start of a call that does not wait for another."""
         return self._base_ns + self.think_ns[call] if self.at_ns[call] == NONE else self.at_ns[call]
 
 
@@ -128,6 +128,6 @@ def _read(file: int, size: int, offset: int) -> bytes:
     while len(data) < size:
         more = os.pread(file, size - len(data), offset + len(data))
         if not more:
-            raise EOFError("the plan is not whole")
+            raise EOFError("the plan is incomplete")
         data += more
     return data

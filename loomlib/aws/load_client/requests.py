@@ -1,8 +1,8 @@
-"""Requests as the bytes that a socket takes, signed with SigV4 where the form asks for it.
+"""Requests as bytes for a socket, signed with SigV4 if the form requires it.
 
 Only the session, the time and the body differ between the requests of a load step. What stays the same is computed
-once, so that a signature takes some 20 µs where botocore's general one takes 200. The format is that of "Create a
-signed AWS API request" (IAM user guide); a test compares them with botocore's.
+once, so that a signature takes about 20 µs instead of the 200 µs of botocore's general implementation. The format is
+that of "Create a signed AWS API request" (IAM user guide); a test compares them with botocore's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSIGNED: Final = ("accept-encoding", "content-length", "user-agent", "expect",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """What authorizes the requests; it comes on the process's input and is kept in memory only.
+    """Credentials of the requests, read from the process's input and stored in memory only.
 
     Attributes:
         access_key: The id of the access key; "" for a bearer token or none.
@@ -39,31 +39,31 @@ class Secrets:
 
 
 class RequestMaker(Protocol):
-    """Makes the bytes of a request."""
+    """Creates the bytes of a request."""
 
     def make(self, session_id: str, body: bytes, traceparent: str = "") -> bytes:
-        """Return the request of a session with a body, valid for five minutes from now; with its trace context."""
+        """Return a session's request with its body and trace context, valid for five minutes from now."""
         ...
 
     def renew(self, secrets: Secrets) -> None:
-        """Use other keys or another token for the following requests."""
+        """Use new keys or a new token for the following requests."""
         ...
 
 
 def request_maker(form: RequestForm, secrets: Secrets) -> RequestMaker:
-    """Return the maker for a form: signing when it names a region, with a token or neither otherwise."""
+    """Return the request maker for a form: signing if the form has a region, else with the bearer token, if any."""
     return PlainRequests(form, secrets) if form.region is None else SignedRequests(form, secrets)
 
 
 class PlainRequests:
-    """Unsigned requests, with a bearer token when there is one."""
+    """Unsigned requests, with a bearer token if there is one."""
 
     def __init__(self, form: RequestForm, secrets: Secrets) -> None:
         self._form = form
         self.renew(secrets)
 
     def renew(self, secrets: Secrets) -> None:
-        """Use another token for the following requests."""
+        """Use a new token for the following requests."""
         headers = dict(self._form.headers)
         if secrets.bearer:
             headers["Authorization"] = f"Bearer {secrets.bearer}"
@@ -76,7 +76,7 @@ class PlainRequests:
 
 
 class SignedRequests:
-    """Requests with a signature of AWS (SigV4) in their headers."""
+    """Requests with an AWS signature (SigV4) in their headers."""
 
     def __init__(self, form: RequestForm, secrets: Secrets) -> None:
         self._form, self._url = form, urlsplit(form.url)
@@ -96,7 +96,7 @@ class SignedRequests:
             signed["x-amz-security-token"] = secrets.session_token
         names = ";".join(sorted(signed))
         lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
-        # The path is encoded once more, as for every service but S3.
+        # The path is encoded a second time, as for every service except S3.
         path = quote(self._url.path or "/", safe="/~")
         query = "&".join(sorted(self._url.query.split("&"))) if self._url.query else ""
         self._canonical = f"POST\n{path}\n{query}\n{lines}\n{names}\n"

@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 (RFC 9112) as a client needs to know where a response's body begins and ends."""
+"""The part of HTTP/1.1 (RFC 9112) that a client needs to find the start and the end of a response's body."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _SIZE, _DATA, _DATA_END, _TRAILER = range(4)
 
 
 class FramingError(Exception):
-    """The bytes are no HTTP response."""
+    """The bytes are not an HTTP response."""
 
 
 class ResponseReader:
-    """Reads one response; any split of the same bytes gives the same body.
+    """Reads one response; the result does not depend on how the bytes are split.
 
     Attributes:
         status: The status; -1 until the head is whole.
@@ -41,7 +41,7 @@ class ResponseReader:
         """Return the bytes of the body in `data`.
 
         Raises:
-            FramingError: The bytes are no HTTP response.
+            FramingError: The bytes are not an HTTP response.
         """
         if self.status < 0:
             data = self._read_head(data)
@@ -52,7 +52,7 @@ class ResponseReader:
         if self._left == _UNTIL_CLOSE:
             return data
         if len(data) > self._left:
-            self.reusable = False  # nothing was asked that would explain the rest
+            self.reusable = False  # no pending request explains further bytes
             data = data[: self._left]
         self._left -= len(data)
         self.complete = self._left == 0
@@ -89,14 +89,14 @@ class ResponseReader:
         return rest
 
     def _measure(self, headers: Mapping[str, str]) -> None:
-        """Find how the end of the body is told (RFC 9112, 6.3)."""
+        """Determine how the end of the body is indicated (RFC 9112, 6.3)."""
         if self.status in (204, 304):
             self.complete = True
         elif "chunked" in headers.get("transfer-encoding", "").lower():
             self._chunked = True
         elif (length := headers.get("content-length")) is not None:
             if not length.isdigit():
-                raise FramingError("the response's length is no number")
+                raise FramingError("the response's length is not a number")
             self._left = int(length)
             self.complete = self._left == 0
         else:
@@ -134,7 +134,7 @@ class ResponseReader:
             try:
                 self._left = int(line.partition(b";")[0], 16)
             except ValueError as error:
-                raise FramingError("the size of a chunk is no number") from error
+                raise FramingError("the size of a chunk is not a number") from error
             if self._left < 0:
                 raise FramingError("the size of a chunk is negative")
             self._state = _DATA if self._left else _TRAILER

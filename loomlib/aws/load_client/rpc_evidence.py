@@ -1,4 +1,4 @@
-"""What a JSON-RPC response with the status 200 says of its call: answered, failed, or no answer at all."""
+"""The outcome of a call from its JSON-RPC response with the status 200: answered, failed, or without an answer."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 _KEPT_BYTES: Final = 262_144
-"""Of a longer response the end is kept: the answer is the last message of an event stream."""
+"""Largest stored part of a response: its end, since the answer is the last message of an event stream."""
 _FAILED_STATES: Final = ("failed", "rejected")
 _MESSAGE_CHARACTERS: Final = 1_000
 
 
 class RpcEvidence:
-    """Collects a response of JSON-RPC, as JSON or as server-sent events, and judges it at its end.
+    """Collects a response of JSON-RPC, as JSON or as server-sent events, and determines the outcome at its end.
 
-    Failed are an error of the protocol, a tool's result with `isError` (MCP), and a task that has failed or was
-    rejected (A2A).
+    A call has failed if the response is a protocol error, a tool result with `isError` (MCP), or a task that failed or
+    was rejected (A2A).
 
     Args:
         headers: The response's headers, by their names in lower case.
@@ -29,13 +29,13 @@ class RpcEvidence:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Keep bytes of the body."""
+        """Store bytes of the body."""
         self._body += data
         if self._is_stream and len(self._body) > 2 * _KEPT_BYTES:
             del self._body[:-_KEPT_BYTES]
 
     def found(self) -> tuple[str, bool]:
-        """Return the failure as JSON, "" without one, and whether the response has no answer."""
+        """Return the failure as JSON, "" for none, and whether the response lacks an answer."""
         has_answer = False
         for message in self._messages():
             if "error" in message:
@@ -51,8 +51,9 @@ class RpcEvidence:
                     return _failure(_text(result.get("content")) or "the tool failed", None), False
                 status = _mapping(result.get("status"))
                 if (state := status.get("state")) in _FAILED_STATES:
+                    words = "was rejected" if state == "rejected" else state
                     detail = _text(_mapping(status.get("message")).get("parts"))
-                    return _failure(f"the task {state}{': ' if detail else ''}{detail}", None), False
+                    return _failure(f"the task {words}{': ' if detail else ''}{detail}", None), False
         return "", not has_answer
 
     def _messages(self) -> Iterator[Mapping[str, Any]]:

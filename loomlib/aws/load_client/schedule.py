@@ -1,4 +1,4 @@
-"""When each call of a process is sent: at its intended start, or when its chain's former call has ended."""
+"""When each call of a process is sent: at its intended start, or when its chain's previous call has ended."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .trace_ids import call_traceparent
 
 AHEAD_CALLS: Final = 512
 AHEAD_NS: Final = 60_000_000_000
-"""How far ahead requests are prepared; AWS accepts a signature for five minutes."""
+"""How far in advance requests are prepared; AWS accepts a signature for five minutes."""
 
 STALE_NS: Final = 180_000_000_000
-"""A request that was prepared longer ago is prepared anew, so that it reaches AWS within five minutes."""
+"""Age after which a prepared request is prepared again, so that it reaches AWS within five minutes."""
 
 _SPIN_NS: Final = 60_000
-"""How long before a call's time the timer wakes: the kernel takes about as long to let the process run."""
+"""How long before a call's time the timer wakes: the kernel takes about this long to schedule the process."""
 
 _BATCH: Final = 4
-"""Calls that are sent before sockets are read again, so that a burst does not delay the stamps of what arrives."""
+"""Calls that are sent before sockets are read again, so that a burst does not delay the times of arriving bytes."""
 
 
 class Schedule:
@@ -36,9 +36,9 @@ class Schedule:
     Args:
         loop: The running loop.
         plan: The calls.
-        form: The form of their requests.
-        maker: Makes the requests.
-        journal: Gets a line before each call and one after it.
+        form: The common parameters of their requests.
+        maker: Creates the requests.
+        journal: Records a line before and after each call.
         on_done: Called when all calls have ended.
     """
 
@@ -56,26 +56,26 @@ class Schedule:
         self._form, self._on_done = form, on_done
         self._ready: dict[int, tuple[int, str, bytes]] = {}  # call: when prepared, session, request
         self._next_first = self._next_prepared = 0
-        self._followers: list[tuple[int, int, int]] = []  # when due, call, when its former call ended
+        self._followers: list[tuple[int, int, int]] = []  # when due, call, when its previous call ended
         self._stopped = False
         self._origin_ns = 0
         self._turn: asyncio.Handle | None = None
         self._prepare_first()
 
     def start(self, origin_ns: int) -> None:
-        """Begin; times of the plan count from `origin_ns`, a reading of `time.perf_counter_ns`."""
+        """Start; times of the plan are relative to `origin_ns`, a reading of `time.perf_counter_ns`."""
         self._origin_ns = origin_ns
         self._client = LoadClient(self._loop, self._form, origin_ns=origin_ns, on_end=self._ended)
         self._timer = exact_timer(self._loop, self._send_due)
         self._send_due()
 
     def stop(self) -> None:
-        """Send no more calls."""
+        """Stop sending calls."""
         self._stopped = True
         self._finish_when_done()
 
     def cancel(self) -> None:
-        """Send no more calls, and end those that have been sent."""
+        """Stop sending calls, and end those in flight."""
         self._stopped = True
         self._client.cancel_all()
         self._finish_when_done()
@@ -86,7 +86,7 @@ class Schedule:
         self._client.close()
 
     def _send_due(self) -> None:
-        """Send what is due, and set the timer for what comes next."""
+        """Send the calls that are due, and set the timer for the next one."""
         self._turn = None
         for _ in range(_BATCH):
             due_ns = self._due_ns()
@@ -156,7 +156,7 @@ class Schedule:
         return session_id, self._made(call, session_id, body)
 
     def _prepare_first(self) -> None:
-        """Prepare one or two of the calls that wait for no other, up to the limits of preparing ahead."""
+        """Prepare one or two of the calls that do not wait for another, within the limits of advance preparation."""
         plan = self._plan
         end = min(len(plan.first), self._next_first + AHEAD_CALLS)
         horizon_ns = plan.due_ns(plan.first[self._next_first]) + AHEAD_NS if self._next_first < len(plan.first) else 0

@@ -1,4 +1,4 @@
-"""The trace of each call of a load step: its id follows from the step and the call, so that no journal has to keep it.
+"""The trace of each call of a load step: its id is derived from the step and the call, so that it need not be stored.
 
 W3C Trace Context (`traceparent`). A trace's id begins with a time in seconds, as X-Ray requires.
 """
@@ -12,7 +12,7 @@ def call_trace_id(traces_since_s: int, session_id: str, index: int) -> str:
     """Return the id of a call's trace, 32 hex digits.
 
     Args:
-        traces_since_s: The step's beginning in whole Unix seconds.
+        traces_since_s: The step's start in whole Unix seconds.
         session_id: The call's session.
         index: Its number in the step.
     """
@@ -23,7 +23,7 @@ def call_traceparent(traces_since_s: int, session_id: str, index: int) -> str:
     """Return the `traceparent` of a call, sampled.
 
     Args:
-        traces_since_s: The step's beginning in whole Unix seconds.
+        traces_since_s: The step's start in whole Unix seconds.
         session_id: The call's session.
         index: Its number in the step.
     """

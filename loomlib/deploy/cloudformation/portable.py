@@ -1,4 +1,4 @@
-"""ARNs and names of one account and region as those of whichever account and region a stack is created in."""
+"""Replacement of one account and region in ARNs and names by those in which a stack is created."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def portable(value: Any, place: AwsPlace) -> Any:
     ARNs of other accounts and regions stay as they are.
 
     Args:
-        value: A text, or lists and mappings of texts.
-        place: The account and region for which the texts were made.
+        value: A string, or lists and mappings of strings.
+        place: The account and region for which the texts were created.
     """
     if isinstance(value, str):
         return _text(value, place)
@@ -28,7 +28,7 @@ def portable(value: Any, place: AwsPlace) -> Any:
 
 
 def substituted(text: str) -> str:
-    """Return a text as it is written inside `Fn::Sub`."""
+    """Return a text escaped for `Fn::Sub`."""
     return text.replace("${", "${!")
 
 

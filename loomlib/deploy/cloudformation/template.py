@@ -20,7 +20,7 @@ from .triggers import tag_list, trigger_resources
 from .values import StackTemplate
 
 _UNCHANGED: Final = frozenset({"environmentVariables", "tags"})
-"""Members of a request whose keys are the agent's own names."""
+"""Members of a request whose keys are chosen by the agent's author."""
 _NOT_IN_TYPE: Final = {"hooksConfiguration": "a warm-up hook"}
 _MISSING_IN_BUCKET: Final = (
     "Turn on EventBridge notifications of the bucket {0}: CloudFormation cannot change a bucket that another stack or "
@@ -32,10 +32,10 @@ _MISSING_IN_BUCKET: Final = (
 def stack_template(
     spec: AgentSpec, request: RuntimeRequest, place: AwsPlace, *, policy: RolePolicy | None
 ) -> StackTemplate:
-    """Return a template that creates what a plan would make: the role, the runtime, its endpoints and its triggers.
+    """Return a template that creates the resources of a plan: the role, the runtime, its endpoints and its triggers.
 
-    The package (or the image) has to be there when the stack is created; its place is a parameter. ARNs of the plan's
-    account and region become those of the stack's.
+    The package (or the image) must exist when the stack is created; its location is a parameter. ARNs of the plan's
+    account and region are replaced by those of the stack.
 
     Args:
         spec: The agent's configuration.
@@ -44,7 +44,7 @@ def stack_template(
         policy: The policy of the agent's role; None to use the role of the request.
 
     Raises:
-        NotSupportedError: The type of runtimes has no property for a setting.
+        NotSupportedError: The CloudFormation type of runtimes does not have a property for a setting.
     """
     members = request.members()
     for member, description in _NOT_IN_TYPE.items():
@@ -60,7 +60,7 @@ def stack_template(
         **{_capital(name): _property(name, value) for name, value in members.items() if name not in _UNCHANGED},
         "AgentRuntimeArtifact": artifact,
     }
-    if "ProtocolConfiguration" in properties:  # the property is a text
+    if "ProtocolConfiguration" in properties:  # the property is a string
         properties["ProtocolConfiguration"] = members["protocolConfiguration"]["serverProtocol"]
     if variables := members.get("environmentVariables"):
         properties["EnvironmentVariables"] = _variables(spec, variables, parameters)
@@ -90,7 +90,7 @@ def stack_template(
 
 
 def _artifact(request: RuntimeRequest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameters that say where the code is, and the property that uses them."""
+    """Return the parameters for the location of the code, and the property that uses them."""
     code = request.code
     if code.image:
         parameter = {"Type": "String", "Description": "The image, by its digest", "Default": code.image}
@@ -108,7 +108,7 @@ def _artifact(request: RuntimeRequest) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _variables(spec: AgentSpec, variables: Mapping[str, str], parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the environment variables; a value that looks like a secret is a parameter that the stack is given."""
+    """Return the environment variables; a value that looks like a secret becomes a parameter of the stack."""
     environment: dict[str, Any] = {}
     for name, value in variables.items():
         environment[name] = value
@@ -141,10 +141,10 @@ def _add_endpoint(
     conditions: dict[str, Any],
     tags: Mapping[str, str],
 ) -> None:
-    """Add an endpoint at a version that a parameter names: without one, at the version that the stack makes."""
+    """Add an endpoint for the version in a parameter; if it is empty, for the version that the stack creates."""
     start = "".join(part.title() for part in name.split("_"))
     number = sum(key.startswith(f"{start}Version") for key in parameters)
-    start = f"{start}{number + 1}" if number else start  # names that differ in their underscores only
+    start = f"{start}{number + 1}" if number else start  # names that differ only in their underscores
     parameters[f"{start}Version"] = {
         "Type": "String",
         "Default": "",

@@ -33,7 +33,7 @@ def trigger_resources(
 
     Args:
         triggers: The triggers.
-        place: The account and region for which the policies are made.
+        place: The account and region for which the policies are created.
         tags: The tags of the resources.
     """
     resources: dict[str, dict[str, Any]] = {}
@@ -47,7 +47,7 @@ def trigger_resources(
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return tags as most types of resources have them."""
+    """Return tags in the form that most resource types use."""
     return [{"Key": name, "Value": value} for name, value in tags.items()]
 
 

@@ -12,12 +12,12 @@ import yaml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackTemplate:
-    """A template, and what a reader should know before a pipeline uses it.
+    """A template, with notes to read before a pipeline uses it.
 
     Attributes:
-        content: The template, as CloudFormation reads it.
-        capabilities: What creating the stack has to acknowledge, such as `CAPABILITY_IAM`.
-        notes: What the template cannot do by itself.
+        content: The template, in CloudFormation's format.
+        capabilities: Capabilities that have to be acknowledged when creating the stack, such as `CAPABILITY_IAM`.
+        notes: Steps that the template cannot do by itself.
     """
 
     content: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What an expression of an agent's code can be: clients of AWS, objects of SDKs, texts, dictionaries and lists."""
+"""Possible values of an expression in an agent's code: AWS clients, SDK objects, strings, dictionaries and lists."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .values import COMPUTED, CodeText, VariableRead
 
 _MOST_VALUES: Final = 16
 _LARGEST_VALUE: Final = 2_000
-"""Values inside one list or dictionary at most: each is compared with others as a whole."""
+"""Largest number of values inside one list or dictionary: each is compared with others as a whole."""
 
 
 class CodeTooLargeError(Exception):
-    """Following the code takes too long, as when thousands of lines give one name a meaning and read it."""
+    """Analyzing the code takes too long, for example when thousands of lines assign and read the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class AwsClient:
 
     Attributes:
         service: The service; "" if it is chosen at run time.
-        place: Where it is made: the file and line.
-        is_resource: Whether it is an object of boto3's resources.
-        path: The objects of the resource that lead to it, such as `("Table",)`.
-        bound: The parameters that these objects fix.
+        place: Where it is created: the file and line.
+        is_resource: Whether it is a boto3 resource object.
+        path: The path of resource objects that leads to it, such as `("Table",)`.
+        bound: The parameters that these objects determine.
     """
 
     service: str
@@ -45,7 +45,7 @@ class AwsSession:
 
 @dataclass(frozen=True, slots=True)
 class BoundOperation:
-    """A paginator, a waiter, or a method of a client that is not called yet; `kind` says which."""
+    """A paginator, a waiter, or a method of a client that is not called yet; `kind` distinguishes them."""
 
     client: AwsClient
     name: str
@@ -54,21 +54,21 @@ class BoundOperation:
 
 @dataclass(frozen=True, slots=True)
 class OwnObject:
-    """An object of a class of the agent's own code; `scope` is the inside of the class."""
+    """An object of a class in the agent's own code; `scope` is the scope of the class body."""
 
     scope: CodeScope
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFunction:
-    """A function of the agent's own code, or a lambda, that is passed on."""
+    """A function in the agent's own code, or a lambda, that is passed as a value."""
 
     node: Function
 
 
 @dataclass(frozen=True, slots=True)
 class SdkObject:
-    """What a class or function of an SDK returns, with the arguments of the call."""
+    """The object that an SDK class or function returns, with the arguments of the call."""
 
     sdk: SdkCallable
     arguments: tuple[tuple[str, tuple[CodeText, ...]], ...]
@@ -76,7 +76,7 @@ class SdkObject:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A dictionary with known keys; `size` is how many values it has inside, at any depth."""
+    """A dictionary with known keys; `size` is the number of values in it, at any depth."""
 
     items: tuple[tuple[str, tuple[Value, ...]], ...]
     size: int = field(init=False, compare=False, default=0)
@@ -87,7 +87,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list or tuple; `size` is how many values it has inside, at any depth."""
+    """A list or tuple; `size` is the number of values in it, at any depth."""
 
     items: tuple[Value, ...]
     size: int = field(init=False, compare=False, default=0)
@@ -106,7 +106,7 @@ class Arguments:
     Attributes:
         named: By name.
         positional: By position.
-        is_partial: Whether more may be given by `*` or `**`.
+        is_partial: Whether `*` or `**` may pass further arguments.
     """
 
     named: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
@@ -114,22 +114,22 @@ class Arguments:
     is_partial: bool = False
 
     def get(self, name: str, position: int) -> tuple[Value, ...]:
-        """Return the values of an argument by its name or position; empty where it is not given."""
+        """Return the values of an argument by its name or position; empty if it is not given."""
         return self.named.get(name) or (self.positional[position] if position < len(self.positional) else ())
 
 
 def texts_of(values: Sequence[Value]) -> tuple[CodeText, ...]:
-    """Return the texts among values; what is no text is `COMPUTED`."""
+    """Return the strings among values; other values become `COMPUTED`."""
     texts = [value if isinstance(value, CodeText) else COMPUTED for value in values]
     return tuple(dict.fromkeys(texts))
 
 
 def read_with_default(read: Value, other: Value) -> CodeText | None:
-    """Return `read or other` where one variable of the environment is read and the other is a text; else None.
+    """Return the value of `read or other` if one environment variable is read and `other` is a string; else None.
 
     Args:
         read: The value before `or`.
-        other: The value behind it.
+        other: The value after `or`.
     """
     if isinstance(read, CodeText) and isinstance(other, CodeText) and len(read.parts) == 1 == len(other.parts):
         part, default = read.parts[0], other.parts[0]
@@ -139,7 +139,7 @@ def read_with_default(read: Value, other: Value) -> CodeText | None:
 
 
 def optional_value(value: Value) -> Value:
-    """Return a value with "" for variables without a value: another one is used in its place."""
+    """Return a value with "" for variables without a value, which are replaced by another value."""
     if not isinstance(value, CodeText):
         return value
     parts = (
@@ -152,7 +152,7 @@ def optional_value(value: Value) -> Value:
 
 
 def distinct_values(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Return values without repetitions; of too many only the first, and `COMPUTED`, which stands for large ones."""
+    """Return distinct values; of too many, only the first ones and `COMPUTED`, which also replaces large values."""
     unique_values = tuple(dict.fromkeys(value if _size(value) <= _LARGEST_VALUE else COMPUTED for value in values))
     return unique_values if len(unique_values) <= _MOST_VALUES else (*unique_values[:_MOST_VALUES], COMPUTED)
 

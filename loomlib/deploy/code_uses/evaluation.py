@@ -1,4 +1,4 @@
-"""Evaluates the expressions of an agent's code that decide which resource of AWS a call is about."""
+"""Evaluates the expressions of an agent's code that determine which AWS resource a call uses."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from .values import COMPUTED, CodeText, VariableRead
 _MOST_CALL_ROUNDS: Final = 4
 _MOST_ROUNDS: Final = 8
 _DEEPEST: Final = 80
-"""Expressions inside one another; each takes about eight frames of the interpreter's stack."""
+"""Deepest nesting of expressions; each level takes about eight frames of the interpreter's stack."""
 _MOST_PARTS: Final = 64
-"""Parts of one text: a text that is put together of itself again and again doubles them each time."""
+"""Largest number of parts of one text: a text that is repeatedly concatenated with itself doubles them each time."""
 _MOST_STEPS: Final = 500_000
-"""Meanings of names that are followed in one program: a few seconds, and far above what agents need."""
+"""Largest number of name bindings that are followed in one program: a few seconds, far more than agents need."""
 
 
 class ExpressionEvaluator:
-    """Evaluates expressions of a program to all values that they can have.
+    """Evaluates expressions of a program to the set of their possible values.
 
     Args:
         program: The modules.
@@ -58,23 +58,23 @@ class ExpressionEvaluator:
         self._before: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._is_circular = False
         self._steps = 0
-        self._nodes: list[ast.AST] = []  # keeps alive what `_known` names by identity
+        self._nodes: list[ast.AST] = []  # keeps the objects alive that `_known` refers to by identity
         self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] = {}
         self._find_call_sites()
 
     def values(self, node: ast.AST, scope: CodeScope) -> tuple[Value, ...]:
-        """Return the values of an expression; `COMPUTED` stands for those that are not known.
+        """Return the values of an expression; `COMPUTED` represents unknown values.
 
         Args:
             node: The expression.
-            scope: Where it stands.
+            scope: The scope that contains it.
         """
         key = (id(node), id(scope))
         if key in self._known:
             return self._known[key]
         if self._running:
             return self._in_round(key, node, scope)
-        # Values in a circle depend on each other: they are evaluated again until nothing is added.
+        # Values in a cycle depend on each other: they are evaluated again until no value is added.
         self._before = {}
         for _ in range(_MOST_ROUNDS):
             self._round, self._is_circular = {}, False
@@ -86,7 +86,7 @@ class ExpressionEvaluator:
         return self._known[key]
 
     def _in_round(self, key: tuple[int, int], node: ast.AST, scope: CodeScope) -> tuple[Value, ...]:
-        """Return the values of an expression as far as this round and the one before know them."""
+        """Return the values of an expression that this round and the previous one have found."""
         if key in self._round:
             return self._round[key]
         if key in self._running or len(self._running) > _DEEPEST:
@@ -197,7 +197,7 @@ class ExpressionEvaluator:
                 chosen = dict(value.items)
                 if isinstance(key, str) and key in chosen:
                     yield from chosen[key]
-                elif not has_elements:  # an empty dictionary that something is put into has nothing itself
+                elif not has_elements:  # an empty dictionary that is filled later has no values itself
                     yield COMPUTED
             elif isinstance(value, Items) and not isinstance(node.slice, ast.Slice):
                 yield from value.items  # any of them
@@ -263,13 +263,13 @@ class ExpressionEvaluator:
             yield COMPUTED
 
     def _bindings_of(self, qualified: str) -> list[NameBinding]:
-        """Return the meanings of a name of one of the agent's own modules."""
+        """Return the bindings of a name in one of the agent's own modules."""
         module, _, name = qualified.rpartition(".")
         own = self._program.modules.get(module)
         return own.scope.names.get(name, []) if own is not None else []
 
     def _parameter(self, function: ast.AST, name: str, scope: CodeScope) -> Iterator[Value]:
-        """Yield what the calls in the agent's own code give a parameter, and its default."""
+        """Yield the values that calls in the agent's own code pass for a parameter, and its default."""
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             yield COMPUTED
             return
@@ -313,8 +313,8 @@ class ExpressionEvaluator:
     def _find_call_sites(self) -> None:
         """Find the calls of each of the agent's own functions.
 
-        Which method a call is of depends on the object, and which object a parameter is on the calls: it is repeated
-        until nothing more is found.
+        The called method depends on the object, and the object in a parameter depends on the calls: the search is
+        repeated until it finds no further calls.
         """
         site_ids: set[tuple[int, int]] = set()
         for _ in range(_MOST_CALL_ROUNDS):
@@ -323,18 +323,18 @@ class ExpressionEvaluator:
                 for call, scope in module.calls:
                     try:
                         functions = list(self.functions(call.func, scope))
-                    except (RecursionError, CodeTooLargeError):  # whoever looks at this call finds it too, and says so
+                    except (RecursionError, CodeTooLargeError):  # the later analysis of this call reports it
                         continue
                     for function in functions:
                         if (id(function), id(call)) not in site_ids:
                             site_ids.add((id(function), id(call)))
                             self._sites.setdefault(id(function), []).append((call, scope))
-            self._known.clear()  # what was evaluated knew fewer calls
+            self._known.clear()  # earlier evaluations knew fewer calls
             if len(site_ids) == before:
                 return
 
     def functions(self, node: ast.AST, scope: CodeScope) -> Iterator[Function]:
-        """Yield the functions of the agent's own code that a callee names; of a class, its `__init__`."""
+        """Yield the functions of the agent's own code that a callee refers to; for a class, its `__init__`."""
         for binding in self._named_bindings(node, scope):
             if binding.kind == "function" and isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield binding.node
@@ -344,7 +344,7 @@ class ExpressionEvaluator:
                         yield inner.node
 
     def _named_bindings(self, node: ast.AST, scope: CodeScope) -> list[NameBinding]:
-        """Return what a callee names in the agent's own code."""
+        """Return the bindings in the agent's own code that a callee refers to."""
         bindings: list[NameBinding] = []
         if isinstance(node, ast.Name):
             bindings = scope.find(node.id)

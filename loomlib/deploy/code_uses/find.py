@@ -28,21 +28,22 @@ from .values import COMPUTED, SIGNED_REQUEST, UNSEEN_CALLS, CodeText, CodeUse, C
 
 _NO_CALL: Final = frozenset({"close", "can_paginate", "get_paginator", "get_waiter", "meta", "exceptions"})
 _TRANSFERS: Final = {
-    # Methods that boto3 adds to clients: their operations, and their parameters by position.
+    # Methods that boto3 adds to clients: their operations, and their positional parameters.
     "upload_file": (("PutObject",), ("Filename", "Bucket", "Key")),
     "upload_fileobj": (("PutObject",), ("Fileobj", "Bucket", "Key")),
     "download_file": (("GetObject",), ("Bucket", "Key", "Filename")),
     "download_fileobj": (("GetObject",), ("Bucket", "Key", "Fileobj")),
     "copy": (("CopyObject",), ("CopySource", "Bucket", "Key")),
 }
-_WRITE_PERMISSION: Final = "write its permission into a policy of your own and deploy with role_arn"
+_LIST_RESOURCES: Final = "list the resources that it uses under [resources] in loom-agent.toml"
+_WRITE_PERMISSION: Final = "add the permission to your own policy and deploy with role_arn"
 
 
 def find_uses(folder: Path | str) -> CodeUses:
-    """Find what an agent's code does with AWS: clients of boto3 and what is called on them, and classes of SDKs.
+    """Find the AWS calls in an agent's code: boto3 clients, the methods called on them, and SDK classes.
 
     Names are followed through assignments, constants, environment variables, parameters and returned values of the
-    agent's own Python files. What cannot be followed is returned as unresolved. The code is read, never run.
+    agent's own Python files. Values that cannot be determined are returned as unresolved. The code is read, never run.
 
     Args:
         folder: The agent's folder, or its only file.
@@ -56,16 +57,16 @@ def find_uses(folder: Path | str) -> CodeUses:
             for attribute, scope in module.attributes:
                 finder.look_at_attribute(attribute, scope)
         except RecursionError:
-            problem = "The code is nested too deeply to be followed"
-            finder.report(module.file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
+            problem = "The code is nested too deeply to be analyzed"
+            finder.report(module.file, 0, problem, _LIST_RESOURCES)
         except CodeTooLargeError:
-            problem = "The code is too large to be followed"
-            finder.report(module.file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
+            problem = "The code is too large to be analyzed"
+            finder.report(module.file, 0, problem, _LIST_RESOURCES)
     for file, reason in program.unread:
         finder.report(file, 0, f"The file cannot be read as Python: {reason}", "correct the file")
     for file in program.others:
-        problem = "Code in JavaScript is not read"
-        finder.report(file, 0, problem, "name what it uses under [resources] in loom-agent.toml")
+        problem = "JavaScript code is not analyzed"
+        finder.report(file, 0, problem, _LIST_RESOURCES)
     finder.add_idle_clients()
     return CodeUses(
         uses=tuple(sorted(finder.uses, key=lambda use: (use.file, use.line, use.service, use.operation))),
@@ -92,7 +93,7 @@ class _Finder:
                 self.uses.append(CodeUse(service=service, operation=UNSEEN_CALLS, file=file, line=line))
 
     def look_at_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
-        """Note clients of which the code reads the address or the errors: they need no permission for that."""
+        """Record clients whose address or exceptions the code reads, which does not require permissions."""
         self._called |= {
             (*value.place, value.service)
             for value in self._evaluator.values(node.value, scope)
@@ -106,7 +107,7 @@ class _Finder:
                 if value.service:
                     self._made.setdefault(value.place, set()).add(value.service)
                 else:
-                    problem = "Which service this client is of is decided at run time"
+                    problem = "The client's service is chosen at run time"
                     self.report(file, line, problem, f"name the service in the code, or {_WRITE_PERMISSION}")
         qualified = qualified_name(call.func, scope)
         if qualified.startswith("botocore.auth.SigV4") and qualified.endswith("Auth"):
@@ -117,7 +118,7 @@ class _Finder:
             self._default_model(call, scope)
         if isinstance(call.func, ast.Attribute):
             name, values = call.func.attr, evaluator.values(call.func.value, scope)
-            # Of several clients that one function makes, the method tells which one it is.
+            # If one function returns several clients, the method shows which one is used.
             for value in [value for value in values if _has_method(value, name)] or values:
                 self._method(value, name, call, scope)
         for value in evaluator.values(call.func, scope) if not isinstance(call.func, ast.Attribute) else ():
@@ -178,7 +179,7 @@ class _Finder:
             self.report(file, line, f"boto3 has no service {client.service!r}", "correct the service's name")
             return
         if not name:
-            problem = f"Which operation of {client.service} is called is decided at run time"
+            problem = f"The operation of {client.service} is chosen at run time"
             self.report(file, line, problem, f"call the operation by its name, or {_WRITE_PERMISSION}")
             return
         operation = (operations.waiters if is_waiter else operations.methods).get(name)
@@ -195,7 +196,7 @@ class _Finder:
         kind = f"{client.service}.{client.path[-1] if client.path else ''}"
         operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
         if operations is None:
-            problem = f"What {name}() of a resource of {client.service} calls is not known"
+            problem = f"The operations that {name}() of a {client.service} resource calls are not known"
             self.report(scope.module.file, call.lineno, problem, "use the client: boto3.client(…)")
             return
         arguments = self._evaluator.arguments(call, scope)
@@ -214,7 +215,7 @@ class _Finder:
         for value in arguments.get("service_name", 1) or (COMPUTED,):
             service = value.resolved({}) if isinstance(value, CodeText) else None
             if not service:
-                problem = "For which service this request is signed is decided at run time"
+                problem = "The service for which this request is signed is chosen at run time"
                 self.report(scope.module.file, call.lineno, problem, _WRITE_PERMISSION)
             else:
                 self._add(service, SIGNED_REQUEST, Arguments(), call, scope)
@@ -223,12 +224,12 @@ class _Finder:
         arguments = self._evaluator.arguments(call, scope)
         if "model" in arguments.named or arguments.positional or arguments.is_partial:
             for value in arguments.named.get("model", ()):
-                if isinstance(value, CodeText) and value != COMPUTED:  # the id of a model of Bedrock
+                if isinstance(value, CodeText) and value != COMPUTED:  # the id of a Bedrock model
                     for operation in ("Converse", "ConverseStream"):
                         model_arguments = Arguments(named={"modelId": (value,)})
                         self._add("bedrock-runtime", operation, model_arguments, call, scope, via="strands.Agent")
             return
-        problem = "This Agent has no model: Strands' default changes with its release"
+        problem = "This Agent does not set a model: Strands' default depends on its release"
         self.report(scope.module.file, call.lineno, problem, 'Agent(model=BedrockModel(model_id="…"))')
 
     def _sdk_call(self, sdk: SdkCallable, qualified: str, call: ast.Call, scope: CodeScope) -> None:
@@ -240,8 +241,8 @@ class _Finder:
             required_name = sdk.parameters.get(sdk.required, "")
             partial = self._evaluator.arguments(call, scope).is_partial
             if sdk.required and required_name not in sdk_arguments and not partial:
-                problem = f"{name} has no {sdk.required}: the SDK's default changes with its release"
-                self.report(scope.module.file, call.lineno, problem, f"give it {sdk.required}")
+                problem = f"{name} does not set {sdk.required}: the SDK's default depends on its release"
+                self.report(scope.module.file, call.lineno, problem, f"set {sdk.required}")
                 continue
             self._add_sdk(sdk, sdk.operations, sdk_arguments, call, scope, name)
 
@@ -275,7 +276,7 @@ class _Finder:
             arguments.named[name] = texts
         for name, default in sdk.defaults.items():
             arguments.named.setdefault(name, (CodeText(parts=(default,)),))
-        if "bedrock/" in arguments.named:  # LiteLLM's names of models: "bedrock/converse/…"
+        if "bedrock/" in arguments.named:  # LiteLLM's model names: "bedrock/converse/…"
             models = [_of_litellm(text) for text in texts_of(arguments.named.pop("bedrock/"))]
             chosen = [text for text in models if text is not None]
             if not chosen:
@@ -304,7 +305,7 @@ class _Finder:
 
 
 def _has_method(value: Value, name: str) -> bool:
-    """Return whether a value may have a method; any value but a client may."""
+    """Return whether a value may have a method; always true for values other than clients."""
     if isinstance(value, BoundOperation) and value.kind in ("paginator", "waiter"):
         served = service_operations(value.client.service)
         return served is not None and value.name in (served.waiters if value.kind == "waiter" else served.methods)
@@ -316,7 +317,7 @@ def _has_method(value: Value, name: str) -> bool:
 
 
 def _of_litellm(text: CodeText) -> CodeText | None:
-    """Return the model id in LiteLLM's name of a model; None for another provider's model."""
+    """Return the model id in a LiteLLM model name; None for another provider's model."""
     first = text.parts[0] if text.parts else None
     if not isinstance(first, str):
         return COMPUTED

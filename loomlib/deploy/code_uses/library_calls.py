@@ -1,4 +1,4 @@
-"""What calls of libraries return: clients of boto3, environment variables, objects of SDKs, texts."""
+"""Return values of library calls: boto3 clients, environment variables, SDK objects, strings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Place = tuple[str, int]
 
 
 def library_values(qualified: str, arguments: Arguments, place: Place) -> tuple[Value, ...] | None:
-    """Return what a call of a known function of a library returns; None if it is not known.
+    """Return the values of a call of a known library function; None if the function is not known.
 
     Args:
         qualified: The function's qualified name.
@@ -53,7 +53,7 @@ def library_values(qualified: str, arguments: Arguments, place: Place) -> tuple[
 
 
 def method_values(value: Value, name: str, arguments: Arguments, place: Place) -> Iterator[Value]:
-    """Yield what a method of a value returns.
+    """Yield the values that a method of a value returns.
 
     Args:
         value: The value.

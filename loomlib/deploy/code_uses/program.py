@@ -1,4 +1,4 @@
-"""The modules of an agent: which name means what in which scope, and where functions are called."""
+"""The modules of an agent: the bindings of names in each scope, and the calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameBinding:
-    """One meaning of a name.
+    """One binding of a name.
 
     Attributes:
-        kind: "value" of an expression, "item" of one (loops), "element" that is put into what has the name, "import" of
-            a qualified name, "function", "class", "parameter", or "opaque" for what is not read.
+        kind: "value" of an expression, "item" of one (loops), "element" that is added to the named object, "import" of
+            a qualified name, "function", "class", "parameter", or "opaque" for other constructs.
         node: The expression, function or class.
         scope: Where `node` is evaluated.
         qualified: The imported name.
@@ -40,9 +40,9 @@ class CodeScope:
         module: The module.
         parent: The scope in which missing names are looked up.
         owner: The class that a method belongs to.
-        names: The meanings of each name.
-        attributes: Of a class: what its methods assign to attributes of `self`.
-        function: The function, if the scope is one's.
+        names: The bindings of each name.
+        attributes: For a class: the values that its methods assign to attributes of `self`.
+        function: The function, if the scope is a function body.
     """
 
     module: CodeModule
@@ -53,11 +53,11 @@ class CodeScope:
     function: Function | None = None
 
     def bind(self, name: str, binding: NameBinding) -> None:
-        """Add a meaning of a name."""
+        """Add a binding of a name."""
         self.names.setdefault(name, []).append(binding)
 
     def find(self, name: str) -> list[NameBinding]:
-        """Return the meanings of a name, from the innermost scope that has it."""
+        """Return the bindings of a name, from the innermost scope that has one."""
         scope: CodeScope | None = self
         while scope is not None:
             if name in scope.names:
@@ -74,8 +74,8 @@ class CodeModule:
         name: Its name.
         file: Its file, relative to the folder.
         scope: Its names.
-        calls: Its calls, each with the scope in which it stands.
-        attributes: Where it reads `meta` of an object, which a client of boto3 has.
+        calls: Its calls, each with the scope that contains it.
+        attributes: Reads of an object's attribute `meta`, which boto3 clients have.
     """
 
     name: str
@@ -97,7 +97,7 @@ class CodeProgram:
     unread: tuple[tuple[str, str], ...]
     others: tuple[str, ...]
     scopes: dict[int, CodeScope]
-    """The scope of the inside of each function and class, by the identity of its node."""
+    """The inner scope of each function and class, by the identity of its node."""
 
 
 def read_program(folder: Path) -> CodeProgram:
@@ -184,7 +184,7 @@ class _Reader:
             case ast.AnnAssign():
                 if node.value is not None:
                     self._assign(node.target, node.value, scope)
-                if scope.owner is scope:  # a field: its value may come from whoever makes the object
+                if scope.owner is scope:  # a field: its value may come from the creator of the object
                     self._opaque(node.target, scope)
             case ast.AugAssign():
                 self._opaque(node.target, scope)
@@ -282,7 +282,7 @@ def default_of(arguments: ast.arguments, positional: list[str], name: str) -> as
 
     Args:
         arguments: The function's parameters.
-        positional: The names of those that may be given by position.
+        positional: The names of the positional parameters.
         name: The parameter.
     """
     if name in positional:
@@ -295,7 +295,7 @@ def default_of(arguments: ast.arguments, positional: list[str], name: str) -> as
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of the functions inside it."""
+    """Yield the nodes of a function without those of nested functions."""
     for child in ast.iter_child_nodes(function):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             yield child
@@ -303,7 +303,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def parsed_annotation(annotation: ast.expr) -> ast.AST:
-    """Return an annotation as an expression, also when it is written as a text."""
+    """Return an annotation as an expression, even if it is written as a string."""
     if not isinstance(annotation, ast.Constant) or not isinstance(annotation.value, str):
         return annotation
     try:

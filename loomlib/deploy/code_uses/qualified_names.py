@@ -1,4 +1,4 @@
-"""The qualified names of what an agent's code imports."""
+"""Qualified names of the objects that an agent's code imports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def qualified_name(node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
 
     Args:
         node: The expression.
-        scope: Where it stands.
-        depth: How many other names of the object were followed.
+        scope: The scope that contains it.
+        depth: Number of aliases that were followed.
     """
     if isinstance(node, ast.Attribute):
         start = qualified_name(node.value, scope, depth=depth)
@@ -28,7 +28,7 @@ def qualified_name(node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
         if imported := [binding.qualified for binding in bindings if binding.kind == "import"]:
             return imported[0]
         if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].scope is not None and depth < _MOST_NAMES:
-            other = bindings[0].node  # another name of the object: make = boto3.client
+            other = bindings[0].node  # an alias of the object: make = boto3.client
             if isinstance(other, ast.Name | ast.Attribute):
                 return qualified_name(other, bindings[0].scope, depth=depth + 1)
     return ""

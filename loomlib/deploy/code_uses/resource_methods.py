@@ -1,4 +1,4 @@
-"""Operations behind the methods of boto3's resources (`boto3.resource`), which have other names than operations.
+"""Operations behind the methods of boto3's resources (`boto3.resource`), whose names differ from the operations.
 
 Source: boto3's resource models.
 """
@@ -50,4 +50,4 @@ BOUND_PARAMETERS: Final[Mapping[str, str]] = {
     "sqs.Queue.0": "QueueUrl",
     "sns.Topic.0": "TopicArn",
 }
-"""`service.Class.position` with the parameter that an argument of the class is."""
+"""`service.Class.position` with the parameter that the class's argument at this position sets."""

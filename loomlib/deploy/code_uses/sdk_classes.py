@@ -1,4 +1,4 @@
-"""Classes and functions of SDKs that call AWS for the code, and the operations that they call.
+"""SDK classes and functions that call AWS on behalf of the code, and the operations that they call.
 
 Source: the code of bedrock-agentcore 1.25, strands-agents 1.62, langchain-aws 1.0 and langgraph-checkpoint-aws 1.0.
 """
@@ -32,14 +32,14 @@ class SdkCallable:
     Attributes:
         package: The first name of its module, such as `strands`.
         names: Its names.
-        operations: The operations that it calls once it is used, as `service:Operation`.
+        operations: The operations that it calls when used, as `service:Operation`.
         parameters: Its parameters that name a resource, each with the parameter of the operations.
-        positional: Its parameters by position.
-        defaults: Parameters of the operations with what the SDK gives them if the code does not.
+        positional: Its positional parameters.
+        defaults: Parameters of the operations, with the SDK's default values.
         methods: Operations of its methods.
-        first: The parameter that is the first of most methods, such as `memory_id`; "" if there is none.
-        forwards: Services whose operations are further methods of it, named as in boto3.
-        makes: Methods that return an object with the same methods.
+        first: The first parameter of most of its methods, such as `memory_id`; "" if there is none.
+        forwards: Services whose operations it offers as further methods, named as in boto3.
+        makes: Methods that return an object of the same kind.
         required: The parameter without which the resource depends on the SDK's release; "" if there is none.
     """
 

@@ -1,4 +1,4 @@
-"""What an agent's code does with AWS, as values: calls of operations, with what is known of their arguments."""
+"""The AWS calls of an agent's code, as values: operations, with the known arguments."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SIGNED_REQUEST: Final = "(signed request)"
-"""The operation of a use that signs an HTTP request itself: which operation it calls is not visible."""
+"""The operation of a use that signs an HTTP request itself; the called operation is not visible."""
 
 UNSEEN_CALLS: Final = "(calls that are not visible)"
-"""The operation of a use that makes a client whose calls are not visible: something else makes them."""
+"""The operation of a use that creates a client whose calls are not visible, because other code makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class VariableRead:
 
     Attributes:
         name: The variable.
-        default: What the code uses where the variable is not set; None where it has no default.
+        default: The default if the variable is not set; None without a default.
         is_required: Whether the code fails without it (`os.environ["NAME"]`).
     """
 
@@ -30,10 +30,10 @@ class VariableRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeText:
-    """A text that the code puts together from its parts.
+    """A string that the code assembles from parts.
 
     Attributes:
-        parts: Texts and environment variables in order; None stands for what is computed at run time.
+        parts: Strings and environment variables in order; None stands for a part that is computed at run time.
     """
 
     parts: tuple[str | VariableRead | None, ...]
@@ -48,25 +48,25 @@ class CodeText:
         return None if None in texts else "".join(part for part in texts if part is not None)
 
     def pattern(self, variables: Mapping[str, str]) -> str | None:
-        """Return the text with `*` for what is computed at run time; None if nothing is known at its start."""
+        """Return the text with `*` for parts that are computed at run time; None if its start is not known."""
         texts = [_part(part, variables) for part in self.parts]
         if not texts or not texts[0] or self.has_wildcard():
             return None
         return "".join("*" if part is None else part for part in texts)
 
     def has_wildcard(self) -> bool:
-        """Return whether the code itself writes what IAM takes for other texts: `*`, `?` or a variable of policies."""
+        """Return whether the code itself contains an IAM wildcard or policy variable: `*`, `?` or `${`."""
         texts = [part.default if isinstance(part, VariableRead) else part for part in self.parts]
         return any(sign in text for text in texts if text for sign in ("*", "?", "${"))
 
     def unset(self, variables: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the environment variables that the text needs and that have no value."""
+        """Return the environment variables in the text that do not have a value."""
         read = [part for part in self.parts if isinstance(part, VariableRead)]
         return tuple(part.name for part in read if part.default is None and part.name not in variables)
 
 
 COMPUTED = CodeText(parts=(None,))
-"""A text of which nothing is known before the code runs."""
+"""A text that is unknown before the code runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class CodeUse:
     """A call of an operation of AWS in the code.
 
     Attributes:
-        service: The service, as boto3 names it.
+        service: The service, as named by boto3.
         operation: The operation's name in AWS's API, such as `GetObject`; `SIGNED_REQUEST` or `UNSEEN_CALLS`.
-        arguments: The parameters of the call that are texts, each with all values that the code can give it. A
+        arguments: The string parameters of the call, each with all values that the code can pass. A
             parameter inside another has a dotted name, such as `guardrailConfig.guardrailIdentifier`.
         is_partial: Whether the call has further parameters that are not visible (`**options`).
         file: The file, relative to the agent's folder.
@@ -100,13 +100,13 @@ class CodeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnresolvedUse:
-    """Something that the code does with AWS and that cannot be read from it.
+    """An AWS call that cannot be determined from the code.
 
     Attributes:
         file: The file, relative to the agent's folder.
         line: The line; 0 for the whole file.
         what: What is not known.
-        try_: What makes it known.
+        try_: How to determine it.
     """
 
     file: str
@@ -122,11 +122,11 @@ class UnresolvedUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeUses:
-    """What the code of an agent does with AWS.
+    """The AWS calls of an agent's code.
 
     Attributes:
         uses: The calls, in the order of files and lines.
-        unresolved: What could not be read from the code.
+        unresolved: The calls that could not be determined.
         files: The files that were read.
     """
 

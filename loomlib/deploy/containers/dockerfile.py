@@ -18,7 +18,7 @@ DOCKERFILE: Final = "Dockerfile"
 PORTS: Final = {"HTTP": 8080, "AGUI": 8080, "MCP": 8000, "A2A": 9000}
 """The port of each protocol."""
 BASE_IMAGE: Final = "public.ecr.aws/docker/library/python:{}-slim"
-"""Docker's official image of Python, from Amazon's public repository, which needs no account."""
+"""Docker's official Python image, from Amazon's public registry, which does not require an account."""
 
 _DISTRO: Final = re.compile(r"(?im)^\s*aws[-_]opentelemetry[-_]distro\b")
 
@@ -39,9 +39,9 @@ phases:
 
 
 def dockerfile(spec: AgentSpec, folder: Path, *, entry_point: str) -> str:
-    """Return the Dockerfile of an agent: ARM64, its requirements, and a user without privileges.
+    """Return an agent's Dockerfile: for ARM64, with its requirements and an unprivileged user.
 
-    With `aws-opentelemetry-distro` among the requirements the agent is started by `opentelemetry-instrument`.
+    If the requirements include `aws-opentelemetry-distro`, `opentelemetry-instrument` starts the agent.
 
     Args:
         spec: The agent's configuration.
@@ -72,7 +72,7 @@ def dockerfile(spec: AgentSpec, folder: Path, *, entry_point: str) -> str:
 
 
 def own_dockerfile(folder: Path) -> Path | None:
-    """Return the Dockerfile that an agent's folder has; None if Loom makes one."""
+    """Return the Dockerfile in an agent's folder; None if Loom generates one."""
     file = folder / DOCKERFILE
     return file if folder.is_dir() and file.is_file() else None
 

@@ -1,4 +1,4 @@
-"""Names, policies and variables of what builds an agent's image."""
+"""Names and policies of the resources that build an agent's image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..policies import AwsPlace
 
 
 def repository_name(agent: str) -> str:
-    """Return the name of an agent's repository: ECR allows small letters only."""
+    """Return the name of an agent's repository: ECR allows only lower-case letters."""
     return f"loom-{agent.lower()}".rstrip("_")
 
 
@@ -29,7 +29,7 @@ def source_key(agent: str, tag: str) -> str:
 
 
 def build_policy(agent: str, bucket: str, place: AwsPlace) -> dict[str, Any]:
-    """Return what builds may do: read the source, write their log, push to the agent's repository.
+    """Return the policy of builds: read the source, write their log, push to the agent's repository.
 
     Args:
         agent: The agent's name.
@@ -45,7 +45,7 @@ def build_policy(agent: str, bucket: str, place: AwsPlace) -> dict[str, Any]:
         ("Source", ["s3:GetObject", "s3:GetObjectVersion"], [source]),
         ("Log", ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [group, f"{group}:*"]),
         ("Push", [f"ecr:{name}" for name in (*pushing, *reading)], [repository]),
-        ("SignIn", ["ecr:GetAuthorizationToken"], ["*"]),  # AWS defines it without resources
+        ("SignIn", ["ecr:GetAuthorizationToken"], ["*"]),  # AWS defines this action without resources
     )
     statements = [
         {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources} for sid, actions, resources in parts
@@ -54,7 +54,7 @@ def build_policy(agent: str, bucket: str, place: AwsPlace) -> dict[str, Any]:
 
 
 def build_trust(agent: str, place: AwsPlace) -> dict[str, Any]:
-    """Return who may assume the role of builds: CodeBuild, for this project only.
+    """Return the trust policy of the role of builds: only CodeBuild may assume it, and only for this project.
 
     Args:
         agent: The agent's name.

@@ -1,4 +1,4 @@
-"""The parts of a deployment that make an agent's image: a repository, a project that builds, and the image."""
+"""The parts of a deployment that create an agent's image: a repository, a build project, and the image."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from .source import ImageSource
 
 
 class ImageParts:
-    """What makes the image of an agent.
+    """The parts that create an agent's image.
 
     Args:
         clients: The connection.
         spec: The agent's configuration.
-        source: What the image is built from.
+        source: The source of the image.
     """
 
     def __init__(self, clients: Clients, spec: AgentSpec, source: ImageSource) -> None:
@@ -72,7 +72,7 @@ class ImageParts:
         self.parts: tuple[DeployPart, ...] = (RepositoryPart(clients, spec), role, ProjectPart(clients, project), image)
 
     def uri(self) -> str:
-        """Return the image by its digest; before it is built, by its tag."""
+        """Return the URI of the image: by its digest, or by its tag before it is built."""
         digest = image_digest(self._clients, self._name, self._source.tag)
         uri = self._repository_uri()
         return f"{uri}@{digest}" if digest else f"{uri}:{self._source.tag}"
@@ -82,7 +82,7 @@ class ImageParts:
 
 
 def part_of_image(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart | None:
-    """Return the part of a kind, to undo what an interrupted deployment made; None if images have no such part.
+    """Return the part of a kind, to undo an interrupted deployment; None if images do not have such a part.
 
     Args:
         clients: The connection.
@@ -103,22 +103,22 @@ class RepositoryPart:
         self._clients, self._spec, self._name = clients, spec, repository_name(spec.name)
 
     def look(self) -> PlanStep:
-        """Look for the repository."""
+        """Check whether the repository exists."""
         return PlanStep(kind=self.kind, name=self._name, action="keep" if self._own() else "make")
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Create it."""
+        """Create the repository."""
         report("creating the repository for images")
         journal.add(Intent(kind=self.kind, name=self._name, action="make"))
         create_repository(self._clients, self._name, agent_tags(self._spec))
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete it with its images, if Loom made it."""
+        """Delete the repository with its images, if Loom created it."""
         repository = find_repository(self._clients, intent.name)
         if repository is None:
             return ""
         if repository.tags.get(AGENT_TAG) != self._spec.name:
-            return f"kept the repository {intent.name}, which Loom did not make"
+            return f"kept the repository {intent.name}, which Loom did not create"
         report("deleting the repository")
         delete_repository(self._clients, intent.name)
         return f"deleted the repository {intent.name}"
@@ -127,7 +127,7 @@ class RepositoryPart:
         repository = find_repository(self._clients, self._name)
         if repository is not None and repository.tags.get(AGENT_TAG) != self._spec.name:
             raise DeployError(
-                "The account has a repository of the agent's name that Loom did not make",
+                "The account has a repository with the agent's name that Loom did not create",
                 on=self._name,
                 try_="deploy the agent under another name",
             )
@@ -143,7 +143,7 @@ class ProjectPart:
         self._clients, self._project = clients, project
 
     def look(self) -> PlanStep:
-        """Compare the project's role, commands and variables; each build names its own source."""
+        """Compare the project's role, commands and variables; each build sets its own source."""
         project = self._own()
         if project is None:
             return PlanStep(kind=self.kind, name=self._project.name, action="make")
@@ -160,7 +160,7 @@ class ProjectPart:
         return PlanStep(kind=self.kind, name=self._project.name, action=action, changes=changes)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Create or change it."""
+        """Create or change the project."""
         report("preparing the build")
         project = self._own()
         before = {} if project is None else {"role": project.role_arn, "buildspec": project.buildspec}
@@ -171,12 +171,12 @@ class ProjectPart:
         put_project(self._clients, self._project, is_new=project is None)
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete it, or restore what it was."""
+        """Delete the project, or restore its previous settings."""
         project = find_project(self._clients, intent.name)
         if project is None:
             return ""
         if project.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
-            return f"kept the project {intent.name}, which Loom did not make"
+            return f"kept the project {intent.name}, which Loom did not create"
         if intent.action == "make":
             report("deleting the project of builds")
             delete_project(self._clients, intent.name)
@@ -197,7 +197,7 @@ class ProjectPart:
         project = find_project(self._clients, self._project.name)
         if project is not None and project.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
             raise DeployError(
-                "The account has a project of the agent's name that Loom did not make",
+                "The account has a project with the agent's name that Loom did not create",
                 on=self._project.name,
                 try_="deploy the agent under another name",
             )
@@ -216,9 +216,9 @@ class ImagePart:
         self._bucket, self._key = code_bucket(clients), source_key(spec.name, source.tag)
 
     def look(self) -> PlanStep:
-        """Look for the image of this source."""
+        """Check whether the image of this source exists."""
         is_there = bool(image_digest(self._clients, self._repository, self._source.tag))
-        whose = "your own Dockerfile" if self._source.is_own else "a Dockerfile made by Loom"
+        whose = "your own Dockerfile" if self._source.is_own else "a Dockerfile generated by Loom"
         return PlanStep(
             kind=self.kind,
             name=f"{self._repository}:{self._source.tag}",
@@ -240,12 +240,12 @@ class ImagePart:
                 report=report,
             )
         except AwsError:
-            # A build that a killed process has started may have pushed the image meanwhile; its tag does not move.
+            # A build that a killed process has started may have pushed the image in the meantime; its tag is immutable.
             if not image_digest(self._clients, self._repository, self._source.tag):
                 raise
         if not image_digest(self._clients, self._repository, self._source.tag):
             raise DeployError(
-                "The build has succeeded and pushed no image", on=step.name, try_="see the build's log in CodeBuild"
+                "The build succeeded but did not push an image", on=step.name, try_="see the build's log in CodeBuild"
             )
 
     def undo(self, intent: Intent, report: Report) -> str:

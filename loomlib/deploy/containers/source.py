@@ -1,4 +1,4 @@
-"""What an image is built from: the agent's files and a Dockerfile in one zip file, the same bytes each time."""
+"""The source of an image: the agent's files and a Dockerfile in one reproducible zip file."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ def image_source(spec: AgentSpec, code: Path) -> ImageSource:
         code: The agent's folder, or its one file.
 
     Raises:
-        DeployError: There is nothing to start, or the source exceeds AgentCore's quota of a package.
+        DeployError: There is no file to start, or the source exceeds AgentCore's quota for packages.
     """
     start = spec.entry_point.removeprefix(f"{INSTRUMENT} ").strip() or None
     try:
         package = make_package(code, start)
     except ValueError as error:
-        raise DeployError(f"The agent cannot be packaged: {error}", on=spec.name, try_="correct that") from error
+        raise DeployError(
+            f"The agent cannot be packaged: {error}", on=spec.name, try_="correct the stated cause"
+        ) from error
     own = own_dockerfile(code)
     if own is not None:
         text = own.read_text("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""The resources of a deployment: each part looks at one kind, makes or changes it, and undoes that."""
+"""The resources of a deployment: each part examines, creates or changes one kind of resource, and can undo that."""

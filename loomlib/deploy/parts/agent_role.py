@@ -1,4 +1,4 @@
-"""A role that belongs to one agent: Loom changes only those whose tag names the agent."""
+"""A role that belongs to one agent: Loom changes only roles that have the agent's tag."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AgentRole:
     Args:
         clients: The connection.
         spec: The agent's configuration.
-        kind: What the role is called in reports and in the journal.
+        kind: The role's designation in reports and in the journal.
         name: The role's name.
     """
 
@@ -37,15 +37,15 @@ class AgentRole:
 
     @property
     def arn(self) -> str:
-        """The role's ARN, also before it exists."""
+        """The role's ARN, even before the role exists."""
         return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
 
     def find(self, failure: str, try_: Callable[[RoleDescription], str]) -> RoleDescription | None:
         """Return the role; None before it exists.
 
         Args:
-            failure: What is wrong when another role has the name.
-            try_: What to try then.
+            failure: The message if another role has the name.
+            try_: The advice in that case.
 
         Raises:
             DeployError: The name belongs to a role that Loom did not make for this agent.
@@ -68,10 +68,10 @@ class AgentRole:
 
         Args:
             role: The role as `find` returned it.
-            journal: Where the change is noted before it is made.
+            journal: Records the change before it is made.
             trust: Who may assume it.
-            policy: What it may do.
-            description: What a new role is for.
+            policy: Its permissions.
+            description: The description of a new role.
         """
         tags = agent_tags(self._spec)
         if role is None:
@@ -90,17 +90,17 @@ class AgentRole:
         """Delete the role, or restore its trust and permissions.
 
         Args:
-            intent: The noted change.
-            report: Called with what is being done.
+            intent: The recorded change.
+            report: Called with a line of progress.
 
         Returns:
-            What was done; empty when the role is gone.
+            A sentence about what was done; empty if the role does not exist.
         """
         role = describe_role(self._clients, intent.name)
         if role is None:
             return ""
         if role.tags.get(AGENT_TAG) != self._spec.name:
-            return f"kept the role {intent.name}, which Loom did not make"
+            return f"kept the role {intent.name}, which Loom did not create"
         if intent.action == "make":
             report(f"deleting the {self._kind}")
             delete_role(self._clients, intent.name)

@@ -1,4 +1,4 @@
-"""An endpoint that is an environment, such as prod."""
+"""An endpoint that represents an environment, such as prod."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .part import Report
 
 
 class EndpointPart:
-    """An endpoint of the agent's runtime. A new one serves the version that is deployed; later ones are promoted to it.
+    """An endpoint of the agent's runtime. A new one serves the deployed version; later versions have to be promoted.
 
     Args:
         clients: The connection.
         spec: The deployment.
         name: The endpoint's name.
-        purpose: The environment that it is.
+        purpose: The environment that it represents.
     """
 
     kind = "endpoint"
@@ -30,7 +30,7 @@ class EndpointPart:
         self._clients, self._spec, self._name, self._purpose = clients, spec, name, purpose
 
     def look(self) -> PlanStep:
-        """Look for the endpoint."""
+        """Check whether the endpoint exists."""
         runtime_id = find_runtime(self._clients, self._spec.name)
         endpoint = describe_endpoint(self._clients, runtime_id, self._name) if runtime_id else None
         if endpoint is None:
@@ -46,7 +46,7 @@ class EndpointPart:
         """Create the endpoint."""
         runtime_id = find_runtime(self._clients, self._spec.name)
         if runtime_id is None:
-            raise DeployError("The runtime is gone", on=self._spec.name, try_="deploy again")
+            raise DeployError("The runtime no longer exists", on=self._spec.name, try_="deploy again")
         journal.add(Intent(kind=self.kind, name=step.name, action="make"))
         report(f"creating the endpoint {step.name}")
         version = describe_runtime(self._clients, runtime_id).version
@@ -57,13 +57,13 @@ class EndpointPart:
                 raise
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete the endpoint if Loom made it."""
+        """Delete the endpoint if Loom created it."""
         runtime_id = find_runtime(self._clients, self._spec.name)
         endpoint = describe_endpoint(self._clients, runtime_id, intent.name) if runtime_id else None
         if runtime_id is None or endpoint is None:
             return ""
         if read_tags(self._clients, endpoint.arn).get(AGENT_TAG) != self._spec.name:
-            return f"kept the endpoint {intent.name}, which Loom did not make"
+            return f"kept the endpoint {intent.name}, which Loom did not create"
         report(f"deleting the endpoint {intent.name}")
         delete_endpoint(self._clients, runtime_id, intent.name)
         return f"deleted the endpoint {intent.name}"

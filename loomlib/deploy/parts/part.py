@@ -1,4 +1,4 @@
-"""What all parts of a deployment have in common."""
+"""The common interface of a deployment's parts."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ class DeployPart(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is, as in `PlanStep`."""
+        """The kind of resource, as in `PlanStep`."""
         ...
 
     def look(self) -> PlanStep:
-        """Return what has to be done; only reads."""
+        """Return the step to carry out; changes nothing."""
         ...
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Make or change the resource, after writing the intent down.
+        """Create or change the resource, after recording the intent.
 
         Args:
-            step: What `look` has returned.
-            journal: Where intents are written.
+            step: The step that `look` returned.
+            journal: Records intents.
             report: Called with lines of progress.
         """
         ...
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete what was made, or restore what was changed, and return a sentence about it; "" if nothing was there.
+        """Delete a created resource or restore a changed one, and return a sentence about it; "" if it does not exist.
 
         Args:
-            intent: What a deployment has begun.
+            intent: The change that a deployment has started.
             report: Called with lines of progress.
         """
         ...

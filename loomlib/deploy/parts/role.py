@@ -19,12 +19,12 @@ from .part import Report
 
 
 class RolePart:
-    """A role of the agent's own, with the permissions that its code and configuration use.
+    """A role for this agent only, with the permissions that its code and configuration require.
 
     Args:
         clients: The connection.
         spec: The deployment.
-        policy: What it may do and who may use it; None to undo only.
+        policy: Its permissions and trust policy; None if it is only undone.
     """
 
     kind = "role"
@@ -38,7 +38,7 @@ class RolePart:
 
     @property
     def arn(self) -> str:
-        """The role's ARN, also before it exists."""
+        """The role's ARN, even before the role exists."""
         return self._role.arn
 
     def look(self) -> PlanStep:
@@ -61,8 +61,8 @@ class RolePart:
 
     def _own(self) -> RoleDescription | None:
         return self._role.find(
-            "The account has a role of the agent's name that Loom did not make",
-            lambda role: f'use it as it is: role="{role.arn}", or deploy the agent under another name',
+            "The account has a role with the agent's role name that Loom did not create",
+            lambda role: f'use it unchanged: role="{role.arn}", or deploy the agent under another name',
         )
 
     def _changes(self, role: RoleDescription | None) -> Iterator[SettingChange]:

@@ -1,4 +1,4 @@
-"""The runtime: a new one, or a new version of the one that is there."""
+"""The runtime: a new one, or a new version of the existing one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..steps import PlanStep
 from .part import Report
 
 _ROLE_KNOWN_WITHIN_S: Final = 60.0
-"""How long a new role may be unknown to AgentCore: IAM's changes reach other services with a delay."""
+"""Seconds for which AgentCore may not know a new role: IAM's changes reach other services with a delay."""
 _SETTLES_WITHIN_S: Final = 900.0
 
 
@@ -45,7 +45,7 @@ class RuntimePart:
 
     Args:
         clients: The connection.
-        request: What it is to be.
+        request: The desired settings.
         timeout_s: Seconds to wait for READY.
     """
 
@@ -56,7 +56,7 @@ class RuntimePart:
         self.deployed: RuntimeDescription | None = None
 
     def use_image(self, uri: str) -> None:
-        """Run an image, which is known by its digest once it is built."""
+        """Set the image to run; its digest is known once it is built."""
         self._request = replace(self._request, code=RuntimeCode(image=uri))
 
     def look(self) -> PlanStep:
@@ -69,7 +69,7 @@ class RuntimePart:
         tags = read_tags(self._clients, runtime.arn)
         is_own = tags.get(AGENT_TAG) == name
         if self._starts_anew(runtime, is_own=is_own):
-            note = f"it is {runtime.status} without a version that works: it is deleted first"
+            note = f"its status is {runtime.status} and no version works: it is deleted first"
             return PlanStep(kind=self.kind, name=name, action="make", changes=self._new(), note=note)
         if runtime.status != "READY":
             changes += (SettingChange(setting="status", before=runtime.status, after="READY"),)
@@ -80,7 +80,7 @@ class RuntimePart:
             name=name,
             action="change" if changes else "keep",
             changes=changes,
-            note="" if is_own else "Loom did not make it: it is updated, never deleted",
+            note="" if is_own else "Loom did not create it: it is updated, never deleted",
         )
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -106,13 +106,13 @@ class RuntimePart:
         self.deployed = ready
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete the runtime, or restore the version that it had."""
+        """Delete the runtime, or restore its previous version."""
         runtime_id = find_runtime(self._clients, intent.name)
         if runtime_id is None:
             return ""
         if intent.action == "make":
             if not self._owns(runtime_id):
-                return f"kept the runtime {intent.name}, which Loom did not make"
+                return f"kept the runtime {intent.name}, which Loom did not create"
             self._check_unused(runtime_id)
             report("deleting the runtime")
             delete_runtime(self._clients, runtime_id)
@@ -120,7 +120,7 @@ class RuntimePart:
             return f"deleted the runtime {intent.name}"
         version = str(intent.before.get("version") or "")
         if not version:
-            return f"kept the runtime {intent.name}, which had no version that worked"
+            return f"kept the runtime {intent.name}, which did not have a working version"
         if self._settled(runtime_id, report).version == version:
             return ""
         report(f"restoring version {version} of the runtime")
@@ -144,7 +144,7 @@ class RuntimePart:
             write_tags(self._clients, runtime.arn, {name: self._request.tags[name] for name in names})
 
     def _created(self) -> str:
-        """Create the runtime; wait until AgentCore knows a role that was just created."""
+        """Create the runtime; retry until AgentCore accepts a newly created role."""
         deadline, pause_s = time.monotonic() + _ROLE_KNOWN_WITHIN_S, 1.0
         while True:
             try:
@@ -161,7 +161,7 @@ class RuntimePart:
                 pause_s = min(pause_s * 1.5, 8.0)
 
     def _settled(self, runtime_id: str, report: Report) -> RuntimeDescription:
-        """Return the runtime once it is neither created nor updated."""
+        """Return the runtime once it is no longer being created or updated."""
         try:
             return wait_until_ready(self._clients, runtime_id, timeout_s=self._timeout_s, progress=report)
         except ResourceNotFoundError:
@@ -176,9 +176,9 @@ class RuntimePart:
         return read_tags(self._clients, runtime.arn).get(AGENT_TAG) == self._request.name
 
     def _check_unused(self, runtime_id: str) -> None:
-        """Refuse to delete a runtime that somebody has released since: this deployment's endpoints are gone already.
+        """Refuse to delete a runtime that has been released since: this deployment's endpoints are already deleted.
 
-        The journal is a file of one machine, and a later deployment from another one does not know it.
+        The journal is local to one machine; later deployments from other machines do not know it.
         """
         endpoints = describe_endpoints(self._clients, runtime_id)
         names = [endpoint.name for endpoint in endpoints if endpoint.name != DEFAULT_ENDPOINT]
@@ -218,7 +218,7 @@ class RuntimePart:
         )
 
     def _tag_changes(self, tags: Mapping[str, str], *, is_own: bool) -> tuple[SettingChange, ...]:
-        """Return the tags that change; a runtime that Loom did not make does not become Loom's by a tag."""
+        """Return the tags that change; a runtime that Loom did not create does not get Loom's tag."""
         return tuple(
             SettingChange(setting=f"tags.{name}", before=tags.get(name, ""), after=value)
             for name, value in self._request.tags.items()

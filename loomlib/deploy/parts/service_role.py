@@ -1,4 +1,4 @@
-"""A role that a service uses for the agent: for builds of its image, its schedules and its functions."""
+"""A role that an AWS service uses for the agent: for image builds, schedules and functions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ServiceRolePart:
     Args:
         clients: The connection.
         spec: The agent's configuration.
-        kind: What the role is for, such as "role of builds".
+        kind: The role's purpose, such as "role of builds".
         name: The role's name.
         trust: Who may assume it.
-        policy: What it may do.
+        policy: Its permissions.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class ServiceRolePart:
 
     @property
     def kind(self) -> str:
-        """What the role is for."""
+        """The role's purpose."""
         return self._kind
 
     @property
     def arn(self) -> str:
-        """The role's ARN, also before it exists."""
+        """The role's ARN, even before the role exists."""
         return self._role.arn
 
     def look(self) -> PlanStep:
@@ -72,7 +72,7 @@ class ServiceRolePart:
 
     def _own(self) -> RoleDescription | None:
         return self._role.find(
-            f"The account has a role of the name of the {self.kind} that Loom did not make",
+            f"The account has a role with the name of the {self.kind} that Loom did not create",
             lambda _: "rename that role, or deploy the agent under another name",
         )
 

@@ -24,20 +24,20 @@ class BucketPart:
         self._clients = clients
 
     def look(self) -> PlanStep:
-        """Look for the bucket."""
+        """Check whether the bucket exists."""
         name = code_bucket(self._clients)
         is_there = has_bucket(self._clients, name)
         return PlanStep(kind=self.kind, name=name, action="keep" if is_there else "make")
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Create it, with public access blocked."""
+        """Create the bucket, with public access blocked."""
         report("creating the bucket for code")
         journal.add(Intent(kind=self.kind, name=step.name, action="make"))
         make_bucket(self._clients, step.name)
         write_bucket_tags(self._clients, step.name, _PURPOSE)
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete it if it is empty and Loom's."""
+        """Delete the bucket if it is empty and was created by Loom."""
         if not has_bucket(self._clients, intent.name):
             return ""
         tags = read_bucket_tags(self._clients, intent.name)
@@ -46,7 +46,7 @@ class BucketPart:
         report("deleting the bucket")
         if delete_empty_bucket(self._clients, intent.name):
             return f"deleted the bucket {intent.name}"
-        return f"kept the bucket {intent.name}, which has objects"
+        return f"kept the bucket {intent.name}, which contains objects"
 
 
 class PackagePart:
@@ -58,7 +58,7 @@ class PackagePart:
         self._clients, self._agent, self._package = clients, agent, package
 
     def look(self) -> PlanStep:
-        """Look for an object with the package's digest."""
+        """Check whether an object with the package's digest exists."""
         bucket, key = code_bucket(self._clients), package_key(self._agent, self._package)
         is_there = has_bucket(self._clients, bucket) and has_object(self._clients, bucket, key)
         return PlanStep(
@@ -69,7 +69,7 @@ class PackagePart:
         )
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Upload it."""
+        """Upload the package."""
         report("uploading the package")
         journal.add(Intent(kind=self.kind, name=step.name, action="make"))
         upload_package(self._clients, self._agent, self._package)

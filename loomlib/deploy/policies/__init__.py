@@ -1,4 +1,4 @@
-"""The role of an agent with least privilege: from its code and its configuration, each statement with its reason."""
+"""An agent's role with least privilege, derived from its code and configuration; each statement has a reason."""
 
 from .generate import model_identifiers, role_policy, trust_document
 from .values import AwsPlace, KnownResources, OpenPermission, RolePolicy, RoleStatement

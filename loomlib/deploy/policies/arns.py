@@ -1,4 +1,4 @@
-"""The ARNs of what an action is about, from the name, id or ARN that the code or the configuration has."""
+"""The ARNs of the resources of an action, from the name, id or ARN in the code or the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from .values import AwsPlace, KnownResources
 
 _PROFILE: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.(?=[a-z0-9-]+\.)")
-"""Starts of the ids of AWS's inference profiles: the geography, or `global`."""
+"""Prefixes of the ids of AWS's inference profiles: the geography, or `global`."""
 _AGENTCORE_ID: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")
 _GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{8,15}")
 _BASE_ID: Final = re.compile(r"[0-9A-Z]{10}")
@@ -20,12 +20,12 @@ _FUNCTION_NAME: Final = re.compile(r"[a-zA-Z0-9-_]{1,140}(?::[a-zA-Z0-9-_$]+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementTarget:
-    """Resources that one statement is about.
+    """The resources of one statement.
 
     Attributes:
         resources: Their ARNs.
         condition: IAM's operators with their keys and values.
-        reason: Why a resource is no exact ARN; "" if all are.
+        reason: Why a resource is not an exact ARN; "" if all are.
     """
 
     resources: tuple[str, ...]
@@ -34,13 +34,13 @@ class StatementTarget:
 
 
 def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tuple[StatementTarget, ...] | None:
-    """Return what statements about a resource name; None if its ARN is not known.
+    """Return the targets of statements for a resource; None if its ARN is not known.
 
     Args:
         kind: The kind of the resource, such as `memories`.
-        name: Its name, id, ARN or address; `*` in it stands for what is computed at run time.
+        name: Its name, id, ARN or address; `*` stands for a part that is computed at run time.
         place: The account and region.
-        known: What was read in the account.
+        known: Data that was read from the account.
     """
     text = known.ids.get((kind, name), name)
     if kind == "models":
@@ -63,28 +63,26 @@ def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tup
         return None
     reason = _WILDCARDS.get(kind, "") if any(set("*?") & set(arn) for arn in arns) else ""
     if not reason and "*" in name:
-        reason = "a part of the name is computed at run time"
+        reason = "part of the name is computed at run time"
     return (StatementTarget(resources=arns, reason=reason),)
 
 
 def _narrowed(arn: str, place: AwsPlace) -> str:
-    """Return an ARN whose region and account are this place's where they are computed; "" if its name is not known."""
+    """Return an ARN with computed regions and accounts replaced by this place's; "" if its name is not known."""
     parts = arn.split(":", 5)
     if len(parts) < 6 or "*" in parts[2]:
         return ""
     place_parts = {1: place.partition, 3: place.region, 4: place.account}
     parts = [place_parts.get(index, part) if "*" in part and index < 5 else part for index, part in enumerate(parts)]
-    typed = re.match(r"[a-z-]+[:/]/?(?=.)", parts[5])  # secret:name, role/name; topics have a name alone
+    typed = re.match(r"[a-z-]+[:/]/?(?=.)", parts[5])  # secret:name, role/name; topics only have a name
     name = parts[5][typed.end() :] if typed else parts[5]
     return "" if name.startswith(("*", "?")) else ":".join(parts)
 
 
 def namespace_target(namespace: str) -> StatementTarget:
-    """Return the target of actions on metrics, which need name no resource, in one namespace."""
+    """Return the target of metric actions, which do not require a resource, restricted to one namespace."""
     condition = {"StringEquals": {"cloudwatch:namespace": namespace}}
-    return StatementTarget(
-        resources=("*",), condition=condition, reason="AWS has no resource that the action must name"
-    )
+    return StatementTarget(resources=("*",), condition=condition, reason="the action does not require a resource")
 
 
 def _models(name: str, place: AwsPlace, known_resources: KnownResources) -> tuple[StatementTarget, ...] | None:
@@ -105,7 +103,7 @@ def _models(name: str, place: AwsPlace, known_resources: KnownResources) -> tupl
         )
         return (StatementTarget(resources=(profile,)), models)
     start = _PROFILE.match(identifier)
-    if start is None:  # an application inference profile: which models it has is not in its name
+    if start is None:  # an application inference profile: its name does not contain its models
         return None
     model = f"foundation-model/{identifier[start.end() :]}"
     if start[0] == "global.":
@@ -128,7 +126,7 @@ def _objects(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
     computed = not key or key.endswith("/") or "*" in key
     ending = key if "*" in key else f"{key}*" if computed else key
     arn = f"arn:{place.partition}:s3:::{bucket}/{ending}"
-    return (StatementTarget(resources=(arn,), reason="keys of objects are known at run time only" if computed else ""),)
+    return (StatementTarget(resources=(arn,), reason="object keys are known only at run time" if computed else ""),)
 
 
 def _listed(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
@@ -141,7 +139,7 @@ def _listed(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
 
 
 def _inside(kind: str, arn: str) -> tuple[str, ...]:
-    """Return the ARNs inside an ARN that are part of the same action."""
+    """Return the ARNs below an ARN that the same action covers."""
     if kind == "agents" and "/runtime-endpoint/" not in arn:
         return (f"{arn}/runtime-endpoint/*",)
     return (f"{arn}:*",) if kind == "log_groups" and not arn.endswith(":*") else ()
@@ -162,7 +160,7 @@ def _agents(name: str, place: AwsPlace) -> tuple[str, ...]:
 
 
 def _tool(kind: str) -> Callable[[str, AwsPlace], tuple[str, ...]]:
-    """AWS's own tools belong to the account `aws`; others are "custom"."""
+    """Return the maker of a tool's ARN: AWS's own tools belong to the account `aws`; others are "custom"."""
 
     def make(name: str, place: AwsPlace) -> tuple[str, ...]:
         if name.startswith("aws."):
@@ -180,7 +178,7 @@ def _matching(service: str, resource: str, form: re.Pattern[str]) -> Callable[[s
 
 
 def _simple(service: str, resource: str) -> Callable[[str, AwsPlace], tuple[str, ...]]:
-    """Resources whose ARN has their name."""
+    """Return the maker of ARNs that contain the resource's name."""
 
     def make(name: str, place: AwsPlace) -> tuple[str, ...]:
         return () if name.startswith("*") else (place.arn(service, resource.format(name.lstrip("/"))),)
@@ -228,7 +226,7 @@ def _identities(name: str, place: AwsPlace) -> tuple[str, ...]:
 
 
 def _web_searches(name: str, place: AwsPlace) -> tuple[str, ...]:
-    tool = f"tool/{name}"  # AWS's list of ARNs has the caller's account, its guide the account `aws`
+    tool = f"tool/{name}"  # AWS's ARN reference uses the caller's account, its guide the account `aws`
     return (place.arn("bedrock-agentcore", tool), place.arn("bedrock-agentcore", tool, account="aws"))
 
 
@@ -277,7 +275,7 @@ _MAKERS: Final[Mapping[str, Callable[[str, AwsPlace], tuple[str, ...]]]] = {
     "state_machines": _simple("states", "stateMachine:{}"),
     "keys": _keys,
     "event_buses": _simple("events", "event-bus/{}"),
-    "roles": lambda name, place: (),  # the code names roles by ARN only
+    "roles": lambda name, place: (),  # the code refers to roles by ARN only
     "log_groups": _log_groups,
     "streams": _simple("kinesis", "stream/{}"),
     "delivery_streams": _simple("firehose", "deliverystream/{}"),
@@ -291,12 +289,12 @@ _MAKERS: Final[Mapping[str, Callable[[str, AwsPlace], tuple[str, ...]]]] = {
 }
 
 _WILDCARDS: Final = {
-    "agents": "any endpoint of the runtime may be named",
+    "agents": "the call may use any endpoint of the runtime",
     "secrets": "Secrets Manager adds six characters to the name",
     "api_key_secrets": "Secrets Manager adds six characters to the name",
     "oauth2_secrets": "Secrets Manager adds six characters to the name",
-    "api_keys": "AgentCore names the runtime's workload identity",
-    "oauth2_tokens": "AgentCore names the runtime's workload identity",
+    "api_keys": "AgentCore chooses the name of the runtime's workload identity",
+    "oauth2_tokens": "AgentCore chooses the name of the runtime's workload identity",
     "queried_tables": "the table's indexes",
     "log_groups": "the group's streams",
 }

@@ -1,4 +1,4 @@
-"""The actions on resources that `loom-agent.toml` names, for code that does not show what it calls on them: data."""
+"""The actions on resources in `loom-agent.toml`, for code whose calls on them are not visible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONFIGURED_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "buckets": (("s3:GetObject", "objects"), ("s3:ListBucket", "listed_buckets")),
     "agents": (("bedrock-agentcore:InvokeAgentRuntime", "agents"),),
 }
-"""The actions of each kind under `[resources]`, each with the kind of ARN that it is about. None of them deletes."""
+"""The actions of each kind under `[resources]`, each with the kind of ARN of its resource. None of them deletes."""
 
 SIGNED_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "agents": (("bedrock-agentcore:GetAgentCard", "agents"),),
@@ -49,7 +49,7 @@ SIGNED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "lambda": ("functions",),
     "s3": ("buckets",),
 }
-"""The kinds of configured resources that a request signed for a service may be about."""
+"""The kinds of configured resources that a request signed for a service may access."""
 
 UNSEEN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "bedrock-runtime": ("models", "guardrails"),
@@ -58,7 +58,7 @@ UNSEEN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "lambda": ("functions",),
     "s3": ("buckets",),
 }
-"""The kinds of configured resources that calls of a client which are not visible may be about."""
+"""The kinds of configured resources that a client's invisible calls may access."""
 
 CONFIGURED_KINDS: Final[Mapping[str, str]] = {
     "objects": "buckets",
@@ -66,7 +66,7 @@ CONFIGURED_KINDS: Final[Mapping[str, str]] = {
     "listed_buckets": "buckets",
     **{kind: kind for kind in CONFIGURED_ACTIONS if kind != "buckets"},
 }
-"""The kind under `[resources]` that has the resources of a kind of ARN."""
+"""The kind under `[resources]` for each kind of ARN."""
 
 LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "models": ("Models", "the agent calls models"),
@@ -94,16 +94,16 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "keys": ("Keys", "the agent uses keys of KMS"),
     "event_buses": ("EventBuses", "the agent sends events"),
     "roles": ("Roles", "the agent assumes roles"),
-    "log_groups": ("LogGroups", "the agent uses log groups of its own"),
+    "log_groups": ("LogGroups", "the agent uses its own log groups"),
     "streams": ("Streams", "the agent uses streams of Kinesis"),
     "delivery_streams": ("DeliveryStreams", "the agent uses delivery streams"),
     "vector_buckets": ("VectorBuckets", "the agent uses S3 Vectors"),
     "identities": ("Email", "the agent sends email"),
-    "metric_namespaces": ("OwnMetrics", "the agent publishes metrics of its own"),
-    "workload_identities": ("WorkloadIdentities", "the agent asks for access tokens of workload identities"),
-    "api_keys": ("ApiKeys", "the agent asks AgentCore Identity for API keys"),
-    "oauth2_tokens": ("OauthTokens", "the agent asks AgentCore Identity for OAuth tokens"),
-    "api_key_secrets": ("CredentialSecrets", "AgentCore Identity keeps the credentials in Secrets Manager"),
-    "oauth2_secrets": ("CredentialSecrets", "AgentCore Identity keeps the credentials in Secrets Manager"),
+    "metric_namespaces": ("OwnMetrics", "the agent publishes its own metrics"),
+    "workload_identities": ("WorkloadIdentities", "the agent requests access tokens of workload identities"),
+    "api_keys": ("ApiKeys", "the agent requests API keys from AgentCore Identity"),
+    "oauth2_tokens": ("OauthTokens", "the agent requests OAuth tokens from AgentCore Identity"),
+    "api_key_secrets": ("CredentialSecrets", "AgentCore Identity stores the credentials in Secrets Manager"),
+    "oauth2_secrets": ("CredentialSecrets", "AgentCore Identity stores the credentials in Secrets Manager"),
 }
-"""The name and the reason of the statement about each kind of ARN."""
+"""The name and the reason of the statement for each kind of ARN."""

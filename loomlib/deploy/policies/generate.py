@@ -1,4 +1,4 @@
-"""Generates the policy of an agent's role: exactly what its code and its configuration use."""
+"""Generates the policy of an agent's role: exactly the permissions that its code and configuration require."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .values import (
 )
 
 LOG_GROUPS: Final = "/aws/bedrock-agentcore/runtimes/"
-_OWN_POLICY: Final = "write its permission into a policy of your own and deploy with role='arn:…'"
+_OWN_POLICY: Final = "add the permission to your own policy and deploy with role='arn:…'"
 _TELEMETRY: Final = ("PutTraceSegments", "PutTelemetryRecords", "GetSamplingRules", "GetSamplingTargets")
 
 
@@ -39,14 +39,15 @@ def role_policy(
 ) -> RolePolicy:
     """Return the policy of an agent's role.
 
-    It has what AgentCore needs of every role (the agent's own log group, traces, metrics), what the code calls, and
-    what the configuration names. A resource that is not known gets no permission; it is among `open`.
+    It contains the permissions that AgentCore requires of every role (the agent's own log group, traces, metrics),
+    those for the calls in the code, and those for the resources in the configuration. Permissions for unknown resources
+    are not granted but listed in `open`.
 
     Args:
         spec: The agent's configuration.
-        uses: What its code does with AWS (`find_uses`).
+        uses: The AWS calls of its code (`find_uses`).
         place: The account and region.
-        known: What was read in the account: ids of named resources, models of inference profiles.
+        known: Data that was read from the account: ids of named resources, models of inference profiles.
         repository_arn: The ECR repository of the agent's image, for a container.
 
     Raises:
@@ -66,7 +67,7 @@ def role_policy(
         raise LoomError(
             f"The role's policy has {number(length)} characters, above IAM's {number(LONGEST_INLINE_POLICY)}",
             on=spec.name,
-            try_="use fewer resources in one agent, or a role of yours with managed policies: role='arn:…'",
+            try_="use fewer resources in one agent, or your own role with managed policies: role='arn:…'",
         )
     return policy
 
@@ -76,7 +77,7 @@ def model_identifiers(spec: AgentSpec, uses: CodeUses) -> tuple[str, ...]:
 
     Args:
         spec: The agent's configuration.
-        uses: What its code does with AWS.
+        uses: The AWS calls of its code.
     """
     variables = _variables(spec, KnownResources())
     identifiers = [binding.resource for binding in spec.resources.models]
@@ -92,7 +93,7 @@ def trust_document(place: AwsPlace, *, service: str = "bedrock-agentcore.amazona
 
     Args:
         place: The account and region.
-        service: The service that assumes it, when it is not AgentCore.
+        service: The service that assumes it, if it is not AgentCore.
     """
     condition: dict[str, Any] = {"StringEquals": {"aws:SourceAccount": place.account}}
     if service.startswith("bedrock-agentcore."):
@@ -119,13 +120,13 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
         sid="FindLogGroups",
         actions=("logs:DescribeLogGroups",),
         resources=(place.arn("logs", "log-group:*"),),
-        reason="AgentCore finds the agent's log group in the list of groups, which has no narrower resource",
+        reason="AgentCore finds the agent's log group in the list of groups, which cannot be restricted further",
     )
     yield RoleStatement(
         sid="Traces",
         actions=tuple(f"xray:{name}" for name in _TELEMETRY),
         resources=("*",),
-        reason="the agent's traces; AWS has no resource that these actions must name",
+        reason="the agent's traces; the actions do not require a resource",
     )
     metrics = namespace_target("bedrock-agentcore")
     yield RoleStatement(
@@ -133,7 +134,7 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
         actions=("cloudwatch:PutMetricData",),
         resources=metrics.resources,
         condition=metrics.condition,
-        reason="the agent's metrics, in AgentCore's namespace only; AWS has no resource that the action must name",
+        reason="the agent's metrics, in AgentCore's namespace only; the action does not require a resource",
     )
     if repository_arn:
         yield RoleStatement(
@@ -146,7 +147,7 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
             sid="ImageLogin",
             actions=("ecr:GetAuthorizationToken",),
             resources=("*",),
-            reason="AgentCore signs in to ECR; AWS has no resource that the action must name",
+            reason="AgentCore signs in to ECR; the action does not require a resource",
         )
 
 
@@ -182,7 +183,7 @@ class _Maker:
             for binding in self._spec.resources.of(kind):
                 where = f"[resources] {kind}"
                 if kind not in unseen and (kind, self._identity(kind, binding.resource)) in self._used:
-                    continue  # the code shows what it calls on it
+                    continue  # the calls on it are visible in the code
                 actions = CONFIGURED_ACTIONS[kind] + (SIGNED_ACTIONS.get(kind, ()) if signs else ())
                 for action, arn_kind in actions:
                     if not self._add(action, arn_kind, self._identity(kind, binding.resource), where):
@@ -200,7 +201,7 @@ class _Maker:
 
     def _add(self, action: str, kind: str, name: str, place: str) -> bool:
         if not kind:
-            self._add_without_resource(action, "the agent uses what the configuration names", place)
+            self._add_without_resource(action, "the configuration lists the resource", place)
             return True
         statement_targets = targets(kind, name, self._place, self._known)
         for target in statement_targets or ():
@@ -211,23 +212,23 @@ class _Maker:
         return bool(statement_targets)
 
     def _add_without_resource(self, action: str, reason: str, place: str) -> None:
-        target = StatementTarget(resources=("*",), reason="AWS has no resource that the action must name")
+        target = StatementTarget(resources=("*",), reason="the action does not require a resource")
         self.statements.add("NoResources", action, target, reason, place)
 
     def _unseen(self, use: CodeUse) -> None:
-        """Note a request that the code signs itself, or a client whose calls are not visible."""
+        """Record a request that the code signs itself, or a client whose calls are not visible."""
         is_signed = use.operation == SIGNED_REQUEST
         kinds = (SIGNED_KINDS if is_signed else UNSEEN_KINDS).get(use.service, ())
         if any(self._spec.resources.of(kind) for kind in kinds):
             return
         if self._spec.secrets and use.service in ("secretsmanager", "ssm"):
             return
-        problem = f"No call of this client of {use.service} is visible: something else calls it"
+        problem = f"The calls of this {use.service} client are not visible: other code makes them"
         if is_signed:
             problem = (
-                f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
+                f"The code signs requests for {use.service} itself, so the resources that they access are not visible"
             )
-        try_ = f"name it under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
+        try_ = f"list the resource under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
         self.open.append(OpenPermission(place=use.place, what=problem, try_=try_))
 
     def _rule(self, use: CodeUse, rule: ActionRule) -> None:
@@ -235,7 +236,7 @@ class _Maker:
             if rule.action in WITHOUT_RESOURCES:
                 self._add_without_resource(rule.action, f"the agent calls {use.operation}", use.place)
             else:
-                problem = f"Which resource {use.service}'s {use.operation} is about is not known"
+                problem = f"The resource that {use.service}'s {use.operation} accesses is not known"
                 self.open.append(OpenPermission(place=use.place, what=problem, try_=_OWN_POLICY))
             return
         texts = _texts(use, rule)
@@ -265,12 +266,12 @@ class _Maker:
                 for binding in self._spec.resources.buckets
             ]
             inside = [prefix for prefix in narrowed if prefix.startswith(name[:-1])]
-            if inside:  # the configuration says which part of the bucket
+            if inside:  # the configuration specifies the part of the bucket
                 return all([self._add(rule.action, rule.kind, prefix, use.place) for prefix in inside])
         return self._add(rule.action, rule.kind, name, use.place)
 
     def _from_configuration(self, use: CodeUse, rule: ActionRule, text: CodeText) -> bool:
-        """Allow the action on the configured resources of its kind, for a resource that is known at run time only."""
+        """Allow the action on the configured resources of its kind, for a resource that is known only at run time."""
         if text.unset(self._variables) or text.resolved(self._variables) is not None:
             return False
         kind = CONFIGURED_KINDS.get(rule.kind)
@@ -290,16 +291,16 @@ class _Maker:
         if resolved is None:
             problem = f"{operation}: {', '.join(rule.parameters)} is computed at run time"
         else:
-            problem = f"{operation}: {resolved!r} does not say which resource it is"
-        where = f"name it under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
+            problem = f"{operation}: {resolved!r} does not identify a resource"
+        where = f"list the resource under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
         return OpenPermission(place=use.place, what=problem, try_=where)
 
 
 def _unknown(kind: str, resource: str, where: str) -> OpenPermission:
     return OpenPermission(
         place=where,
-        what=f"{resource!r} is no id or ARN, and nothing in the account has this name",
-        try_=f"name the {kind.replace('_', ' ')} by id or ARN, or create what has this name first",
+        what=f"{resource!r} is neither an id nor an ARN, and no resource in the account has this name",
+        try_=f"list the {kind.replace('_', ' ')} by id or ARN, or create a resource with this name first",
     )
 
 
@@ -325,7 +326,7 @@ def _rules(use: CodeUse) -> tuple[ActionRule, ...]:
     if action in WITHOUT_RESOURCES:
         return (ActionRule(action),)
     resource_parameters = [name for name in use.arguments if f"{use.service}.{name}" in PARAMETERS]
-    if not resource_parameters and operations is not None:  # given by position or by `**`, or left to a default
+    if not resource_parameters and operations is not None:  # passed by position or by `**`, or left to a default
         members = operations.parameters.get(use.operation, ())
         resource_parameters = [name for name in members if f"{use.service}.{name}" in PARAMETERS]
     if not resource_parameters:
@@ -344,12 +345,12 @@ def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
         return _joined(use.arguments, "flowIdentifier", "flowAliasIdentifier", "/alias/")
     if rule.kind == "copied_objects" and "CopySource.Bucket" in use.arguments:
         return _joined(use.arguments, "CopySource.Bucket", "CopySource.Key", "/")
-    if rule.parameters == ("RequestItems",):  # of DynamoDB: its keys are the tables
+    if rule.parameters == ("RequestItems",):  # a DynamoDB parameter whose keys are the tables
         keys = [name.split(".")[1] for name in use.arguments if name.startswith("RequestItems.")]
         return tuple(CodeText(parts=(key,)) for key in dict.fromkeys(keys))
     texts = _first(use, rule)
     if not texts and use.operation == "PutEvents" and any(name.startswith("Entries.") for name in use.arguments):
-        return (CodeText(parts=("default",)),)  # the bus of events that name none
+        return (CodeText(parts=("default",)),)  # the bus of events that do not set one
     return texts
 
 

@@ -1,7 +1,7 @@
-"""The IAM actions of operations, and the resources that their parameters name: data.
+"""The IAM actions of operations, and the resources that their parameters refer to, as data.
 
-An operation without an entry is the action of its own name. Source: AWS, "Service Authorization Reference" of each
-service; for AgentCore also its developer guide, "IAM Permissions for AgentCore Runtime".
+An operation without an entry requires the action of the same name. Source: AWS, "Service Authorization Reference" of
+each service; for AgentCore also its developer guide, "IAM Permissions for AgentCore Runtime".
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class ActionRule:
     """An action that an operation needs.
 
     Attributes:
-        action: IAM's name of the action.
-        kind: The kind of the resource that it is about; "" for an action that must name no resource.
-        parameters: The parameters of the operation that name the resource, the first that is given decides.
+        action: The action, as named by IAM.
+        kind: The kind of its resource; "" for an action that does not require a resource.
+        parameters: The parameters of the operation that name the resource; the first one in the call is used.
         is_optional: Whether the action is needed only if one of `parameters` is given.
     """
 
@@ -29,7 +29,7 @@ class ActionRule:
 
 
 IAM_PREFIXES: Final[Mapping[str, str]] = {"monitoring": "cloudwatch", "email": "ses"}
-"""Services that IAM names unlike their signatures."""
+"""Services whose name in IAM differs from their signing name."""
 
 _GUARDRAIL: Final = "guardrailConfig.guardrailIdentifier"
 _GENERATE: Final = "retrieveAndGenerateConfiguration.knowledgeBaseConfiguration"
@@ -113,7 +113,7 @@ OPERATIONS: Final[Mapping[str, tuple[ActionRule, ...]]] = {
         ActionRule("secretsmanager:GetSecretValue", "oauth2_secrets", ("resourceCredentialProviderName",)),
     ),
 }
-"""The actions of operations that are not the action of their own name on one resource, as `service:Operation`."""
+"""The actions of operations that need other actions than the one of the same name, as `service:Operation`."""
 
 PARAMETERS: Final[Mapping[str, str]] = {
     "bedrock-agentcore.memoryId": "memories",
@@ -170,4 +170,4 @@ WITHOUT_RESOURCES: Final = frozenset(
         *("ec2:DescribeRegions", "ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups"),
     }
 )
-"""Actions for which AWS has no resource that they must name: their statements name `*`."""
+"""Actions that do not require a resource: the resource of their statements is `*`."""

@@ -1,4 +1,4 @@
-"""Statements that are collected action by action, merged into few."""
+"""Policy statements, collected action by action and merged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Group:
 
 
 class StatementList:
-    """Collects actions with their resources; those with the same resources, or the same actions, become one."""
+    """Collects actions with their resources; entries with the same resources, or the same actions, are merged."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, tuple[str, ...], str], _Group] = {}
@@ -32,7 +32,7 @@ class StatementList:
             action: The action.
             target: The resources.
             reason: Why it is needed.
-            place: Where it is asked for.
+            place: The place in the code or configuration that requires it.
         """
         key = (label, target.resources, _text(target))
         group = self._groups.setdefault(key, _Group(label, target))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 LONGEST_INLINE_POLICY: Final = 10_240
-"""Characters of all inline policies of a role, white space not counted (a quota of IAM)."""
+"""Largest size of a role's inline policies, in characters without white space (an IAM quota)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,9 @@ class AwsPlace:
 
         Args:
             service: The service, as ARNs name it.
-            resource: The resource's part of the ARN.
-            account: Another account, or "" for a resource that belongs to none.
-            region: Another region, or "" for a resource that has none.
+            resource: The resource part of the ARN.
+            account: Another account, or "" for a resource without an account.
+            region: Another region, or "" for a resource without a region.
         """
         where = self.region if region is None else region
         owner = self.account if account is None else account
@@ -44,7 +44,7 @@ class AwsPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownResources:
-    """What was read in the account about resources that are named.
+    """Data about named resources that was read from the account.
 
     Attributes:
         ids: The id or ARN of a resource, by its kind and name: `{("memories", "support"): "support-1a2B3c4D5e"}`.
@@ -62,10 +62,10 @@ class RoleStatement:
     Attributes:
         sid: Its name in the document.
         actions: The actions.
-        resources: The ARNs; `*` only for actions that need name no resource.
+        resources: The ARNs; `*` only for actions that do not require a resource.
         condition: IAM's operators with their keys and values.
-        reason: Why the agent needs it, and why a resource is no exact ARN where that is so.
-        places: Files and lines of the code, and tables of loom-agent.toml, that ask for it.
+        reason: Why the agent needs it and, if applicable, why a resource is not an exact ARN.
+        places: Files and lines of the code, and tables of loom-agent.toml, that require it.
     """
 
     sid: str
@@ -76,7 +76,7 @@ class RoleStatement:
     places: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the statement as IAM reads it."""
+        """Return the statement in IAM's format."""
         content: dict[str, Any] = {
             "Sid": self.sid,
             "Effect": "Allow",
@@ -90,12 +90,12 @@ class RoleStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPermission:
-    """A permission that the agent may need and that its role does not get, because the resource is not known.
+    """A permission that the agent may need but is not granted, because the resource is not known.
 
     Attributes:
         place: The file and line, or the table of loom-agent.toml.
         what: What is not known.
-        try_: What makes it known.
+        try_: How to determine it.
     """
 
     place: str
@@ -105,13 +105,13 @@ class OpenPermission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolePolicy:
-    """What an agent's role may do and who may use it.
+    """The permissions and the trust policy of an agent's role.
 
     Attributes:
-        statements: What it may do.
-        trust: The role's trust policy, as IAM reads it.
-        open: Permissions that need you: the role does not get them.
-        notes: What the agent is written to do without, and therefore gets no permission for.
+        statements: Its permissions.
+        trust: The role's trust policy, in IAM's format.
+        open: Permissions that need your decision; they are not granted.
+        notes: Optional resources that are not configured, for which permissions are not granted.
     """
 
     statements: tuple[RoleStatement, ...]
@@ -120,7 +120,7 @@ class RolePolicy:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the policy as IAM reads it."""
+        """Return the policy in IAM's format."""
         return {"Version": "2012-10-17", "Statement": [statement.document() for statement in self.statements]}
 
     def actions(self) -> tuple[str, ...]:

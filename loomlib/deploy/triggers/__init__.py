@@ -1,4 +1,4 @@
-"""What invokes an agent by itself: schedules, and new objects in S3."""
+"""Automatic triggers of an agent: schedules, and new objects in S3."""
 
 from .values import AgentTrigger, agent_triggers, find_trigger
 

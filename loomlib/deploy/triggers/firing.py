@@ -1,4 +1,4 @@
-"""Fires a trigger by hand: the agent gets exactly what the schedule, or the event about an object, would send."""
+"""Fires a trigger manually: the agent gets the request that the schedule, or the event for an object, would send."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .values import SCHEDULE, AgentTrigger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerAnswer:
-    """What the agent answered to a trigger.
+    """The agent's answer to a trigger.
 
     Attributes:
         trigger: The trigger's name.
         session_id: The session of this run.
-        payload: What was sent.
+        payload: The payload that was sent.
         answer: The agent's answer, as text.
-        through: What sent it: the schedule, or the function.
+        through: The sender of the request: the schedule, or the function.
     """
 
     trigger: str
@@ -37,10 +37,10 @@ class TriggerAnswer:
 
 
 def fire_trigger(clients: Clients, trigger: AgentTrigger, *, key: str = "", size: int = 0) -> TriggerAnswer:
-    """Fire a trigger that is deployed, now.
+    """Fire a deployed trigger immediately.
 
-    A schedule's target is read and sent as EventBridge Scheduler sends it. For an object the deployed function is
-    called with the event that EventBridge sends; the object need not exist.
+    A schedule's target is read and invoked as EventBridge Scheduler invokes it. For an object, the deployed function is
+    called with the event that EventBridge would send; the object need not exist.
 
     Args:
         clients: The connection.
@@ -49,19 +49,19 @@ def fire_trigger(clients: Clients, trigger: AgentTrigger, *, key: str = "", size
         size: The size of the object in bytes, for a trigger of S3.
 
     Raises:
-        LoomError: The trigger is not deployed, or is not about that object, or the agent failed.
+        LoomError: The trigger is not deployed or does not match the object, or the agent failed.
     """
     if trigger.kind == SCHEDULE:
         return _fire_schedule(clients, trigger)
     if not key:
         raise LoomError(
-            "A trigger of S3 needs the key of an object",
+            "An S3 trigger needs the key of an object",
             on=trigger.name,
             try_=f'key="{trigger.prefix}a{trigger.spec.suffix}"',
         )
     if not matches(trigger, key):
         raise LoomError(
-            f"The trigger is not about the object {key}",
+            f"The trigger does not match the object {key}",
             on=trigger.name,
             try_=f"a key that begins with {trigger.prefix!r} and ends with {trigger.spec.suffix!r}",
         )

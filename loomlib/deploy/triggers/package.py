@@ -1,4 +1,4 @@
-"""The package of the function that passes events on: the same bytes each time."""
+"""The package of the function that forwards events, with reproducible content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a deployment that make an agent's triggers."""
+"""The parts of a deployment that create an agent's triggers."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _TRIGGER: Final = "trigger "
 _REMOVED: Final = "removed trigger "
 
 AgentArn = Callable[[], str]
-"""Returns the agent's ARN once its runtime exists; "" before."""
+"""Returns the agent's ARN, or "" before its runtime exists."""
 
 
 def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tuple[DeployPart, ...]:
-    """Return the parts of an agent's triggers, which are made after its runtime, and of those that it no longer has.
+    """Return the parts of an agent's triggers, which are created after its runtime, and of those that were removed.
 
     Args:
         clients: The connection.
@@ -72,7 +72,7 @@ def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tup
 
 
 def part_of_trigger(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart | None:
-    """Return the part of a kind, to undo what an interrupted deployment made; None if triggers have no such part.
+    """Return the part of a kind, to undo an interrupted deployment; None if triggers do not have such a part.
 
     Args:
         clients: The connection.
@@ -101,16 +101,16 @@ class TriggerRolePart:
 
     @property
     def kind(self) -> str:
-        """Which trigger's role it is."""
+        """The kind of resource: the role of a trigger."""
         return f"{_ROLE}{self._trigger.name}"
 
     @property
     def arn(self) -> str:
-        """The role's ARN, also before it exists."""
+        """The role's ARN, even before the role exists."""
         return self._role("").arn
 
     def look(self) -> PlanStep:
-        """Compare the role."""
+        """Compare the role's trust, permissions and tags."""
         return self._role(self._agent_arn()).look()
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -152,15 +152,15 @@ class SchedulePart:
 
     @property
     def kind(self) -> str:
-        """Which trigger it is."""
+        """The kind of resource: a trigger."""
         return f"{_TRIGGER}{self._trigger.name}"
 
     def look(self) -> PlanStep:
-        """Compare the schedule's times and what it sends."""
+        """Compare the schedule's times and its request."""
         schedule = self._own()
         changes = tuple(self._changes(schedule))
         action = "make" if schedule is None else "change" if changes else "keep"
-        note = "" if schedule is None or schedule.state == "ENABLED" else "it is switched off, and stays so"
+        note = "" if schedule is None or schedule.state == "ENABLED" else "it is disabled and stays disabled"
         return PlanStep(kind=self.kind, name=self._trigger.resource_name, action=action, changes=changes, note=note)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -182,12 +182,12 @@ class SchedulePart:
         put_schedule(self._clients, desired, is_new=schedule is None)
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete the schedule, or restore what it was."""
+        """Delete the schedule, or restore its previous settings."""
         schedule = find_schedule(self._clients, intent.name)
         if schedule is None:
             return ""
         if schedule.description != self._about:
-            return f"kept the schedule {intent.name}, which Loom did not make"
+            return f"kept the schedule {intent.name}, which Loom did not create"
         if intent.action == "make":
             report("deleting the schedule")
             delete_schedule(self._clients, intent.name)
@@ -225,7 +225,7 @@ class SchedulePart:
 
 
 class ObjectsPart:
-    """A rule about new objects in S3, and the function that passes them on to the agent."""
+    """A rule for new objects in S3, and the function that forwards their events to the agent."""
 
     def __init__(
         self, clients: Clients, spec: AgentSpec, trigger: AgentTrigger, role_arn: str, agent_arn: AgentArn
@@ -235,7 +235,7 @@ class ObjectsPart:
 
     @property
     def kind(self) -> str:
-        """Which trigger it is."""
+        """The kind of resource: a trigger."""
         return f"{_TRIGGER}{self._trigger.name}"
 
     def look(self) -> PlanStep:
@@ -280,18 +280,18 @@ class ObjectsPart:
             announce_objects(self._clients, bucket, on=True)
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Delete the rule and the function if they were made; a changed trigger is described again by `apply`."""
+        """Delete the rule and the function if they were created; `apply` updates a changed trigger again."""
         if intent.action != "make":
-            return f"kept the trigger {intent.name} as it is now: deploy again to describe it anew"
+            return f"kept the trigger {intent.name} in its current state: deploy again to update it"
         try:
             tags = function_tags(self._clients, intent.name)
         except ResourceNotFoundError:
             tags = {AGENT_TAG: self._spec.name}
         if tags.get(AGENT_TAG) != self._spec.name:
-            return f"kept the function {intent.name}, which Loom did not make"
+            return f"kept the function {intent.name}, which Loom did not create"
         rule = find_rule(self._clients, intent.name)
         if rule is not None and not rule.is_made_by_loom:
-            return f"kept the rule {intent.name}, which Loom did not make"
+            return f"kept the rule {intent.name}, which Loom did not create"
         report("deleting the trigger")
         delete_rule(self._clients, intent.name)
         delete_trigger_function(self._clients, intent.name)
@@ -325,7 +325,7 @@ class ObjectsPart:
 
 def _foreign(kind: str, name: str) -> DeployError:
     return DeployError(
-        f"The account has a {kind} of the trigger's name that Loom did not make",
+        f"The account has a {kind} with the trigger's name that Loom did not create",
         on=name,
         try_="rename it, or deploy the agent under another name",
     )

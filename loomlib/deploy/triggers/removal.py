@@ -32,9 +32,9 @@ def deployed_triggers(clients: Clients, agent: str) -> list[str]:
 
 
 def remove_trigger(clients: Clients, agent: str, name: str) -> bool:
-    """Delete a trigger with its role and function, if Loom made it; return whether it did.
+    """Delete a trigger with its role and function, if Loom created it; return whether it was deleted.
 
-    Notifications of the bucket stay on: other rules may use them.
+    The bucket's notifications stay enabled: other rules may use them.
 
     Args:
         clients: The connection.
@@ -65,7 +65,7 @@ def remove_trigger(clients: Clients, agent: str, name: str) -> bool:
 
 
 def removed_parts(clients: Clients, spec: AgentSpec) -> tuple[RemovedTriggerPart, ...]:
-    """Return the parts that remove what the account has and `loom-agent.toml` no longer says.
+    """Return the parts that remove triggers in the account that are no longer in `loom-agent.toml`.
 
     Args:
         clients: The connection.
@@ -77,13 +77,13 @@ def removed_parts(clients: Clients, spec: AgentSpec) -> tuple[RemovedTriggerPart
     except AccessDeniedError:
         if configured_names:
             raise
-        return ()  # whoever deploys agents without triggers needs no permission to list them
+        return ()  # deploying agents without triggers does not require permission to list them
     names = [name for name in deployed if name not in configured_names]
     return tuple(RemovedTriggerPart(clients, spec.name, name) for name in names)
 
 
 class RemovedTriggerPart:
-    """A trigger that `loom-agent.toml` no longer says."""
+    """A trigger that is no longer in `loom-agent.toml`."""
 
     def __init__(self, clients: Clients, agent: str, name: str) -> None:
         self._clients, self._agent, self._name = clients, agent, name
@@ -91,11 +91,11 @@ class RemovedTriggerPart:
 
     @property
     def kind(self) -> str:
-        """Which trigger it was."""
+        """The kind of resource: a removed trigger."""
         return f"removed trigger {self._name}"
 
     def look(self) -> PlanStep:
-        """Look whether it is still there."""
+        """Check whether the trigger still exists."""
         is_schedule = self._name.startswith(SCHEDULE)
         find = find_schedule if is_schedule else find_rule
         resource = find(self._clients, self._resource)
@@ -105,7 +105,7 @@ class RemovedTriggerPart:
         return PlanStep(kind=self.kind, name=self._resource, action="change" if is_there else "keep", changes=changes)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
-        """Delete it."""
+        """Delete the trigger."""
         before: dict[str, Any] = {}
         if (schedule := find_schedule(self._clients, self._resource)) is not None:
             before = {
@@ -119,10 +119,10 @@ class RemovedTriggerPart:
         remove_trigger(self._clients, self._agent, self._name)
 
     def undo(self, intent: Intent, report: Report) -> str:
-        """Say that it is gone: the former `loom-agent.toml` makes it again, with its role."""
+        """Report that it is deleted: deploying with the former `loom-agent.toml` creates it again, with its role."""
         if intent.before and find_schedule(self._clients, intent.name) is None:
             role = str(intent.before["target"].get("RoleArn", "")).rpartition("/")[2]
             if describe_role(self._clients, role) is not None:
                 put_schedule(self._clients, ScheduleDescription(name=intent.name, **intent.before), is_new=True)
                 return f"restored the schedule {intent.name}"
-        return f"the trigger {intent.name} is deleted: deploy with the former loom-agent.toml to make it again"
+        return f"the trigger {intent.name} is deleted: deploy with the former loom-agent.toml to create it again"

@@ -1,4 +1,4 @@
-"""What a trigger sends to the agent, and what makes it: a schedule's target, a rule's pattern, a function's event.
+"""The request that a trigger sends to the agent, and its definition: a schedule's target, a rule's pattern, an event.
 
 Source: AWS, "Using universal targets in EventBridge Scheduler", "Adding context attributes in EventBridge Scheduler",
 "Amazon S3 Event Notifications with EventBridge" (the form of the event).
@@ -14,7 +14,7 @@ from typing import Any, Final
 from .values import AgentTrigger
 
 EXECUTION_ID: Final = "<aws.scheduler.execution-id>"
-"""What EventBridge Scheduler replaces by the id of the run."""
+"""The placeholder that EventBridge Scheduler replaces with the id of the run."""
 UNIVERSAL_TARGET: Final = "arn:{}:scheduler:::aws-sdk:bedrockagentcore:invokeAgentRuntime"
 FUNCTION_FILE: Final = "trigger.py"
 FUNCTION_HANDLER: Final = "trigger.handle"
@@ -25,7 +25,7 @@ _SHORTEST_SESSION: Final = 33
 
 
 def base_payload(trigger: AgentTrigger) -> dict[str, Any]:
-    """Return what a trigger sends, without what an event adds.
+    """Return the payload of a trigger, without the values that an event adds.
 
     Args:
         trigger: The trigger.
@@ -37,7 +37,7 @@ def base_payload(trigger: AgentTrigger) -> dict[str, Any]:
 
 
 def session_id(trigger: AgentTrigger, run: str) -> str:
-    """Return the id of the session of a trigger's run: each run has a session of its own.
+    """Return the id of the session of a trigger's run: each run has its own session.
 
     Args:
         trigger: The trigger.
@@ -50,7 +50,7 @@ def session_id(trigger: AgentTrigger, run: str) -> str:
 def schedule_input(trigger: AgentTrigger, runtime_arn: object) -> dict[str, Any]:
     """Return the members of InvokeAgentRuntime that a schedule sends.
 
-    Scheduler passes the payload on as it is written: it must not be Base64.
+    Scheduler forwards the payload unchanged: it must not be Base64.
 
     Args:
         trigger: The trigger.
@@ -68,7 +68,7 @@ def schedule_input(trigger: AgentTrigger, runtime_arn: object) -> dict[str, Any]
 def schedule_target(trigger: AgentTrigger, *, partition: str, role_arn: object, input_: object) -> dict[str, Any]:
     """Return the target of a schedule.
 
-    A failed run is not repeated: the agent may have done its work before the failure.
+    A failed run is not retried: the agent may have done its work before the failure.
 
     Args:
         trigger: The trigger.
@@ -85,7 +85,7 @@ def schedule_target(trigger: AgentTrigger, *, partition: str, role_arn: object, 
 
 
 def event_pattern(trigger: AgentTrigger) -> dict[str, Any]:
-    """Return the pattern of the events about new objects that a trigger is about.
+    """Return the pattern of the new-object events that a trigger matches.
 
     Args:
         trigger: The trigger.
@@ -102,7 +102,7 @@ def event_pattern(trigger: AgentTrigger) -> dict[str, Any]:
 def object_event(
     trigger: AgentTrigger, key: str, *, account: str, region: str, size: int = 0, etag: str = ""
 ) -> dict[str, Any]:
-    """Return the event that EventBridge sends about a new object.
+    """Return the event that EventBridge sends for a new object.
 
     Args:
         trigger: The trigger.
@@ -130,7 +130,7 @@ def object_event(
 
 
 def matches(trigger: AgentTrigger, key: str) -> bool:
-    """Return whether a trigger is about an object.
+    """Return whether a trigger matches an object.
 
     Args:
         trigger: The trigger.
@@ -140,7 +140,7 @@ def matches(trigger: AgentTrigger, key: str) -> bool:
 
 
 def function_code() -> str:
-    """Return the code of the function that passes events about new objects on to the agent."""
+    """Return the code of the function that forwards new-object events to the agent."""
     return files("loomlib.deploy.triggers").joinpath("trigger_function.py.j2").read_text("utf-8")
 
 
@@ -159,7 +159,7 @@ def function_variables(trigger: AgentTrigger, runtime_arn: object) -> dict[str, 
 
 
 def invoke_policy(runtime_arn: object, endpoint_arn: object) -> dict[str, Any]:
-    """Return the policy that allows to invoke the agent's default endpoint and nothing else.
+    """Return a policy that allows only invoking the agent's default endpoint.
 
     Args:
         runtime_arn: The agent's ARN.

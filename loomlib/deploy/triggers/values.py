@@ -11,7 +11,7 @@ from ..spec import AgentSpec, TriggerSpec
 SCHEDULE: Final = "schedule"
 OBJECTS: Final = "s3"
 
-_BEARER: Final = "remove [authorizer], or call the agent from something that has its tokens"
+_BEARER: Final = "remove [authorizer], or call the agent from a client that has a token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class AgentTrigger:
 
     Attributes:
         agent: The agent's name.
-        name: The trigger's name: its kind and its place among those of its kind, such as `schedule-1`.
-        spec: What it is.
+        name: The trigger's name: its kind and its number within that kind, such as `schedule-1`.
+        spec: Its configuration.
     """
 
     agent: str
@@ -35,17 +35,17 @@ class AgentTrigger:
 
     @property
     def resource_name(self) -> str:
-        """The name of what is made for it: the schedule, or the rule and the function."""
+        """The name of its AWS resources: the schedule, or the rule and the function."""
         return f"loom-{self.agent}-{self.name}"[:64]
 
     @property
     def bucket(self) -> str:
-        """The bucket whose new objects it is about; "" for a schedule."""
+        """The bucket whose new objects it matches; "" for a schedule."""
         return self.spec.s3.partition("/")[0]
 
     @property
     def prefix(self) -> str:
-        """The start of the keys of the objects that it is about."""
+        """The prefix of the object keys that it matches."""
         return self.spec.s3.partition("/")[2]
 
 
@@ -56,10 +56,12 @@ def agent_triggers(spec: AgentSpec) -> tuple[AgentTrigger, ...]:
         spec: The agent's configuration.
 
     Raises:
-        LoomError: The agent takes bearer tokens only, which no trigger has, or its protocol has no prompts.
+        LoomError: The agent accepts only bearer tokens, which triggers do not have, or its protocol has no prompts.
     """
     if spec.triggers and spec.authorizer is not None:
-        raise LoomError("A trigger signs its requests, and this agent takes bearer tokens", on=spec.name, try_=_BEARER)
+        raise LoomError(
+            "A trigger signs its requests, but this agent accepts only bearer tokens", on=spec.name, try_=_BEARER
+        )
     triggers: list[AgentTrigger] = []
     counts = {SCHEDULE: 0, OBJECTS: 0}
     for trigger in spec.triggers:
@@ -68,7 +70,7 @@ def agent_triggers(spec: AgentSpec) -> tuple[AgentTrigger, ...]:
         name = f"{kind}-{counts[kind]}"
         if spec.protocol in ("MCP", "A2A") and not trigger.payload:
             raise LoomError(
-                f"A trigger's prompt means nothing to an agent that speaks {spec.protocol}",
+                f"An agent with the protocol {spec.protocol} does not accept the prompt of a trigger",
                 on=f"{spec.name}, {name}",
                 try_="a payload with the protocol's JSON-RPC request",
             )
@@ -84,7 +86,7 @@ def find_trigger(spec: AgentSpec, name: str) -> AgentTrigger:
         name: The trigger's name, such as `schedule-1`.
 
     Raises:
-        LoomError: There is none of that name.
+        LoomError: There is no trigger with that name.
     """
     triggers = agent_triggers(spec)
     for trigger in triggers:

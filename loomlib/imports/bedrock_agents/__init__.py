@@ -1,4 +1,4 @@
-"""Agents of Bedrock Agents ("Classic"): an intermediate model, and what becomes of each feature."""
+"""Agents of Bedrock Agents ("Classic"): an intermediate model, and the outcome of each feature."""
 
 from .features import Feature, FeatureName, FeatureState, assess_all_features, assess_features
 from .model import (

@@ -1,4 +1,4 @@
-"""What becomes of an agent's features when it moves from Bedrock Agents to AgentCore."""
+"""Outcomes of an agent's features when it moves from Bedrock Agents to AgentCore."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ FeatureName = Literal[
 """A feature of Bedrock Agents."""
 
 FeatureState = Literal["unused", "kept", "approximated", "lost", "needs you"]
-"""What becomes of a feature: "needs you" if a person has to decide or to supply something."""
+"""Outcome of a feature: "needs you" if a person has to decide or to provide something."""
 
 _ORDER: Final[tuple[FeatureState, ...]] = ("unused", "kept", "approximated", "lost", "needs you")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """What becomes of one feature of an agent.
+    """The outcome of one feature of an agent.
 
     Attributes:
         name: The feature.
-        state: What becomes of it.
-        reason: Why, in sentences; "" for a feature that the agent does not use.
+        state: Its outcome.
+        reason: The reason, in sentences; "" for a feature that the agent does not use.
     """
 
     name: FeatureName
@@ -48,9 +48,9 @@ Note = tuple[FeatureState, str]
 
 
 def assess_features(agent: ImportedAgent) -> tuple[Feature, ...]:
-    """Return the eleven features of an agent, each with what becomes of it and why.
+    """Return the eleven features of an agent, each with its outcome and the reason.
 
-    Collaborators are agents of their own: "multi_agent" says only whether they can be called as before.
+    Collaborators are separate agents: "multi_agent" states only whether they can be called as before.
 
     Args:
         agent: The agent.
@@ -72,7 +72,7 @@ def assess_features(agent: ImportedAgent) -> tuple[Feature, ...]:
 def assess_all_features(agent: ImportedAgent) -> tuple[Feature, ...]:
     """Return the eleven features of an agent and its collaborators taken together.
 
-    Each feature has the state that needs most attention, and the reasons of the agents that are in that state.
+    Each feature has the state that needs most attention, and the reasons of the agents in that state.
 
     Args:
         agent: The agent, with its collaborators at every level.
@@ -97,7 +97,7 @@ def _action_groups(agent: ImportedAgent) -> list[Note]:
 
 def _action_group(group: ActionGroup) -> Note:
     if group.executor == "none" and group.schema == "openapi" and group.tools:
-        advice = "The code calls the API's own server, or a gateway at LOOM_GATEWAY_URL: supply it and its credentials."
+        advice = "The code calls the API's own server, or a gateway at LOOM_GATEWAY_URL: set it up, with credentials."
         return "needs you", f"{group.name}: nothing executes it in Bedrock Agents. {advice}"
     if group.problem:
         return "needs you", f"{group.name}: {group.problem}."
@@ -112,11 +112,11 @@ def _action_group(group: ActionGroup) -> Note:
 
 def _orchestration(agent: ImportedAgent) -> list[Note]:
     if agent.orchestration_lambda:
-        return [("needs you", "A Lambda function orchestrates the agent; its logic has to be written as code.")]
+        return [("needs you", "A Lambda function orchestrates the agent; its logic has to be rewritten as code.")]
     notes: list[Note] = [("approximated", "Bedrock's own prompt is replaced by the framework's tool loop.")]
     step = agent.prompt("orchestration")
     if step is not None and step.is_overridden:
-        notes = [("approximated", "Of the overridden prompt, placeholders of Bedrock's own tools are left out.")]
+        notes = [("approximated", "Placeholders of Bedrock's own tools are left out of the overridden prompt.")]
     if step is not None and step.parser_lambda:
         notes.append(("needs you", "A Lambda function parses the orchestration; the framework's own parser is used."))
     if sum(agent.redactions.values()):
@@ -142,8 +142,8 @@ def _knowledge_bases(agent: ImportedAgent) -> list[Note]:
             notes.append(("kept", "Each knowledge base is a tool that retrieves from it."))
     step = agent.prompt("knowledge_base_response")
     if notes and step is not None and step.is_enabled:
-        template = "with the same template" if step.is_overridden else "with a prompt that is like Bedrock's own"
-        notes.append(("approximated", f"A call of the model of its own answers from what was found, {template}."))
+        template = "with the same template" if step.is_overridden else "with a prompt similar to Bedrock's own"
+        notes.append(("approximated", f"A separate model call answers from the retrieved passages, {template}."))
     return notes
 
 
@@ -176,7 +176,7 @@ def _pre_post_processing(agent: ImportedAgent) -> list[Note]:
                 ("approximated", f"The Lambda function that parses the {label} is called with the same event.")
             )
         elif step.is_overridden:
-            notes.append(("approximated", f"The {label} is a call of the model of its own, with the same template."))
+            notes.append(("approximated", f"The {label} is a separate model call, with the same template."))
         else:
             notes.append(("approximated", f"Bedrock does not publish its own {label} prompt; a similar one is used."))
     return notes
@@ -202,7 +202,7 @@ def _multi_agent(agent: ImportedAgent) -> list[Note]:
         ("needs you", f"The collaborator {item.name}: {item.problem}.") for item in agent.collaborators if item.problem
     ]
     if agent.collaboration == "router":
-        notes.append(("approximated", "A classifier of the new agent's own chooses the collaborator."))
+        notes.append(("approximated", "The new agent's own classifier chooses the collaborator."))
     else:
         notes.append(("kept", "Collaborators are agents that the supervisor calls as tools."))
     return notes

@@ -1,4 +1,4 @@
-"""Every agent of Bedrock Agents of an account, with what becomes of its features."""
+"""All agents of Bedrock Agents in an account, with the outcomes of their features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from loomlib.errors import LoomError
 from .snapshot import AgentReader, AgentSnapshot
 
 AT_ONCE = 4
-"""Agents that are read at the same time: Bedrock throttles these operations per account, and retries wait longer."""
+"""Number of agents that are read at the same time: Bedrock throttles these operations per account, and retries take
+longer."""
 
 Progress = Callable[[str], None]
 
@@ -24,9 +25,9 @@ class InventoryEntry:
     """An agent in the inventory.
 
     Attributes:
-        agent: The agent as it is listed.
-        routes: Its aliases but the test alias, with the versions that they route to.
-        snapshot: What was read of it, None if nothing could be.
+        agent: The agent, as listed by Bedrock.
+        routes: Its aliases except the test alias, with the versions that they route to.
+        snapshot: The snapshot of the agent, None if it could not be read.
         problem: Why it could not be read, "" if it could.
     """
 
@@ -43,16 +44,16 @@ def take_inventory(
     region: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[InventoryEntry, ...]:
-    """Return an entry for each agent, in the given order; nothing is written to AWS.
+    """Return an entry for each agent, in the given order; changes nothing in AWS.
 
-    The version that is read is that of the alias that was changed last; without an alias, the working draft. An agent
+    The version of the most recently changed alias is read; without an alias, the working draft. An agent
     that cannot be read is an entry with a problem.
 
     Args:
         clients: The connection.
         agents: The agents.
         region: The region, if it is not the connection's.
-        progress: Called with a line when an agent was read.
+        progress: Called with a line after each agent is read.
     """
     listed, reader = tuple(agents), AgentReader(clients, region=region)
     done = 0
@@ -81,7 +82,7 @@ def _entry(clients: Clients, reader: AgentReader, agent: BedrockAgent, region: s
 
 
 def newest_route(routes: Iterable[AgentRoute]) -> AgentRoute | str:
-    """Return the alias that was changed last, or DRAFT without one.
+    """Return the most recently changed alias, or DRAFT if there is none.
 
     Args:
         routes: The agent's aliases.

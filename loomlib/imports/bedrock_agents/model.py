@@ -1,6 +1,6 @@
-"""An agent of Bedrock Agents ("Classic") as values: what is read of it, and what code is generated from.
+"""An agent of Bedrock Agents ("Classic") as values, as read from Bedrock and used to generate code.
 
-`ImportedAgent` is the root. It knows nothing of boto3, of files or of a framework:
+`ImportedAgent` is the root. It does not depend on boto3, files or a framework:
 
     ImportedAgent
     ├── model: ModelChoice
@@ -25,7 +25,7 @@ DEEPEST: Final = 5
 """Levels of agents, the supervisor being the first (Bedrock user guide, "multi-agent collaboration")."""
 
 ModelKind = Literal["foundation model", "inference profile", "prompt router", "provisioned throughput", "custom model"]
-"""What an agent's model identifier names."""
+"""The kind of resource that an agent's model identifier names."""
 
 StepName = Literal[
     "pre_processing",
@@ -38,29 +38,29 @@ StepName = Literal[
 """A step of an agent's turn, each with a prompt."""
 
 Executor = Literal["lambda", "return_control", "built_in", "none"]
-"""Who executes an action group: a Lambda function, the agent's caller, Bedrock itself, or nobody."""
+"""Executor of an action group: a Lambda function, the agent's caller, Bedrock itself, or none."""
 
 SchemaKind = Literal["functions", "openapi", "built_in", "missing"]
-"""How an action group describes its tools; "missing" if the description cannot be read."""
+"""Kind of an action group's tool description; "missing" if it cannot be read."""
 
 BuiltIn = Literal["user_input", "code_interpreter", "computer", "bash", "text_editor"]
-"""An action group of Bedrock's own."""
+"""A built-in action group of Bedrock."""
 
 ParameterPlace = Literal["function", "path", "query", "header", "cookie", "body"]
-"""Where a tool's parameter goes: to a function, or into a part of an HTTP request."""
+"""Destination of a tool's parameter: a function, or a part of an HTTP request."""
 
 Collaboration = Literal["none", "supervisor", "router"]
-"""Whether an agent has collaborators: called as tools, or chosen by a routing classifier before that."""
+"""Collaboration mode of an agent: none, collaborators as tools, or a routing classifier that chooses one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceParameters:
-    """Parameters of a model's call; None where the model's own default applies.
+    """Parameters of a model's call; None if the model's default applies.
 
     Attributes:
         temperature: The temperature.
-        top_p: The share of probability that is sampled from.
-        top_k: The number of tokens that are sampled from.
+        top_p: The cumulative probability of the tokens to sample from.
+        top_k: The number of tokens to sample from.
         max_tokens: The longest answer, in tokens.
         stop_sequences: Texts that end the answer.
         more: `additionalModelRequestFields`, as the model's provider defines them.
@@ -76,13 +76,13 @@ class InferenceParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """The model that an agent asks.
+    """The model that an agent uses.
 
     Attributes:
-        identifier: The id or the ARN, as it is configured and as Converse takes it.
-        kind: What the identifier names.
-        model_ids: The foundation models behind it: the one, or those that an inference profile or a prompt router
-            routes to; empty if they cannot be read.
+        identifier: The id or the ARN, as configured and as accepted by Converse.
+        kind: The kind of resource that the identifier names.
+        model_ids: The foundation models behind it: the model itself, or those that an inference profile or a prompt
+            router routes to; empty if they cannot be read.
     """
 
     identifier: str
@@ -96,10 +96,10 @@ class PromptStep:
 
     Attributes:
         name: The step.
-        is_enabled: Whether the step takes place.
+        is_enabled: Whether the step is enabled.
         is_overridden: Whether `template` replaces Bedrock's own.
-        template: The template, with Bedrock's `$placeholders$`; "" if it is Bedrock's own and not shown.
-        inference: The parameters of the step's call of the model.
+        template: The template, with Bedrock's `$placeholders$`; "" if it is Bedrock's own, which is not shown.
+        inference: The inference parameters of the step's model call.
         model: The step's own model, "" for the agent's.
         parser_lambda: The ARN of the Lambda function that parses the model's answer, "" for Bedrock's own parser.
     """
@@ -120,11 +120,11 @@ class ToolParameter:
     Attributes:
         name: Its name for a model: at most 64 of the characters a-z, A-Z, 0-9, _, . and -.
         type: Its JSON type: "string", "number", "integer", "boolean", "array" or "object".
-        description: What the model reads about it.
-        is_required: Whether a call must have it.
-        place: Where it goes.
+        description: The description for the model.
+        is_required: Whether it is required in a call.
+        place: Its destination.
         schema: Its JSON schema in full, without references (`items`, `enum`, nested `properties`, `format`).
-        wire_name: Its name in the event or the request where that is another one, "" where it is `name`: a path and
+        wire_name: Its name in the event or the request if it differs from `name`, else "": a path and
             a body may both have an `id`, and a query a `filter[status]`. Read it through `sent_name`.
     """
 
@@ -148,14 +148,14 @@ class ImportedTool:
 
     Attributes:
         name: Its name for a model: at most 64 of the characters a-z, A-Z, 0-9, _ and -, unique within its agent.
-        description: What the model reads about it.
-        parameters: Its parameters in the order of the schema; no two have one name.
+        description: The description for the model.
+        parameters: Its parameters in the order of the schema, with unique names.
         requires_confirmation: Whether the user must confirm each call.
-        function: The function's name as the Lambda event has it, "" for an OpenAPI operation.
-        path: The operation's `apiPath` as the Lambda event has it, "" for a function.
+        function: The function's name in the Lambda event, "" for an OpenAPI operation.
+        path: The operation's `apiPath` in the Lambda event, "" for a function.
         method: The operation's HTTP method in capitals, "" for a function.
         content_type: The content type of the operation's body, "" without a body.
-        body_is_whole: Whether the body is one value that is no object, under its only parameter with the place "body".
+        body_is_whole: Whether the body is a single non-object value, in its only parameter with the place "body".
     """
 
     name: str
@@ -186,17 +186,17 @@ class ActionGroup:
 
     Attributes:
         id: Its id.
-        name: Its name as the Lambda event has it.
+        name: Its name in the Lambda event.
         description: Its description.
         is_enabled: Whether the agent may use it.
-        executor: Who executes its calls.
+        executor: The executor of its calls.
         lambda_arn: The ARN of its Lambda function, "" for another executor.
-        schema: How it describes its tools.
-        tools: Its tools; empty for a built-in one, and if the schema is missing.
-        api_document: The OpenAPI document as it was read, with its references; None for another schema.
-        api_source: Where the document is from: "inline", an address in S3, or "".
-        built_in: Which of Bedrock's own it is, None for another.
-        built_in_parameters: The parameters of a built-in one.
+        schema: The kind of its tool description.
+        tools: Its tools; empty for a built-in action group, and if the schema is missing.
+        api_document: The unmodified OpenAPI document, with its references; None for another schema.
+        api_source: The source of the document: "inline", an address in S3, or "".
+        built_in: The built-in action group that it is, None for others.
+        built_in_parameters: The parameters of a built-in action group.
         problem: Why it is not imported in full, "" if it is.
     """
 
@@ -222,7 +222,7 @@ class AgentKnowledgeBase:
     Attributes:
         id: Its id.
         name: Its name, "" if it cannot be read.
-        description: When the agent is to use it; what the model reads.
+        description: When the agent should use it, as read by the model.
         is_enabled: Whether the agent may use it.
         problem: Why it is not imported in full, "" if it is.
     """
@@ -239,7 +239,7 @@ class AgentGuardrail:
     """A guardrail of an agent.
 
     Attributes:
-        id: Its id or its ARN, as it is configured.
+        id: Its id or its ARN, as configured.
         version: A number, or DRAFT.
         name: Its name, "" if it cannot be read.
         problem: Why it is not imported in full, "" if it is.
@@ -256,8 +256,8 @@ class MemorySettings:
     """Long-term memory: summaries of an agent's sessions.
 
     Attributes:
-        storage_days: How long a summary is kept.
-        max_recent_sessions: How many sessions' summaries are put into the prompt.
+        storage_days: Number of days for which a summary is stored.
+        max_recent_sessions: Number of sessions whose summaries are included in the prompt.
     """
 
     storage_days: int = 30
@@ -271,8 +271,8 @@ class Collaborator:
     Attributes:
         id: The collaboration's id.
         name: The name by which the supervisor calls it.
-        instruction: When the supervisor is to call it.
-        shares_history: Whether it is given the supervisor's conversation.
+        instruction: When the supervisor should call it.
+        shares_history: Whether it receives the supervisor's conversation.
         alias_arn: The alias that is called.
         agent: The agent; None if it was not read.
         problem: Why it was not read, "" if it was.
@@ -300,20 +300,20 @@ class ImportedAgent:
         alias_name: The alias's name.
         description: Its description.
         instruction: Its instruction.
-        model: The model that it asks.
+        model: The model that it uses.
         prompts: Every step that Bedrock shows, in the order of a turn.
-        action_groups: Its action groups, also those that are not enabled.
-        knowledge_bases: Its knowledge bases, likewise.
+        action_groups: Its action groups, including disabled ones.
+        knowledge_bases: Its knowledge bases, including disabled ones.
         guardrail: Its guardrail, None without one.
         memory: Its long-term memory, None without one.
-        idle_timeout_s: After how many idle seconds a session ends.
+        idle_timeout_s: Idle time after which a session ends, in seconds.
         collaboration: Whether and how it calls collaborators.
         collaborators: Its collaborators.
         orchestration_lambda: The ARN of the Lambda function of a custom orchestration, "" for Bedrock's own.
         role_arn: Its role.
         encryption_key_arn: The KMS key that encrypts it, "" for AWS's own.
         tags: Its tags.
-        redactions: How many secrets were removed from its texts, by rule.
+        redactions: Number of secrets that were removed from its texts, by rule.
     """
 
     id: str
@@ -341,13 +341,13 @@ class ImportedAgent:
 
     @property
     def inference(self) -> InferenceParameters:
-        """The parameters of the orchestration's calls of the model."""
+        """The inference parameters of the orchestration's model calls."""
         step = self.prompt("orchestration")
         return step.inference if step else InferenceParameters()
 
     @property
     def takes_user_input(self) -> bool:
-        """Whether it may ask the user for arguments that are missing."""
+        """Whether it may ask the user for missing arguments."""
         return self.built_in("user_input") is not None
 
     @property
@@ -366,7 +366,7 @@ class ImportedAgent:
         return tuple(base for base in self.knowledge_bases if base.is_enabled)
 
     def prompt(self, name: StepName) -> PromptStep | None:
-        """Return a step, or None if Bedrock shows none such.
+        """Return a step, or None if Bedrock does not show it.
 
         Args:
             name: The step.
@@ -377,12 +377,12 @@ class ImportedAgent:
         """Return the enabled built-in action group of a kind, or None.
 
         Args:
-            name: Which of Bedrock's own.
+            name: The kind of built-in action group.
         """
         return next((group for group in self.action_groups if group.is_enabled and group.built_in == name), None)
 
     def walk(self) -> Iterator[ImportedAgent]:
-        """Yield the agent and its collaborators at every level, each agent after those that call it."""
+        """Yield the agent and its collaborators at every level, callers before the agents that they call."""
         yield self
         for collaborator in self.collaborators:
             if collaborator.agent is not None:

@@ -15,7 +15,7 @@ _SHORTEST_IDLE_S, _LONGEST_IDLE_S = 60, 28_800  # AgentCore's limits of idleRunt
 
 
 def idle_seconds(agent: ImportedAgent) -> int:
-    """Return after how many idle seconds a runtime session ends: Bedrock's, within AgentCore's limits.
+    """Return the idle timeout of a runtime session in seconds: Bedrock's value, within AgentCore's limits.
 
     Args:
         agent: The agent.
@@ -35,7 +35,7 @@ def lambda_functions(root: ImportedAgent) -> list[str]:
 
 
 def memory_name(root: ImportedAgent) -> str:
-    """Return the name of the memory that an agent with long-term memory is bound to.
+    """Return the name of the memory that is bound to an agent with long-term memory.
 
     Args:
         root: The agent.
@@ -44,11 +44,11 @@ def memory_name(root: ImportedAgent) -> str:
 
 
 def agent_toml(root: ImportedAgent, uses: Uses) -> str:
-    """Return the file.
+    """Return the text of the file.
 
     Args:
         root: The agent.
-        uses: What the agent uses.
+        uses: The features and resources that the agent uses.
     """
     name = runtime_name(root.name)
     agents = list(root.walk())
@@ -61,7 +61,7 @@ def agent_toml(root: ImportedAgent, uses: Uses) -> str:
         "code_interpreters": {"CODE_INTERPRETER_ID": "aws.codeinterpreter.v1"} if uses.code else {},
     }
     tables: dict[str, Mapping[str, Any]] = {
-        # Without an entry point agent.py is started, on AWS by opentelemetry-instrument (requirements.txt).
+        # Without an entry point, agent.py is started, on AWS with opentelemetry-instrument (requirements.txt).
         "agent": {"name": name, "description": root.description, "protocol": "HTTP"},
         "platform": {"idle_timeout_s": idle_seconds(root)},
         "environment": {variable: url for variable, url in http_servers(root).items() if url},

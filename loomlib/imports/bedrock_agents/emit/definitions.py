@@ -53,9 +53,9 @@ def definition_files(root: ImportedAgent) -> dict[str, str]:
 
 
 def http_servers(root: ImportedAgent) -> dict[str, str]:
-    """Return the environment variables that name servers of APIs, each with the server that the API itself names.
+    """Return the environment variables for API servers, each with the server in the API's own document.
 
-    A variable of two action groups, of which each has another server, is not among them: their code knows these.
+    A variable shared by two action groups with different servers is left out: their code contains the servers.
 
     Args:
         root: The agent.
@@ -68,7 +68,7 @@ def http_servers(root: ImportedAgent) -> dict[str, str]:
 
 
 def model_identifiers(root: ImportedAgent) -> list[str]:
-    """Return the models that an agent and its collaborators ask, each once.
+    """Return the models that an agent and its collaborators use, each once.
 
     Args:
         root: The agent.
@@ -146,7 +146,7 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
 
 
 def collaborator_tools(agent: ImportedAgent) -> list[str]:
-    """Return the names of the tools that stand for an agent's collaborators, distinct from those of its actions.
+    """Return the tool names of an agent's collaborators, distinct from those of its actions.
 
     Args:
         agent: The agent.
@@ -210,7 +210,7 @@ def _step_call(agent: ImportedAgent, step: PromptStep) -> PythonCall:
 
 
 def _inference(parameters: InferenceParameters, model: str, step: PromptStep | None) -> PythonCall | None:
-    """Return the parameters; stop sequences of Bedrock's own prompt are those of its format of tool calls."""
+    """Return the parameters; omit the stop sequences of Bedrock's own prompt, which belong to its tool call format."""
     is_own = step is None or not step.is_overridden
     values: dict[str, Any] = {
         "temperature": parameters.temperature,
@@ -224,7 +224,7 @@ def _inference(parameters: InferenceParameters, model: str, step: PromptStep | N
 
 
 def _top_k(top_k: int | None, model: str) -> dict[str, Any]:
-    """Return the field in which a model's provider takes top_k; Converse has none."""
+    """Return the provider-specific field for top_k, which Converse does not have."""
     if top_k is None:
         return {}
     if "anthropic." in model:
@@ -278,7 +278,7 @@ def _server(group: ActionGroup) -> str:
 
 
 def _is_elsewhere(url: str) -> bool:
-    """Return whether a URL names a server that is not this machine or its metadata, as far as its text tells."""
+    """Return whether a URL refers to a server other than this machine or its metadata service, judging by its text."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
@@ -298,7 +298,7 @@ def _is_set(value: Any) -> bool:
 
 
 def _classes(value: Any) -> set[str]:
-    """Return the classes that a value is made of."""
+    """Return the classes that occur in a value."""
     match value:
         case PythonCall():
             inner = (_classes(member) for member in value.arguments.values())

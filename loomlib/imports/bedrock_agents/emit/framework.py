@@ -1,4 +1,4 @@
-"""What a framework is to the generator: its templates, requirements, and notes for the README."""
+"""A framework as seen by the generator: templates, requirements, and notes for the README."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .generated import FrameworkName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """A framework that agents are generated for.
+    """A framework for which agents are generated.
 
     The templates of its folder define two modules that the shared ones import: `model_loop.py` with the class
-    `ModelLoop`, and whatever that needs, such as `tools.py`.
+    `ModelLoop`, and the modules that it needs, such as `tools.py`.
 
     Attributes:
         name: Its name, which is also the folder of its templates.
-        title: Its name for people.
+        title: Its display name.
         modules: The paths of its files; each has a template of the path with ".j2".
-        requirements: The lines of `requirements.txt` beside those that every agent has.
+        requirements: The lines of `requirements.txt` in addition to those of every agent.
         starts_tracing: Whether its module `tracing.py` has a function `start_tracing` to call when a process starts.
-        notes: What it does otherwise than the reasons of `assess_features` say, by feature.
+        notes: Deviations from the reasons of `assess_features`, by feature.
     """
 
     name: FrameworkName

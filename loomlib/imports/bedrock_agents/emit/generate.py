@@ -1,4 +1,4 @@
-"""Generates the code of an agent: texts only, nothing is read from AWS or written to it."""
+"""Generates the code of an agent as texts, without reading from or writing to AWS."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ _SHARED: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "tests/test_agent.py": lambda _: True,
     "README.md": lambda _: True,
 }
-"""The files that every framework shares, and which agents have them."""
+"""The files that all frameworks share, each with the agents that need it."""
 
 
 def generate_agent(agent: ImportedAgent, framework: FrameworkName) -> GeneratedAgent:
-    """Generate the code of an agent and of its collaborators. Equal agents give equal texts.
+    """Generate the code of an agent and of its collaborators. Equal agents result in equal texts.
 
         generated = generate_agent(agent, "strands")
         write_agent(generated, "my_agent")
 
     Args:
         agent: The agent.
-        framework: The framework that it is written for.
+        framework: The framework to generate code for.
 
     Raises:
         LoomError: There is no such framework, or the collaborators are nested too deeply.
@@ -90,7 +90,7 @@ def generate_agent(agent: ImportedAgent, framework: FrameworkName) -> GeneratedA
 
 
 def _writable(text: str) -> str:
-    """Return a text that UTF-8 can hold, and TOML and Markdown can show: JSON has halves of surrogate pairs."""
+    """Return a text that is valid in UTF-8, TOML and Markdown: JSON may contain lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -111,7 +111,7 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
 
 
 def _step_functions(uses: Uses) -> list[str]:
-    """Return what the template of `turn.py` imports of `steps.py`, in the order of imports."""
+    """Return the names that the template of `turn.py` imports from `steps.py`, in import order."""
     names = {
         "Asker": True,
         "check_request": uses.processing,
@@ -124,7 +124,7 @@ def _step_functions(uses: Uses) -> list[str]:
 
 
 def _base_models(root: ImportedAgent) -> str:
-    """Return the models behind ARNs as Python, "" if no agent's model is an ARN with a known model."""
+    """Return the models behind ARNs as Python, "" if no agent uses an ARN with a known model."""
     models_by_arn: dict[str, str] = {}
     for agent in distinct_agents(root):
         if agent.model.identifier.startswith("arn:") and agent.model.model_ids:
@@ -133,22 +133,23 @@ def _base_models(root: ImportedAgent) -> str:
 
 
 def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
-    """Return what the features do not say."""
+    """Return notes that the features do not cover."""
     notes = [
-        f"The long-term memory of the collaborator {member.name} is not used: the agent's own has every turn."
+        f"The long-term memory of the collaborator {member.name} is not used: the agent's memory contains every turn."
         for member in distinct_agents(agent)[1:]
         if member.memory is not None
     ]
     servers = http_servers(agent)
     notes += [
-        f"The API behind {variable} names no server: set that variable, or LOOM_GATEWAY_URL to a gateway with the API."
+        f"The API document for {variable} does not name a server: set that variable to the server's URL, or "
+        f"LOOM_GATEWAY_URL to a gateway with the API."
         for variable, url in servers.items()
         if not url
     ]
     if servers:
         notes.append(
-            "APIs without a Lambda function are called without credentials. If one needs them, make a target of it in "
-            "an AgentCore gateway, which holds them, and set LOOM_GATEWAY_URL."
+            "APIs without a Lambda function are called without credentials. If an API requires them, add it as a "
+            "target to an AgentCore gateway, which stores the credentials, and set LOOM_GATEWAY_URL."
         )
     left_out = [
         group.name
@@ -158,14 +159,14 @@ def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
     ]
     if left_out:
         names = ", ".join(left_out)
-        notes.append(f"Action groups that nobody executes, or whose schema cannot be read, are left out: {names}.")
+        notes.append(f"Action groups without an executor, or with an unreadable schema, are left out: {names}.")
     if any(member.inference.top_k is not None for member in distinct_agents(agent)):
         notes.append("top_k is sent to models of Anthropic and Amazon Nova; Converse has no field for others.")
     return notes
 
 
 def _import_record(agent: ImportedAgent, framework: str, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return where the code is from: no secrets, no times."""
+    """Return the provenance of the code, without secrets or times."""
     return {
         "framework": framework,
         "agents": [
@@ -178,7 +179,7 @@ def _import_record(agent: ImportedAgent, framework: str, files: Mapping[str, str
 
 
 def _tools(root: ImportedAgent) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each tool with its agent's id: what its name means in traces of Bedrock Agents."""
+    """Yield each tool with its agent's id, for identifying it in traces of Bedrock Agents."""
     for agent in distinct_agents(root):
         for group in callable_groups(agent):
             for tool in group.tools:
@@ -215,7 +216,7 @@ def _depth(agent: ImportedAgent) -> int:
 
 
 def _markdown(text: str) -> str:
-    """Return a text that cannot end a table's cell or a line of Markdown, and is no markup."""
+    """Return a text escaped for a Markdown table cell."""
     plain = " ".join(text.split()).replace("\\", "\\\\")
     for character in "|`<>*[]":
         plain = plain.replace(character, f"\\{character}")

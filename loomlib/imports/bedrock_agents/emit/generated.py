@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 FrameworkName = Literal["strands", "langgraph"]
-"""A framework that agents are generated for."""
+"""A framework for which agents are generated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +17,8 @@ class GeneratedAgent:
 
     Attributes:
         name: The runtime's name.
-        framework: The framework that it is written for.
-        files: The text of each file by its path, which has slashes.
+        framework: The framework of the code.
+        files: The text of each file by its path, with forward slashes.
     """
 
     name: str

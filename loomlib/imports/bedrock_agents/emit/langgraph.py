@@ -13,7 +13,7 @@ LANGGRAPH: Final = Framework(
     requirements=("langchain-aws>=1.9", "langgraph>=1.2", "openinference-instrumentation-langchain>=0.1.80"),
     starts_tracing=True,
     notes={
-        "short_term_memory": "Checkpoints of the graph keep a turn that waits, the session keeps the messages.",
+        "short_term_memory": "The graph's checkpoints store a waiting turn; the session stores the messages.",
         "traces": "OpenInference's instrumentation of LangChain records them.",
     },
 )

@@ -14,11 +14,11 @@ THEIRS_MARK: Final = ">>>>>>> generated\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedText:
-    """What a merge gives.
+    """The result of a merge.
 
     Attributes:
-        text: The text; conflicts stand between marks, with the lines of both sides.
-        conflicts: How many conflicts it has.
+        text: The text; conflicts are enclosed in markers, with the lines of both sides.
+        conflicts: Number of conflicts.
     """
 
     text: str
@@ -27,7 +27,7 @@ class MergedText:
 
 @dataclass(frozen=True, slots=True)
 class _Same:
-    """Lines that all three texts share: where they begin in each, and how many there are."""
+    """Lines that all three texts share: their start in each text, and their number."""
 
     base: int
     mine: int
@@ -36,12 +36,12 @@ class _Same:
 
 
 def merge_texts(base: str, mine: str, theirs: str) -> MergedText:
-    r"""Merge two texts that were made from one.
+    r"""Merge two texts that are derived from the same base.
 
-    A text with Windows line breaks keeps them.
+    Windows line breaks are preserved.
 
     Args:
-        base: What both were made from.
+        base: The text from which both are derived.
         mine: One text, whose line breaks the result has.
         theirs: The other text.
 
@@ -75,7 +75,7 @@ def merge_texts(base: str, mine: str, theirs: str) -> MergedText:
 
 
 def has_conflict(text: str) -> bool:
-    """Return whether a text has a conflict that nobody has resolved.
+    """Return whether a text contains an unresolved conflict.
 
     Args:
         text: The text.
@@ -108,14 +108,14 @@ def _conflict(mine: Sequence[str], theirs: Sequence[str]) -> list[str]:
 
 
 def _ended(lines: Sequence[str], ending: str) -> list[str]:
-    """Return lines of which the last one ends, so that a mark begins a line."""
+    """Return the lines with a line ending on the last one, so that a marker starts on a new line."""
     if lines and not lines[-1].endswith("\n"):
         return [*lines[:-1], lines[-1] + ending]
     return list(lines)
 
 
 def _lines(text: str) -> list[str]:
-    """Return lines that end at line feeds alone: a form feed or U+2028 in a text ends none."""
+    """Return the lines of a text, split only at line feeds: a form feed or U+2028 does not end a line."""
     parts = text.split("\n")
     lines = [f"{part}\n" for part in parts[:-1]]
     return [*lines, parts[-1]] if parts[-1] else lines

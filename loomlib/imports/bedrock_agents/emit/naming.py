@@ -12,12 +12,12 @@ _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_RUNTIME: Final = 48  # AgentCore's limit of agentRuntimeName
 _LONGEST_TOOL: Final = 64  # Converse's limit of a tool's name
 _OF_OTHERS: Final = frozenset(("aws", "loom", "otel", "openai", "anthropic", "langchain", "langsmith", "python"))
-"""First words of environment variables that SDKs read: an action group must not set AWS_ENDPOINT_URL."""
+"""Prefixes of environment variables that SDKs read: an action group must not set AWS_ENDPOINT_URL."""
 _NOT_IN_TOOLS: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 def module_name(name: str) -> str:
-    """Return a name of lower-case letters, digits and underscores, which begins with a letter and is no keyword.
+    """Return a name of lower-case letters, digits and underscores, which begins with a letter and is not a keyword.
 
     Args:
         name: An agent's name.
@@ -29,7 +29,7 @@ def module_name(name: str) -> str:
 
 
 def runtime_name(name: str) -> str:
-    """Return the name of the runtime for an agent: equal for equal agents, with at most 48 characters.
+    """Return the name of the runtime for an agent: deterministic, with at most 48 characters.
 
     Args:
         name: The agent's name.
@@ -45,7 +45,7 @@ def variable_name(name: str, ending: str) -> str:
     """Return the name of an environment variable.
 
     Args:
-        name: What it is about, such as an action group.
+        name: The name of its subject, such as an action group.
         ending: Its last word, such as "URL".
     """
     plain = module_name(name)
@@ -54,7 +54,7 @@ def variable_name(name: str, ending: str) -> str:
 
 
 def tool_name(name: str) -> str:
-    """Return a name that models take for a tool.
+    """Return a valid tool name for models.
 
     Args:
         name: A collaborator's name.
@@ -63,7 +63,7 @@ def tool_name(name: str) -> str:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Return names with a number behind those that occur before.
+    """Return the names, with a number appended to repeated ones.
 
     Args:
         names: The names.
@@ -81,7 +81,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return a text that can stand in a docstring's first line.
+    """Return a text that is valid in the first line of a docstring.
 
     Args:
         text: Any text.

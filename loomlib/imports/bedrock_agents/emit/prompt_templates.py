@@ -1,4 +1,4 @@
-"""Prompts of Bedrock Agents, taken apart into a system prompt and messages."""
+"""Prompts of Bedrock Agents, split into a system prompt and messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from ..model import PromptStep
 
 DEFAULT_SYSTEM: Final = "$instruction$\n\n$memory_content$\n\n$prompt_session_attributes$"
-"""The orchestration's system prompt where Bedrock's own applies, which is about the format of its tools."""
+"""The orchestration's system prompt in place of Bedrock's own, which describes Bedrock's tool format."""
 
 _PRE_PROCESSING: Final = """\
 You check what users write to an assistant before the assistant answers. The assistant's instruction is:
@@ -50,7 +50,7 @@ _OLD_TURNS: Final = re.compile(r"(?:^|\n\n)(Human|Assistant):")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTemplate:
-    """A prompt in parts.
+    """A prompt, split into parts.
 
     Attributes:
         system: The system prompt, "" without one.
@@ -65,7 +65,7 @@ def orchestration_template(step: PromptStep | None) -> str:
     """Return the system prompt of the orchestration, with placeholders.
 
     Args:
-        step: The orchestration's step, None if Bedrock shows none.
+        step: The orchestration's step, None if Bedrock does not show it.
     """
     if step is None or not step.is_overridden or not step.template.strip():
         return DEFAULT_SYSTEM
@@ -93,7 +93,7 @@ def step_template(step: PromptStep) -> StepTemplate:
 
 
 def _parts(template: str) -> StepTemplate:
-    """Take a template apart: JSON in the form of a model's request, turns of "Human:" and "Assistant:", or a text."""
+    """Split a template: JSON in the form of a model request, turns of "Human:" and "Assistant:", or plain text."""
     try:
         document = json.loads(template, strict=False)
     except (ValueError, RecursionError):
@@ -107,13 +107,13 @@ def _parts(template: str) -> StepTemplate:
         if not isinstance(message, Mapping):
             continue
         message = cast("Mapping[str, Any]", message)
-        role = "assistant" if message.get("role") == "assistant" else "user"  # Converse knows no other
+        role = "assistant" if message.get("role") == "assistant" else "user"  # Converse does not support other roles
         text = _text_of(message.get("content"))
         if messages and messages[-1][0] == role:
             messages[-1] = (role, f"{messages[-1][1]}\n\n{text}")
         else:
             messages.append((role, text))
-    while messages and messages[-1][0] != "user":  # the beginning of an answer, which not every model takes
+    while messages and messages[-1][0] != "user":  # a prefilled answer, which not every model accepts
         messages.pop()
     return StepTemplate(system=_text_of(members.get("system")), messages=tuple(messages))
 

@@ -20,7 +20,7 @@ class PythonCall:
     """A call of a class in generated code.
 
     Attributes:
-        name: What is called.
+        name: The called class.
         arguments: The keyword arguments.
     """
 
@@ -41,8 +41,8 @@ def python_text(value: Any, *, indent: int = 0, before: int = 0, after: int = 0)
     Args:
         value: None, a boolean, number, text, sequence, mapping, `PythonCall` or `PythonName`.
         indent: The column at which its line begins.
-        before: How many characters of its first line stand before it, with the indentation.
-        after: How many characters follow on its last line.
+        before: Number of characters before it on its first line, including the indentation.
+        after: Number of characters after it on its last line.
     """
     flat = _flat(value)
     if before + _width(flat) + after <= WIDTH:
@@ -75,7 +75,7 @@ def _member(name: str, value: Any, indent: int) -> str:
 
 
 def _long_text(text: str, indent: int) -> str:
-    """Return a text as parts below each other, each of which ends after a space or a line break."""
+    """Return a text as string literals on separate lines, each of which ends after a space or a line break."""
     pad, end = " " * (indent + _INDENT), " " * indent
     room = WIDTH - indent - _INDENT - 2
     if _width(_text(text)) - 2 <= room:
@@ -95,7 +95,7 @@ def _long_text(text: str, indent: int) -> str:
 
 
 def _words(line: str, room: int) -> Iterator[str]:
-    """Yield the words of a line with the spaces behind them; a word that is too long in pieces."""
+    """Yield the words of a line with their trailing spaces, splitting words that are too long."""
     for word in _WORD.findall(line):
         piece = ""
         for character in word:
@@ -128,7 +128,7 @@ def _flat(value: Any) -> str:
                 return f"({inner},)" if len(items) == 1 else f"({inner})"
             return f"[{inner}]"
         case _:
-            raise TypeError(f"a {type(value).__name__} has no form in generated code")
+            raise TypeError(f"a {type(value).__name__} cannot be represented in generated code")
 
 
 def _text(text: str) -> str:
@@ -155,7 +155,7 @@ def _escaped(text: str, quote: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return how many columns a text takes."""
+    """Return the width of a text in columns."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)

@@ -1,4 +1,4 @@
-"""What of the generated code an agent and its collaborators use."""
+"""Parts of the generated code that an agent and its collaborators use."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..model import ActionGroup, ImportedAgent, PromptStep, StepName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uses:
-    """What a tree of agents uses; the templates read it.
+    """The features that a tree of agents uses; read by the templates.
 
     Attributes:
         actions: Action groups.
         functions: Action groups with Lambda functions.
-        parsers: Steps whose answers a Lambda function parses.
-        http: Action groups that are an API without a Lambda function.
+        parsers: Steps with a Lambda function as parser.
+        http: Action groups with an API schema but without a Lambda function.
         knowledge: Knowledge bases.
         code: A code interpreter.
         user_input: Questions to the user.
         interrupts: Calls that wait for the caller: questions, confirmations and returns of control.
         memory: Long-term memory of the root agent.
         processing: Pre-processing or post-processing.
-        answers: A call of the model that answers from what a knowledge base found.
-        tagged: Prompts that ask for the answer in a tag.
+        answers: A model call that answers from the passages of a knowledge base.
+        tagged: Prompts that request the answer in a tag.
         guardrail: Guardrails.
         collaborators: Collaborators.
         router: A classifier that chooses a collaborator.
@@ -48,12 +48,12 @@ class Uses:
 
     @property
     def steps(self) -> bool:
-        """Whether the model is asked around the orchestration, or its answer is taken out of a tag."""
+        """Whether there are model calls around the orchestration, or answers in a tag."""
         return self.processing or self.answers or self.router or self.tagged
 
 
 def uses_of(root: ImportedAgent) -> Uses:
-    """Return what an agent and its collaborators use.
+    """Return the features that an agent and its collaborators use.
 
     Args:
         root: The agent.
@@ -83,7 +83,7 @@ def uses_of(root: ImportedAgent) -> Uses:
 
 
 def callable_groups(agent: ImportedAgent) -> tuple[ActionGroup, ...]:
-    """Return the action groups with tools whose calls somebody executes.
+    """Return the action groups with tools that have an executor.
 
     Args:
         agent: The agent.
@@ -104,7 +104,7 @@ def callable_collaborators(agent: ImportedAgent) -> tuple[tuple[str, ImportedAge
 
 
 def is_http(group: ActionGroup) -> bool:
-    """Return whether an action group is an API that nobody but its server executes.
+    """Return whether an action group is an API that is called directly over HTTP.
 
     Args:
         group: The action group.
@@ -113,7 +113,7 @@ def is_http(group: ActionGroup) -> bool:
 
 
 def used_steps(agent: ImportedAgent) -> tuple[PromptStep, ...]:
-    """Return the steps around the orchestration that take place.
+    """Return the enabled steps around the orchestration.
 
     Args:
         agent: The agent.
@@ -129,7 +129,7 @@ def used_steps(agent: ImportedAgent) -> tuple[PromptStep, ...]:
 
 
 def writes_from_passages(agent: ImportedAgent) -> bool:
-    """Return whether a model answers from what a knowledge base found, before the agent reads it.
+    """Return whether a model answers from the passages of a knowledge base, before the agent reads the result.
 
     Args:
         agent: The agent.
@@ -138,7 +138,7 @@ def writes_from_passages(agent: ImportedAgent) -> bool:
 
 
 def answers_in_tag(agent: ImportedAgent) -> bool:
-    """Return whether an agent's own prompt asks the model for its answer in `<answer>`.
+    """Return whether an agent's own prompt requests the answer in `<answer>`.
 
     Args:
         agent: The agent.
@@ -161,7 +161,7 @@ def _identity(agent: ImportedAgent) -> tuple[str, str, str]:
 
 
 def same_agent(one: ImportedAgent, other: ImportedAgent) -> bool:
-    """Return whether two values are one agent at one version and alias."""
+    """Return whether two values are the same agent at the same version and alias."""
     return _identity(one) == _identity(other)
 
 

@@ -1,10 +1,10 @@
-"""Writes a generated agent into a folder, and keeps what was edited there.
+"""Writes a generated agent into a folder, and keeps edits.
 
-The folder `.loom-import` inside it holds what was generated the last time:
+Its subfolder `.loom-import` contains the files of the last generation:
 
     .loom-import/files.json       the digest of each file's text
     .loom-import/<digest>.text    the texts
-    .loom-import/staged.json      what a write that was interrupted still has to do
+    .loom-import/staged.json      the remaining steps of an interrupted write
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .generated import GeneratedAgent
 from .merge import has_conflict, merge_texts
 
 STATE_FOLDER: Final = ".loom-import"
-"""The folder with what was generated the last time."""
+"""The folder with the files of the last generation."""
 
 _RECORD: Final = "files.json"
 _STAGED: Final = "staged.json"
 
 FileChange = Literal["created", "updated", "merged", "conflict", "removed", "unchanged", "kept"]
-"""What became of a file: "kept" if it was edited or deleted, and is no longer generated, or only as it was."""
+"""Outcome of a file: "kept" if it was edited or deleted, and is no longer generated or generated unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAgent:
-    """What became of a folder's files when an agent was written into it.
+    """Outcomes of a folder's files after an agent was written into it.
 
     Attributes:
         folder: The folder.
-        files: What became of each file.
-        unresolved: Files with a conflict that nobody has resolved, of this write or an earlier one.
+        files: The outcome of each file.
+        unresolved: Files with an unresolved conflict, from this write or an earlier one.
     """
 
     folder: Path
@@ -48,7 +48,7 @@ class WrittenAgent:
 
     @property
     def conflicts(self) -> tuple[str, ...]:
-        """The files in which an edit and a change of the agent are in conflict."""
+        """The files in which an edit conflicts with a change of the agent."""
         return self.with_change("conflict")
 
     @property
@@ -57,17 +57,17 @@ class WrittenAgent:
         return any(change not in ("unchanged", "kept") for change in self.files.values())
 
     def with_change(self, change: FileChange) -> tuple[str, ...]:
-        """Return the files of which a change is true.
+        """Return the files with an outcome.
 
         Args:
-            change: What became of them.
+            change: The outcome.
         """
         return tuple(path for path, file_change in self.files.items() if file_change == change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """What is done to a file; None for a file that does not exist."""
+    """A pending change of a file; None for a file that does not exist."""
 
     change: FileChange
     before: str | None
@@ -75,20 +75,20 @@ class _Step:
 
 
 def write_agent(generated: GeneratedAgent, folder: Path | str) -> WrittenAgent:
-    """Write a generated agent, and keep what was edited since it was last written there.
+    """Write a generated agent, and keep edits since the last write.
 
-    Each file is merged from three texts: what was generated the last time, the file as it is, and what is generated
-    now. A conflict keeps the lines of both sides between marks. A write that was interrupted is finished first.
+    Each file is merged from three texts: the last generated one, the current file, and the newly generated one. A
+    conflict keeps the lines of both sides between markers. An interrupted write is finished first.
 
         written = write_agent(generate_agent(agent, "strands"), "my_agent")
         written.conflicts
 
     Args:
         generated: The agent.
-        folder: The folder; it is made if it does not exist.
+        folder: The folder; it is created if it does not exist.
 
     Raises:
-        LoomError: The folder has other files under the names of the agent's, or cannot be written.
+        LoomError: The folder contains unrelated files with the names of generated files, or cannot be written.
     """
     target = Path(folder)
     try:
@@ -110,7 +110,7 @@ def _plan(files: Mapping[str, str], state: _FolderState) -> dict[str, _Step]:
     bases = state.bases()
     if not bases and (foreign_paths := [path for path, text in files.items() if state.read(path) not in (None, text)]):
         raise LoomError(
-            "The folder has files that were not generated",
+            "The folder contains files that were not generated",
             on=", ".join(f"{state.folder / path}" for path in foreign_paths),
             try_="choose an empty folder",
         )
@@ -135,7 +135,7 @@ def _step(base: str | None, mine: str | None, theirs: str | None) -> _Step:
 
 
 class _FolderState:
-    """An agent's folder, and what was last generated into it."""
+    """An agent's folder, and the files of its last generation."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._own = folder, folder / STATE_FOLDER
@@ -149,16 +149,16 @@ class _FolderState:
             return file.read_bytes().decode()
         except UnicodeDecodeError as error:
             raise LoomError(
-                "A file of the agent is no text in UTF-8", on=str(file), try_="save it as UTF-8, or delete it"
+                "A file of the agent is not UTF-8 text", on=str(file), try_="save it as UTF-8, or delete it"
             ) from error
 
     def bases(self) -> dict[str, str]:
-        """Return what was generated the last time."""
+        """Return the texts of the last generation."""
         digests = cast("dict[str, str]", self._json(_RECORD).get("files", {}))
         return {path: (self._own / f"{digest}.text").read_bytes().decode() for path, digest in digests.items()}
 
     def stage(self, steps: Mapping[str, _Step], files: Mapping[str, str]) -> None:
-        """Keep what is to be done, so that it can be finished after an interruption."""
+        """Store the pending steps, so that they can be finished after an interruption."""
         digests = {path: _digest(text) for path, text in files.items()}
         record = {"files": digests}
         due = {path: step for path, step in steps.items() if step.after != step.before}
@@ -174,14 +174,14 @@ class _FolderState:
         self._write(self._own / _STAGED, json.dumps({"writes": writes, "record": record}, indent=1))
 
     def finish(self) -> None:
-        """Do what is staged; a file that was edited since is left as it is."""
+        """Carry out the staged steps; a file that was edited since is not changed."""
         staged = self._json(_STAGED)
         if not staged:
             return
         for path, write in cast("dict[str, dict[str, str | None]]", staged["writes"]).items():
             if not (self.folder / path).resolve().is_relative_to(self.folder.resolve()):
                 raise LoomError(
-                    "What was last generated names a file outside the folder",
+                    "The record of the last generation names a file outside the folder",
                     on=path,
                     try_=f"delete {self._own / _STAGED}",
                 )
@@ -215,7 +215,9 @@ class _FolderState:
             return cast("dict[str, Any]", json.loads(file.read_text("utf-8")))
         except ValueError as error:
             raise LoomError(
-                "What was last generated cannot be read", on=str(file), try_=f"restore it, or delete {file.parent}"
+                "The record of the last generation cannot be read",
+                on=str(file),
+                try_=f"restore it, or delete {file.parent}",
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The body of an operation as parameters: one for each member of an object, as Bedrock flattens it."""
+"""The body of an operation as parameters: one for each member of an object, flattened as in Bedrock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OperationBody:
     Attributes:
         parameters: Its parameters.
         content_type: Its content type, "" without a body.
-        is_whole: Whether it is one value under its only parameter.
+        is_whole: Whether it is a single value in its only parameter.
     """
 
     parameters: tuple[ToolParameter, ...] = ()
@@ -28,7 +28,7 @@ class OperationBody:
 
 
 def body_of(references: References, given: object) -> OperationBody:
-    """Return the body that a `requestBody` describes.
+    """Return the body of a `requestBody`.
 
     Args:
         references: The document's references.

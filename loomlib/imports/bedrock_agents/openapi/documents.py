@@ -13,29 +13,29 @@ from loomlib.presentation.formats import number
 from .yaml_nodes import parse_yaml
 
 MOST_VALUES: Final = 200_000
-"""Values of a document at most, each alias of YAML expanded: ten times a schema at Bedrock's limit of size."""
+"""Largest number of values in a document, with YAML aliases expanded: ten times a schema at Bedrock's size limit."""
 
 DEEPEST: Final = 100
-"""Levels of nesting at most."""
+"""Deepest nesting level."""
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class ApiDocumentError(LoomError):
-    """A text or a value that is not an OpenAPI document that Loom reads."""
+    """The input is not an OpenAPI document that Loom can read."""
 
 
 def parse_document(text: str) -> dict[str, Any]:
-    """Return the object that a text in JSON or YAML describes.
+    """Parse an object from a text in JSON or YAML.
 
-    JSON is read as JSON, so that a character beyond the basic plane, escaped as a pair of surrogates, is understood,
-    which YAML does not know. A JSON text that contains a document as a string is read as that document.
+    JSON is parsed as JSON, since YAML does not support surrogate pairs as escapes of characters beyond the basic plane.
+    A JSON text that contains a document as a string is parsed as that document.
 
     Args:
         text: The document.
 
     Raises:
-        ApiDocumentError: It is neither JSON nor YAML, no object, or too large.
+        ApiDocumentError: It is neither JSON nor YAML, not an object, or too large.
     """
     value = _parsed(text)
     if isinstance(value, str):
@@ -44,13 +44,13 @@ def parse_document(text: str) -> dict[str, Any]:
 
 
 def plain_json(document: object) -> dict[str, Any]:
-    """Return an object as plain JSON values: names are texts, and texts can be encoded in UTF-8.
+    """Return an object as plain JSON values: names are strings, and strings can be encoded in UTF-8.
 
     Args:
         document: A mapping of any values.
 
     Raises:
-        ApiDocumentError: It is no mapping, has too many values, or is nested too deeply.
+        ApiDocumentError: It is not a mapping, has too many values, or is nested too deeply.
     """
     if mapping_or_none(document) is None:
         raise ApiDocumentError("The document is not an object")
@@ -69,7 +69,7 @@ def _plain(value: object, depth: int, budget: list[int]) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if abs(value) < float("inf") else str(value)  # NaN fails the comparison, too
+        return value if abs(value) < float("inf") else str(value)  # NaN also fails the comparison
     if (mapping := mapping_or_none(value)) is not None:
         return {
             _encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, budget)
@@ -81,7 +81,7 @@ def _plain(value: object, depth: int, budget: list[int]) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Return a text with each pair of surrogates as one character, and U+FFFD for one without the other."""
+    """Return a text with surrogate pairs combined to one character, and lone surrogates replaced by U+FFFD."""
     if not _SURROGATES.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -103,4 +103,4 @@ def _parsed(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")

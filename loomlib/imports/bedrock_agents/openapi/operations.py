@@ -18,7 +18,7 @@ from .references import References, schema_type
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _PLACES: Final = ("path", "query", "header", "cookie")
 _RESERVED: Final = frozenset(("accept", "content-type", "authorization"))
-"""Headers that are no parameters (OpenAPI 3, "Parameter Object")."""
+"""Headers that are not parameters (OpenAPI 3, "Parameter Object")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class ApiTools:
 
 
 def api_tools(document: Mapping[str, Any]) -> ApiTools:
-    """Return the operations of an OpenAPI document as tools; one that cannot be read is a problem of its own.
+    """Return the operations of an OpenAPI document as tools; each unreadable operation is reported as a problem.
 
     Args:
         document: An OpenAPI document of version 3.0 or 3.1.
 
     Raises:
-        ApiDocumentError: It is of another version, or has no operations.
+        ApiDocumentError: It has another version, or no operations.
     """
     version = str(document.get("openapi") or document.get("swagger") or "3")
     if not version.startswith("3"):
@@ -99,14 +99,14 @@ def _confirms(value: object) -> bool:
 def _parameters(
     references: References, item: Mapping[str, Any], operation: Mapping[str, Any]
 ) -> Iterator[ToolParameter | None]:
-    """Yield the parameters of a path, with those of the operation in the place of those of the same name and place."""
+    """Yield the parameters of a path, overridden by those of the operation with the same name and place."""
     parameters: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in (*as_list(item.get("parameters")), *as_list(operation.get("parameters"))):
         parameter = references.target(entry)
         parameters[as_text(parameter.get("name")), as_text(parameter.get("in"))] = parameter
     for (name, place), parameter in parameters.items():
         if not name or place not in _PLACES:
-            raise ApiDocumentError(f"the parameter {name or 'without a name'} is in {place or 'no place'}")
+            raise ApiDocumentError(f"the parameter {name or 'without a name'} has the unsupported place {place!r}")
         if place == "header" and name.lower() in _RESERVED:
             continue
         yield _parameter(references, name, cast("ParameterPlace", place), parameter)

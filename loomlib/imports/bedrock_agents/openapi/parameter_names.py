@@ -1,4 +1,4 @@
-"""Names of parameters that a model takes, no two of which are the same."""
+"""Unique parameter names that models accept."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Final
 from ..model import ToolParameter
 
 LONGEST: Final = 64
-"""Characters of a parameter's name at most, as the models of Amazon Bedrock take it."""
+"""Longest parameter name that models of Amazon Bedrock accept, in characters."""
 
 _OTHER: Final = re.compile(r"[^a-zA-Z0-9_.-]+")
 
 
 def with_names(parameters: Iterable[ToolParameter]) -> tuple[ToolParameter, ...]:
-    """Return parameters with names that a model takes; the name that is sent is kept as `wire_name`.
+    """Return parameters with names that models accept; the original name is stored as `wire_name`.
 
-    Of two parameters of one name, the first keeps it, and the other's place is put before its own: `body_id`.
+    Of two parameters with the same name, the first keeps it, and the other one is prefixed with its place: `body_id`.
 
     Args:
         parameters: The parameters in the order of the schema.

@@ -1,4 +1,4 @@
-"""Schemas of an OpenAPI document without references, in the form of JSON Schema."""
+"""Schemas of an OpenAPI document as JSON Schema, with references resolved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .documents import ApiDocumentError
 
 _DEEPEST: Final = 30
 _MOST_VALUES: Final = 50_000
-"""Schemas of a document at most, references followed: a model reads them all with every request."""
+"""Largest number of schema values in a document, with references resolved: a model reads them with every request."""
 
 _DROPPED: Final = frozenset(
     ("nullable", "xml", "discriminator", "externalDocs", "example", "$schema", "$id", "$comment")
@@ -24,7 +24,7 @@ _SCHEMAS: Final = ("items", "not", "additionalProperties", "contains", "property
 
 
 class References:
-    """Resolves the references of one OpenAPI document, within a limit of the values that are made.
+    """Resolves the references of one OpenAPI document, within a limit on the number of created values.
 
     Args:
         document: The document.
@@ -37,7 +37,7 @@ class References:
         self.problems: dict[str, None] = {}
 
     def target(self, value: object) -> Mapping[str, Any]:
-        """Return an object, or the object that it refers to; an empty one if there is none.
+        """Return an object, or the object that it refers to; an empty one if it does not exist.
 
         Args:
             value: An object of the document, such as a parameter, which may be a reference.
@@ -53,9 +53,9 @@ class References:
         return item
 
     def schema(self, value: object) -> dict[str, Any]:
-        """Return a schema without references and without what only OpenAPI has.
+        """Return a schema with references resolved and without OpenAPI extensions.
 
-        A schema that contains itself is cut where it would begin again, with a note.
+        A recursive schema is cut where it would repeat, with a note.
 
         Args:
             value: A schema of the document.
@@ -65,7 +65,7 @@ class References:
     def _schema(self, value: object, above: tuple[str, ...], depth: int) -> dict[str, Any]:
         self._left -= 1
         if self._left < 0:
-            self.problems[f"its schemas have more than {number(_MOST_VALUES)} values, references followed"] = None
+            self.problems[f"its schemas have more than {number(_MOST_VALUES)} values, with references resolved"] = None
             return {}
         if depth > _DEEPEST:
             self.notes[f"a schema is cut below {_DEEPEST} levels"] = None
@@ -74,7 +74,7 @@ class References:
         while isinstance(reference := source.get("$ref"), str):
             if reference in ahead:
                 name = reference.rpartition("/")[2]
-                self.notes[f"the schema {name} contains itself and is cut where it begins again"] = None
+                self.notes[f"the schema {name} contains itself and is cut where it repeats"] = None
                 return {"type": "object", "description": f"A nested {name}"}
             ahead = (*ahead, reference)
             rest = {name: inner for name, inner in source.items() if name != "$ref"}
@@ -105,13 +105,13 @@ class References:
             items = as_list(value)
             value = items[int(name)] if name.isdecimal() and int(name) < len(items) else as_mapping(value).get(name)
         if (target := mapping_or_none(value)) is None:
-            self.problems[f"the reference {reference} leads nowhere"] = None
+            self.problems[f"the reference {reference} cannot be resolved"] = None
             return {}
         return target
 
 
 def _modern(schema: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of OpenAPI 3.0 as JSON Schema has it, with one type."""
+    """Return an OpenAPI 3.0 schema as JSON Schema, with a single type."""
     if "example" in source and "examples" not in schema:
         schema["examples"] = [source["example"]]
     for bound, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
@@ -122,7 +122,7 @@ def _modern(schema: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]
     for name in ("anyOf", "oneOf"):
         branches = [as_mapping(item) for item in as_list(schema.get(name))]
         non_null = [item for item in branches if item.get("type") != "null"]
-        if len(non_null) == 1:  # the form of a value that may be absent
+        if len(non_null) == 1:  # the form of a nullable value
             del schema[name]
             schema = {**non_null[0], **schema}
     if "allOf" in schema:
@@ -131,7 +131,7 @@ def _modern(schema: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with the members of its `allOf` as its own."""
+    """Return a schema with the members of its `allOf` merged into it."""
     merged_schema = {name: inner for name, inner in schema.items() if name != "allOf"}
     for item in as_list(schema["allOf"]):
         part = as_mapping(item)
@@ -144,18 +144,18 @@ def _merged(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema_type(schema: Mapping[str, Any]) -> str:
-    """Return the JSON type of a schema's values, "string" if it does not say.
+    """Return the JSON type of a schema's values, "string" if it is not specified.
 
     Args:
         schema: A schema without references.
 
     Raises:
-        ApiDocumentError: The type is none of JSON Schema's.
+        ApiDocumentError: The type is not a JSON Schema type.
     """
     declared_type = schema.get("type")
     if declared_type is not None:
         if declared_type not in ("string", "number", "integer", "boolean", "array", "object"):
-            raise ApiDocumentError(f"{as_text(declared_type) or declared_type} is no type of JSON Schema")
+            raise ApiDocumentError(f"{as_text(declared_type) or declared_type} is not a JSON Schema type")
         return str(declared_type)
     if "properties" in schema or "additionalProperties" in schema:
         return "object"

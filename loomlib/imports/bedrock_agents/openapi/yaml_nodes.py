@@ -1,7 +1,7 @@
-"""YAML as plain JSON values: by YAML 1.2's core schema, and with a limit on what aliases expand to.
+"""YAML as plain JSON values: according to YAML 1.2's core schema, with a limit on the expansion of aliases.
 
-PyYAML follows YAML 1.1, in which the country code `NO` is false, `12:30` a number and `2026-01-31` a date. So its nodes
-are read here, and only what JSON has becomes anything but text.
+PyYAML follows YAML 1.1, in which the country code `NO` is false, `12:30` a number and `2026-01-31` a date. Therefore
+its nodes are converted here, and values that JSON does not have remain strings.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def parse_yaml(text: str, *, most_values: int, deepest: int) -> Any:
 
     Args:
         text: One document.
-        most_values: How many values it may have, each alias expanded.
-        deepest: How many levels it may be nested.
+        most_values: The maximum number of values, with aliases expanded.
+        deepest: The maximum nesting level.
 
     Raises:
         ValueError: It is not YAML, or exceeds a limit.
     """
-    import yaml  # only a document in YAML costs its import
+    import yaml  # imported only for documents in YAML
 
     try:
         node = _compose(text)
     except yaml.YAMLError:
-        # Escapes of JSON for characters beyond the basic plane, and control characters, are no YAML.
+        # JSON's escapes of characters beyond the basic plane, and control characters, are not valid in YAML.
         repaired = _SINGLE.sub(r"\\ufffd", _PAIR.sub(_joined, _CONTROLS.sub(" ", text)))
         try:
             node = _compose(repaired)
@@ -64,7 +64,7 @@ class _Values:
     def of(self, node: Any, depth: int) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise ValueError("it has too many values, aliases expanded")
+            raise ValueError("it has too many values, with aliases expanded")
         if depth > self._deepest:
             raise ValueError("it is nested too deeply")
         if node is None:
@@ -76,11 +76,11 @@ class _Values:
         mapping: dict[str, Any] = {}
         for name, item in node.value:
             if name.id != "scalar":
-                raise ValueError("it has a name that is no text")
+                raise ValueError("it has a key that is not a string")
             if name.value == "<<" and not name.style:
                 for source in item.value if item.id == "sequence" else [item]:
                     if source.id != "mapping":
-                        raise ValueError("it merges something that is no mapping")
+                        raise ValueError("it merges a value that is not a mapping")
                     mapping = {**self.of(source, depth + 1), **mapping}
             else:
                 mapping[name.value] = self.of(item, depth + 1)

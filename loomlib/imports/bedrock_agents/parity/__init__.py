@@ -1,4 +1,4 @@
-"""Does an imported agent behave like the Bedrock agent that it replaces? Measured on the same cases."""
+"""Measure on the same cases whether an imported agent behaves like the Bedrock agent that it replaces."""
 
 from .agent_parity import AgentParity
 from .alike_gate import AlikeShare

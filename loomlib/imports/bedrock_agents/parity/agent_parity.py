@@ -1,4 +1,4 @@
-"""An imported agent against the Bedrock agent that it replaces: the verdict, its evidence, and what is left to do."""
+"""An imported agent against the Bedrock agent that it replaces: the verdict, its evidence, and the remaining work."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ COLUMNS: Final = (
     "left to do",
 )  # fmt: skip
 _ASKED: Final = (
-    "Both agents are asked the same cases in the same minutes; an answer is compared with the one that the other agent "
-    "gave to the same case and repeat. Both really call their functions: what one of them writes, each of them writes.",
-    "Each case begins a session of its own. On AgentCore the first call of a session starts it, and its time has that "
-    "start; Bedrock Agents has none.",
+    "Both agents are asked the same cases at about the same time; an answer is compared with the other agent's answer "
+    "to the same case and repeat. Both agents really call their functions, so each write happens once for each agent.",
+    "Each case starts its own session. On AgentCore, the time of a session's first call includes the start of the "
+    "session; Bedrock Agents does not have such a start.",
 )
 _OPEN_STATES: Final = ("needs you", "lost", "approximated")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentParity:
-    """What the comparison of one agent with its successor found.
+    """Result of comparing an agent with its successor.
 
     Attributes:
         id: The comparison's id; a comparison that was stopped resumes with it.
         name: The agent's name.
-        old: What was asked of the old agent, such as "Bedrock Agent v7".
-        new: What replaces it, such as "weather (AgentCore)".
-        rule: When two answers behave alike.
+        old: The old agent's designation, such as "Bedrock Agent v7".
+        new: The successor's designation, such as "weather (AgentCore)".
+        rule: The rule by which two answers behave alike.
         judged: The pairs with the rule's verdicts.
-        least: The least share of cases that must behave alike.
-        features: The old agent's features, each with what becomes of it; empty if the agent was not imported.
-        itself: The share of the old agent's answers that are alike from one repeat to the next; None without repeats.
+        least: The minimum share of cases that must behave alike.
+        features: The old agent's features, each with its outcome; empty if the agent was not imported.
+        itself: The share of the old agent's answers that are alike between repeats; None without repeats.
         labels: Provenance labels of both agents.
-        conditions: What the machine did while both were asked.
-        run_ids: The stored evaluation runs, by what they hold.
-        notes: What to know about how the pairs came about.
-        noun: What is asked: a "case", with repeats; or a "session" of shadow traffic, with the prompts of its user.
+        conditions: The machine's load during the comparison.
+        run_ids: The ids of the stored evaluation runs, by content.
+        notes: Notes about the origin of the pairs.
+        noun: The unit of comparison: a "case", with repeats; or a "session" of shadow traffic, with its user's prompts.
     """
 
     id: str
@@ -82,7 +82,7 @@ class AgentParity:
 
     @property
     def exit_code(self) -> int:
-        """2 when the gate is missed, else 0."""
+        """2 if the gate is missed, else 0."""
         return self.gate.exit_code
 
     @cached_property
@@ -109,7 +109,7 @@ class AgentParity:
         return next(change for change in self.changes if change.name == name)
 
     def title(self) -> str:
-        """Return what was compared: `support · Bedrock Agent v7 → support (AgentCore) · 120 cases, paired`."""
+        """Return a title of the comparison: `support · Bedrock Agent v7 → support (AgentCore) · 120 cases, paired`."""
         cases = len({item.pair.case.id for item in self.judged})
         if self.noun != "case":
             sample = f"{plural(len(self.judged), 'prompt')} of {plural(cases, self.noun)}"
@@ -119,7 +119,7 @@ class AgentParity:
         return f"{self.name} · {self.old} → {self.new} · {plural(cases, 'case')}{times}, paired"
 
     def sentences(self) -> list[str]:
-        """Return the verdict, then how time and cost changed, then what is left to do."""
+        """Return the verdict, the changes of time and cost, and the remaining work."""
         duration, cost = self.change("duration"), self.change("cost")
         sentences = [self.gate.sentence(), f"{duration.sentence()} {cost.sentence()}"]
         if self.itself is not None and self.itself.judged:
@@ -127,7 +127,7 @@ class AgentParity:
         return [*sentences, self._left_in_words()]
 
     def remaining(self) -> list[tuple[str, str]]:
-        """Return the work that is left: what it concerns, and what it is."""
+        """Return the remaining work: its subject, and its description."""
         work = [
             (f"{feature.name.replace('_', ' ')} ({feature.state})", feature.reason)
             for state in _OPEN_STATES
@@ -142,36 +142,38 @@ class AgentParity:
         return work
 
     def method(self) -> list[str]:
-        """Return how it was measured, and the limits of that."""
+        """Return notes on the method of measurement and its limits."""
         notes = [
             self.rule.sentence(),
             *(_ASKED if self.noun == "case" else ()),
-            "Arguments of functions and operations are compared as the types that their schema declares. Of searches, "
-            "tasks of collaborators and code the model writes the text freely: only the tool's name is compared.",
+            "Arguments of functions and operations are compared as the types that their schema declares. For "
+            "searches, tasks of collaborators and code, whose text the model writes freely, only the tool's name is "
+            "compared.",
             "The interval of the share is Wilson's; with repeats, of the effective sample size over cases. The gate is "
-            "passed only if the whole interval is at or above the limit. Decide the number of cases beforehand: who "
-            "adds cases until a gate passes gets more passes by chance.",
-            "Calls that a collaborator makes itself are not compared; that it was asked is. A tool of the successor "
-            "with the name that the old agent's function has by itself counts as that function.",
+            "passed only if the whole interval is at or above the limit. Decide the number of cases beforehand: "
+            "adding cases until a gate passes makes a pass by chance more likely.",
+            "A collaborator's own calls are not compared; the call of the collaborator is. A tool of the successor "
+            "that has the plain name of the old agent's function counts as that function.",
             "Times of the old agent begin before InvokeAgent is signed and end with the last event of botocore's event "
-            "stream; those of the new one are taken at the socket. Both include connecting. The first text of the new "
-            "agent is the first byte of its answer; the old one sends its answer whole unless streaming is asked for.",
+            "stream; those of the new one are measured at the socket. Both include connecting. The first text of the "
+            "new agent is the first byte of its answer; the old one sends its whole answer at once unless streaming is "
+            "requested.",
             "Changes of time are medians of the cases' differences, with intervals at order statistics; changes of "
-            "cost and tokens are those of the sums, with a bootstrap interval over cases. The old agent's cost has its "
-            "models' tokens, the new one's also the runtime's CPU and memory where they are known.",
-            "Answers that failed on either side are counted by class. They are part of no share and of no mean.",
+            "cost and tokens are those of the sums, with a bootstrap interval over cases. The old agent's cost is that "
+            "of its models' tokens; the new one's includes the runtime's CPU and memory if they are known.",
+            "Answers that failed on either side are counted by class. They are not part of any share or mean.",
         ]
         if self.rule.uses_embeddings:
             notes.append(
-                "Similarity by embeddings ignores word order and cannot tell a yes from a no; of words that deny only "
-                "common ones of four languages are known. A judge model sees more: answers=judge:correctness."
+                "Similarity by embeddings ignores word order and cannot tell a yes from a no; only common words of "
+                "negation in four languages are recognized. A judge model recognizes more: answers=judge:correctness."
             )
         if self.conditions.is_disturbed:
             notes.append("The machine was overloaded while the agents were asked: read the times with care.")
         return [*notes, *self.notes]
 
     def row(self) -> tuple[str, ...]:
-        """Return the agent's row of text, in the order of `COLUMNS`."""
+        """Return the agent's row as text, in the order of `COLUMNS`."""
         estimate = self.share.estimate
         return (
             self.name,

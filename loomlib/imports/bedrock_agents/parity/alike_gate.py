@@ -19,7 +19,7 @@ from loomlib.statistics.rates import estimate_rate
 from .judged_pairs import ALIKE, JudgedPair
 
 LEAST_ALIKE: Final = 0.95
-"""The share of cases that must behave alike, by default."""
+"""Default minimum share of cases that must behave alike."""
 _MOST: Final = 10_000
 _Z: Final = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 
@@ -30,11 +30,11 @@ class AlikeShare:
 
     Attributes:
         estimate: The share with its interval; each case counts once, with the share of its repeats.
-        alike: Pairs that behave alike.
-        judged: Pairs with a verdict.
-        cases: Cases with a pair that has one.
-        without: Pairs without a verdict: an agent failed, or an evaluator.
-        noun: What the pairs of one case have in common: "case", or "session" for shadow traffic.
+        alike: Number of pairs that behave alike.
+        judged: Number of pairs with a verdict.
+        cases: Number of cases with at least one such pair.
+        without: Number of pairs without a verdict, because an agent or an evaluator failed.
+        noun: The unit to which the pairs of one case belong: "case", or "session" for shadow traffic.
     """
 
     estimate: Estimate
@@ -63,7 +63,7 @@ def alike_share(judged: Sequence[JudgedPair], *, noun: str = "case") -> AlikeSha
 
     Args:
         judged: The pairs with their verdicts; those without one are counted and left out.
-        noun: What the pairs of one case have in common.
+        noun: The unit to which the pairs of one case belong.
     """
     decided = [item for item in judged if item.is_judged]
     tries = Counter(item.pair.case.id for item in decided)
@@ -86,7 +86,7 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
 
     Args:
         share: The share.
-        least: The least share, 0 to 1.
+        least: The minimum share, 0 to 1.
     """
     estimate = share.estimate
     values = [1.0] * share.alike + [0.0] * (share.judged - share.alike)
@@ -123,17 +123,17 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
 
 
 def more_cases(share: AlikeShare, least: float) -> int | None:
-    """Return about how many more cases decide an unclear gate if the share stays where it is.
+    """Return the approximate number of further cases that decide an unclear gate if the share does not change.
 
-    Wilson's interval of a share p excludes the limit L from n = z²·L·(1 − L) / (p − L)² independent tries on. How many
-    independent tries a case with repeats is worth follows from the interval so far in the same way.
+    Wilson's interval of a share p excludes the limit L from n = z²·L·(1 − L) / (p − L)² independent trials on. The
+    number of independent trials per case with repeats is derived from the current interval in the same way.
 
     Args:
         share: The share.
         least: The limit.
 
     Returns:
-        The number, None if there is none up to 10,000.
+        The number, None if it exceeds 10,000.
     """
     if not share.judged:
         return None

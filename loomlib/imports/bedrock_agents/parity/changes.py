@@ -1,4 +1,4 @@
-"""How time, tokens and cost changed from the old agent to its successor, paired by case."""
+"""Changes of time, tokens and cost from the old agent to its successor, paired by case."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PairedChange:
         change: New minus old, the median of the cases' differences (milliseconds); for cost and tokens the share by
             which the sum changed (−0.31 is −31 %).
         is_share: Whether `change` is a share.
-        left_out: Cases that both answered, of which the figure is not known for both.
+        left_out: Number of cases that both answered but whose figure is unknown for either agent.
     """
 
     name: ChangeName
@@ -149,7 +149,7 @@ def _relative(new: Sequence[float], old: Sequence[float]) -> Estimate:
 
 
 def _by_case(pairs: Iterable[AnswerPair], read: Read) -> tuple[list[float], list[float], int]:
-    """Return each case's means of both agents, and how many cases have none of both."""
+    """Return each case's means for both agents, and the number of cases without both means."""
     values: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
         if not pair.is_answered:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSource:
-    """Whose answers they are.
+    """The agent that gave the answers.
 
     Attributes:
         agent: The agent's name.
         arn: Its ARN.
         version: The version that answered.
-        alias: The alias that was asked.
+        alias: The alias that was invoked.
         names: The names of its tools in the set.
         labels: Provenance labels.
     """
@@ -51,14 +51,14 @@ def golden_set(
     name: str = "",
     redact: Redactor | Sequence[RedactionRule] | None = None,
 ) -> EvalSet:
-    """Return a set that expects of each case what an agent answered, and the tools that it called.
+    """Return a set whose cases expect an agent's answers and tool calls.
 
-    Cases that failed are left out and counted in the set's notes. Everything that is kept is redacted: prompts, answers
+    Cases that failed are left out and counted in the set's notes. All stored texts are redacted: prompts, answers
     and arguments.
 
     Args:
         answers: The cases with the answers.
-        source: Whose answers they are.
+        source: The agent that gave the answers.
         name: The set's name.
         redact: Redaction rules or a `Redactor`; None takes Loom's rules, an empty list redacts nothing.
     """
@@ -71,7 +71,7 @@ def golden_set(
             continue
         golden_case = case_of(_conversation(case, answer, source), redactor=redactor, tags=("golden",), id=case.id)
         redacted.update(golden_case.metadata["captured"].get("redacted", {}))
-        # The results of returned calls and the session's attributes are part of the request.
+        # Results of returned calls and session attributes are part of the request.
         state: dict[str, Any] = redactor.value(dict(case.initial_state)) if case.initial_state else {}
         tags = tuple(dict.fromkeys((*case.tags, *golden_case.tags)))
         cases.append(replace(golden_case, tags=tags, initial_state=state, source=f"answered by {source.agent}"))

@@ -30,11 +30,11 @@ class JudgedPair:
     Attributes:
         pair: The pair.
         state: "alike", "differs", "not judged" (an evaluator could not judge it), or "failed" (an agent did not
-            answer). The last two are counted by class and are part of no share and of no mean.
+            answer). The last two are counted by class and are not part of any share or mean.
         reasons: Why they differ, or why there is no verdict.
         kinds: The classes of failures, such as "old: throttle" or "tools: no_trajectory".
         parts: What differs: "answer", "tools" or both.
-        verdicts: What each evaluator found.
+        verdicts: The result of each evaluator.
     """
 
     pair: AnswerPair
@@ -64,7 +64,7 @@ def judge_pairs(pairs: Sequence[AnswerPair], run: EvalRun | None) -> tuple[Judge
 
 
 def failure_counts(judged: Sequence[JudgedPair]) -> dict[str, int]:
-    """Return how many pairs have no verdict, by class, the most frequent first."""
+    """Return the number of pairs without a verdict by class, the most frequent first."""
     return dict(Counter(kind for item in judged for kind in item.kinds).most_common())
 
 
@@ -86,12 +86,12 @@ def _judged(pair: AnswerPair, judgement: Judgement | None) -> JudgedPair:
             reasons=tuple(f"The {side} agent did not answer: {failure.message}" for side, failure in failed),
         )
     if judgement is None:
-        return JudgedPair(pair=pair, state=NOT_JUDGED, kinds=("pending",), reasons=("It was not judged yet.",))
+        return JudgedPair(pair=pair, state=NOT_JUDGED, kinds=("pending",), reasons=("It has not been judged yet.",))
     verdicts = judgement.verdicts
     broken = {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, CaseFailure)}
     scores = {name: verdict[0] for name, verdict in verdicts.items() if isinstance(verdict, tuple) and verdict}
     failed = {name: score for name, score in scores.items() if not score.passed}
-    # What one evaluator finds to differ, differs, whatever another one could not judge.
+    # A pair differs if one evaluator finds a difference, even if another one could not judge it.
     if failed:
         return JudgedPair(
             pair=pair,

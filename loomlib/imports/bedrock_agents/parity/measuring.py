@@ -1,4 +1,4 @@
-"""Asking both agents the same cases, and judging the pairs of their answers."""
+"""Run both agents on the same cases, and judge the pairs of their answers."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _LOGGER: Final = "loomlib.imports"
 
 
 def answered(answer: str, case: object) -> bool:
-    """Return whether an answer has a text: the evaluator of the runs that ask, before pairs are judged."""
+    """Return whether an answer has text; the evaluator of the runs whose pairs are judged later."""
     return bool(answer.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParitySubject:
-    """What is compared, and how it is called on the page.
+    """The compared agents and their names on the page.
 
     Attributes:
         name: The agent's name.
         old: The old agent, such as "Bedrock Agent v7".
         new: Its successor, such as "weather (AgentCore)".
         names: The names of the old agent's tools.
-        features: The old agent's features, each with what becomes of it.
-        notes: What to know about how the pairs come about.
+        features: The old agent's features, each with its outcome.
+        notes: Notes about the origin of the pairs.
     """
 
     name: str
@@ -72,29 +72,29 @@ def measure_parity(
 ) -> AgentParity:
     """Ask both agents the same cases at the same time, and judge whether they behave alike.
 
-    Everything is stored as it arrives. A comparison that was stopped resumes with its id; answers of the same versions
-    to the same cases are used again.
+    Results are stored as they arrive. A stopped comparison resumes with its id; answers of the same versions
+    to the same cases are reused.
 
     Args:
         old: The old agent.
         new: Its successor.
         cases: The cases.
-        subject: How both are called, and the names of tools.
+        subject: The names of both agents and of their tools.
         store: Where the runs are stored.
-        rule: When two answers behave alike.
-        least: The least share of cases that must behave alike.
-        repeats: How often each case is asked; with repeats the old agent is also compared with itself.
+        rule: The rule by which two answers behave alike.
+        least: The minimum share of cases that must behave alike.
+        repeats: Number of times that each case is asked; with repeats the old agent is also compared with itself.
         parity_id: The id of a comparison to resume.
-        concurrency: How many cases each agent is asked at once.
+        concurrency: Number of cases that each agent is asked concurrently.
         timeout_s: Time limit of a turn in seconds.
         **options: Further options of `loom.evaluate`: `retries`, `reuse`, `budget` …
 
     Raises:
-        EvalError: There is no case, or the stored comparison of this id is another one.
+        EvalError: There are no cases, or the stored comparison with this id is a different one.
         EvalInterruptedError: The comparison was stopped; it can be resumed.
     """
     if not cases.cases:
-        raise EvalError("There is no case to ask", on=cases.name, try_="a file with prompts")
+        raise EvalError("There are no cases to ask", on=cases.name, try_="a file with prompts")
     id, rule = parity_id or new_id("parity"), rule or AlikeRule()
     evaluators = rule.evaluators()
 
@@ -150,18 +150,18 @@ def judge_recorded(
     connect: Callable[[Evaluator], Evaluator] | None = None,
     noun: str = "session",
 ) -> AgentParity:
-    """Judge pairs of answers that were given already, such as those of shadow traffic.
+    """Judge pairs of recorded answers, such as those of shadow traffic.
 
     Args:
         pairs: The pairs.
-        subject: How both agents are called, and the names of tools.
+        subject: The names of both agents and of their tools.
         store: Where the verdicts are stored.
-        rule: When two answers behave alike.
-        least: The least share of cases that must behave alike.
+        rule: The rule by which two answers behave alike.
+        least: The minimum share of cases that must behave alike.
         parity_id: The id of the comparison.
         labels: Provenance labels.
-        connect: Connects a judge that was chosen by name to its model.
-        noun: What the pairs of one case have in common.
+        connect: Connects a judge that was given by name to its model.
+        noun: The unit to which the pairs of one case belong.
     """
     id, rule = parity_id or new_id("parity"), rule or AlikeRule()
     evaluators = rule.evaluators()
@@ -180,7 +180,7 @@ def judge_recorded(
 
 @dataclass(frozen=True, kw_only=True)
 class _Judging:
-    """Judges pairs by evaluating the answers that were recorded."""
+    """Judges pairs by evaluating the recorded answers."""
 
     store: Store
     names: ToolNames
@@ -204,13 +204,13 @@ class _Judging:
 
 
 def _reused(runs: Sequence[EvalRun]) -> list[str]:
-    """Return a note if answers are from earlier comparisons, so that both agents were not asked at the same time."""
+    """Return a note if answers were reused, in which case the agents were not asked at the same time."""
     counts = [sum(item.is_reused for item in run.judgements()) for run in runs]
     if not any(counts):
         return []
     return [
-        f"Stored answers of the same versions were used again: {number(counts[0], 0)} of the old agent, "
-        f"{number(counts[1], 0)} of the new one. Their times were measured when they were asked; reuse=False asks anew."
+        f"Stored answers of the same versions were reused: {number(counts[0], 0)} of the old agent, "
+        f"{number(counts[1], 0)} of the new one. Their times are the original measurements; reuse=False asks again."
     ]
 
 

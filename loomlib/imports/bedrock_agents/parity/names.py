@@ -24,7 +24,7 @@ QUESTION_TOOL: Final = "user__askuser"
 
 @dataclass(frozen=True, kw_only=True)
 class ToolNames:
-    """The names of an agent's tools after its import; a tool that is not named here keeps its own name.
+    """The names of an agent's tools after its import; tools that are not listed keep their names.
 
     Attributes:
         actions: Tools by action group and function, or by action group and `METHOD path`.
@@ -33,7 +33,7 @@ class ToolNames:
         code: The tool that runs code.
         question: The tool that asks the user.
         inner: Tools of collaborators, whose calls are not compared.
-        inner_actions: Of these the tools of action groups, as in `actions`.
+        inner_actions: Those of the inner tools that belong to action groups, as in `actions`.
 
     Examples:
         >>> ToolNames(actions={("orders", "get_order"): "orders_get_order"})  # doctest: +SKIP
@@ -86,14 +86,14 @@ class ToolNames:
         return self.actions.get((group, name)) or tool_name(name)
 
     def tool_of_request(self, request: ControlRequest) -> ToolUse:
-        """Return a call that the agent returned to its caller, without its result."""
+        """Return a call that the agent returned to its caller as a tool call, without its result."""
         return ToolUse(name=self.of_action(request.action_group, request.name), arguments=request.typed)
 
     def tools_of(self, steps: Iterable[AgentStep]) -> list[ToolUse]:
         """Return the tool calls of a trace in order.
 
-        Calls of a collaborator's own are left out, since the successor calls the collaborator as a tool; so are calls
-        that the agent returned to its caller, which `tool_of_request` has.
+        A collaborator's own calls are left out, since the successor calls the collaborator as a tool; so are calls
+        that the agent returned to its caller (see `tool_of_request`).
 
         Args:
             steps: The steps.
@@ -119,7 +119,7 @@ class ToolNames:
         return tools
 
     def takes_free_text(self, tool: str) -> bool:
-        """Return whether a tool's argument is a text that the model writes freely: a search, a task, code, a question.
+        """Return whether a tool's argument is free text from the model: a search, a task, code, a question.
 
         Args:
             tool: The tool's name.
@@ -128,10 +128,10 @@ class ToolNames:
         return tool in free or _is_search(tool)
 
     def of_successor(self, tools: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
-        """Return the successor's calls as they are compared.
+        """Return the successor's calls in the form in which they are compared.
 
-        Calls of collaborators' own tools are left out. A tool of a successor that was written by hand may have the name
-        that the old agent's function or operation has by itself; it counts as that one.
+        Calls of collaborators' own tools are left out. A tool of a hand-written successor may have the plain name of
+        the old agent's function or operation; it counts as that one.
 
         Args:
             tools: The calls.
@@ -143,7 +143,7 @@ class ToolNames:
 
     @cached_property
     def _own_names(self) -> dict[str, str]:
-        """The imported tools by the old agent's own name, where that names one of them only."""
+        """The imported tools by the old agent's own name, if that name is unique."""
         known_names, own_names = self.known, dict[str, str]()
         ambiguous: set[str] = set()
         for (_, name), tool in self.actions.items():

@@ -1,4 +1,4 @@
-"""Whether one answer denies and the other does not: what similarity by embeddings does not see."""
+"""Detection of a negation in only one of two answers, which similarity by embeddings does not detect."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _DENIES: Final = re.compile(
     r"|\b(?:nicht|nie|leider|kein(?:e[mnrs]?)?)\b|\b(?:pas|jamais|impossible|désolée?)\b|\b(?:nunca|lamento|tampoco)\b",
     re.IGNORECASE,
 )
-"""Words of English, German, French and Spanish that deny, refuse or apologize."""
+"""English, German, French and Spanish words that deny, refuse or apologize."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SameNegation(AnswerJudgement):
-    """1 when both answers have a word that denies, refuses or apologizes, or neither has one; else 0."""
+    """1 if both answers, or neither of them, contain a word that denies, refuses or apologizes; else 0."""
 
     name: str = "negation"
 
     def compare(self, expected: str, answer: str) -> Score:
-        """Return 1 or 0, with the word that only one of both has."""
+        """Return 1 or 0, with the word that only one of them contains."""
         old, new = _DENIES.search(expected), _DENIES.search(answer)
         if (old is None) == (new is None):
             return PASSED

@@ -14,15 +14,15 @@ from loomlib.evals.values.tool_use import ExpectedTool, ToolUse
 from .names import ToolNames
 
 PAIR: Final = "pair"
-"""The member of a judged case's initial state that names its pair."""
+"""The member of a judged case's initial state that identifies its pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPair:
-    """What both agents answered to one case.
+    """The answers of both agents to one case.
 
     Attributes:
-        case: The case as it was asked.
+        case: The case that was asked.
         repeat: The repeat, from 0.
         old: The old agent's answer.
         new: The successor's.
@@ -50,7 +50,7 @@ class AnswerPair:
         return self.old.failure is None and self.new.failure is None
 
     def expecting(self, names: ToolNames) -> EvalCase:
-        """Return the case with the old agent's behaviour as its expectation.
+        """Return the case with the old agent's behaviour as the expectation.
 
         Args:
             names: The names of the old agent's tools.
@@ -63,13 +63,13 @@ class AnswerPair:
 
 
 def expecting_turn(prompt: str, answer: str, tools: Iterable[ToolUse] | None, names: ToolNames) -> Turn:
-    """Return a turn that expects what an agent did.
+    """Return a turn that expects an agent's behaviour.
 
     Args:
         prompt: The prompt.
         answer: The agent's answer.
-        tools: Its tool calls; None when they are unknown.
-        names: The names of its tools; the arguments of those that take a free text are not expected.
+        tools: Its tool calls; None if unknown.
+        names: The names of its tools; free-text arguments are not expected.
     """
     return Turn(
         prompt=prompt,
@@ -94,7 +94,7 @@ def pairs_of_runs(old: EvalRun, new: EvalRun, names: ToolNames) -> Iterator[Answ
 
 
 def as_compared(answer: CaseAnswer, names: ToolNames) -> CaseAnswer:
-    """Return a successor's answer with its tool calls as they are compared (`ToolNames.of_successor`).
+    """Return a successor's answer with its tool calls in comparable form (`ToolNames.of_successor`).
 
     Args:
         answer: The answer.
@@ -119,7 +119,7 @@ def pairs_with_itself(pairs: Iterable[AnswerPair]) -> Iterator[AnswerPair]:
 
 
 def asked_turns(case: EvalCase, answer: CaseAnswer) -> list[Turn]:
-    """Return a case's turns, or those that a simulated user led.
+    """Return a case's turns, or those of a simulated user.
 
     Args:
         case: The case.

@@ -12,7 +12,7 @@ from loomlib.evals.values.cases import Turn
 from loomlib.evals.values.digests import digest_of
 
 CasesSource = EvalSet | str | PathLike[str] | Sequence[str]
-"""An eval set; the path of one, or of a text file with a prompt in each line; or prompts."""
+"""An eval set; the path of one, or of a text file with one prompt per line; or prompts."""
 
 
 def cases_of(source: CasesSource, *, name: str = "prompts") -> EvalSet:
@@ -25,7 +25,7 @@ def cases_of(source: CasesSource, *, name: str = "prompts") -> EvalSet:
 
     Raises:
         EvalError: There is no such file, or it has no prompts.
-        InvalidEvalSetError: The file is no eval set.
+        InvalidEvalSetError: The file is not an eval set.
     """
     if isinstance(source, EvalSet):
         return source
@@ -34,7 +34,7 @@ def cases_of(source: CasesSource, *, name: str = "prompts") -> EvalSet:
         if path.suffix != ".txt":
             return EvalSet.read(str(source))
         if not path.is_file():
-            raise EvalError("There is no such file with prompts", on=str(source), try_="a text file, or an eval set")
+            raise EvalError("There is no such file of prompts", on=str(source), try_="a text file, or an eval set")
         lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
         return _of_prompts([line for line in lines if line and not line.startswith("#")], path.stem)
     return _of_prompts(list(source), name)

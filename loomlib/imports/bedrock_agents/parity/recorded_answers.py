@@ -1,4 +1,4 @@
-"""Answers that were given already, as the target of an evaluation: they are judged and nobody is asked again."""
+"""Recorded answers as the target of an evaluation: they are judged without asking the agents again."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .pairs import PAIR, AnswerPair
 
 
 class RecordedAnswers:
-    """The successor's answers in pairs, as a `Target` for cases made by `AnswerPair.expecting`.
+    """The successor's answers in pairs, as a `Target` for cases from `AnswerPair.expecting`.
 
     Args:
         pairs: The pairs; both agents answered each.
         name: The name shown in summaries.
         labels: Provenance labels.
-        connect: Connects a judge that was chosen by name to its model.
+        connect: Connects a judge that was given by name to its model.
     """
 
     concurrency = 16
@@ -56,7 +56,7 @@ class RecordedAnswers:
         return self._answers[id].turns[number]
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
-        """Return the answers as they are."""
+        """Return the answers unchanged."""
         return answers
 
     async def end(self, session_id: str) -> None:
@@ -64,5 +64,5 @@ class RecordedAnswers:
         self._sessions.pop(session_id, None)
 
     def connected(self, evaluator: Evaluator) -> Evaluator:
-        """Return the evaluator, connected to its model where it has one."""
+        """Return the evaluator, connected to its model if it uses one."""
         return evaluator if self._connect is None else self._connect(evaluator)

@@ -1,4 +1,4 @@
-"""Results for calls that a Bedrock agent returns to its caller, as an eval case gives them."""
+"""Results for calls that a Bedrock agent returns to its caller, as given in an eval case."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from loomlib.evals.values.tool_use import ExpectedTool
 from .names import ToolNames
 
 RETURN_CONTROL: Final = "return_control"
-"""The failure class of a turn that ends with a call for which there is no result."""
+"""The failure class of a turn that ends with a call without a result."""
 STATE_NAME: Final = "returnControl"
-"""The member of a case's initial state that has the results."""
+"""The member of a case's initial state that contains the results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenResult:
-    """What the caller answers to one call.
+    """The caller's answer to one call.
 
     Attributes:
         text: The call's result; None if the agent makes the call itself once it is confirmed.
@@ -36,12 +36,13 @@ class GivenResult:
 class GivenResults:
     """The results of returned calls, by the call's name or by the name of the successor's tool.
 
-    In a case, a text or any JSON value is a result; `false` refuses the call; `{"confirm": …, "result": …}` gives both:
+    In a case, `true` or `false` confirms or denies the call, `{"confirm": …, "result": …}` sets both, and any other
+    value is the result:
 
         EvalCase(id="weather", turns=(Turn(prompt="Is it sunny in Paris?"),),
                  initial_state={"returnControl": {"get_weather": "21 degrees", "book_hotel": False}})
 
-    A result of an expected tool call (`ExpectedTool.result`) counts as well.
+    A result of an expected tool call (`ExpectedTool.result`) is used as well.
     """
 
     by_name: Mapping[str, GivenResult] = field(default_factory=dict[str, GivenResult])
@@ -55,12 +56,12 @@ class GivenResults:
             state: The initial state.
 
         Raises:
-            EvalError: `returnControl` is no mapping.
+            EvalError: `returnControl` is not a mapping.
         """
         results: object = state.get(STATE_NAME) or {}
         if not isinstance(results, Mapping):
             raise EvalError(
-                "The results of returned calls are not given by name",
+                "The results of returned calls must be given by name",
                 on=STATE_NAME,
                 try_='{"get_weather": "21 degrees"}',
             )
@@ -78,14 +79,14 @@ class GivenResults:
         return GivenResults(by_name={**expected, **self.by_name}, names=names)
 
     def knows(self, request: ControlRequest) -> bool:
-        """Return whether there is what the call needs."""
+        """Return whether the result or confirmation that the call needs is available."""
         result = self._given(request)
         if result is None:
             return False
         return request.needs == "confirmation" or not result.is_confirmed or result.text is not None
 
     def answer(self, request: ControlRequest) -> dict[str, Any]:
-        """Return what Bedrock is sent for the call."""
+        """Return the result to send to Bedrock for the call."""
         result = self._given(request) or GivenResult()
         return request.result(result.text if result.is_confirmed else None, confirmed=result.is_confirmed)
 

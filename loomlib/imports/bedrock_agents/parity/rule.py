@@ -1,4 +1,4 @@
-"""When two agents behave alike on a case: the declared rule."""
+"""The declared rule by which two agents behave alike on a case."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from loomlib.presentation.formats import join
 from .negation import SameNegation
 
 ToolOrder = Literal["exact", "in_order", "any_order", "names", "ignored"]
-"""How tool calls are compared: the same in the same order; the old agent's in their order, others between them; the
-same in any order; the same tools whatever their arguments, in any order; not at all."""
+"""Modes of comparing tool calls: the same in the same order; the old agent's in their order, with others between them;
+the same in any order; the same tools in any order, with any arguments; not at all."""
 
 THRESHOLD: Final = 0.75
-"""The least score of an answer that is alike, for evaluators without a threshold of their own."""
+"""Minimum score of an answer that is alike, for evaluators without their own threshold."""
 DEFAULT_ANSWERS: Final = ("embedding(threshold=0.75)", "numeric")
 TOOLS: Final = "tools"
 """The name of the comparison of tool calls among a rule's evaluators."""
@@ -42,18 +42,18 @@ _MATCH: Final[Mapping[str, tuple[str, bool]]] = {
 class AlikeRule:
     """The rule by which a successor behaves like the old agent on a case.
 
-    All parts must hold. The old agent's answer is what is expected, and its tool calls are the expected ones.
+    All parts must be satisfied. The old agent's answer and tool calls are the expected ones.
 
     Attributes:
-        answers: Evaluators, each of which must pass the successor's answer: by default similar in
-            meaning by embeddings that are computed offline, with a word that denies ("not", "unable") in both or in
-            neither, and with the same numbers. A judge model, such as
+        answers: Evaluators, each of which must pass the successor's answer: by default similarity in
+            meaning by embeddings computed offline, a negation ("not", "unable") in both answers or in
+            neither, and the same numbers. A judge model, such as
             "judge:correctness", can tell a yes from a no, which embeddings cannot.
         tools: How tool calls are compared.
         arguments: How single arguments are compared, such as {"note": "normalized"} or {"date": "ignore"}.
 
     Raises:
-        EvalError: `tools` names no comparison, or there is nothing to compare.
+        EvalError: `tools` is not a mode of comparison, or there is nothing to compare.
 
     Examples:
         >>> AlikeRule(answers=("judge:correctness",), tools="in_order")  # doctest: +SKIP
@@ -75,14 +75,14 @@ class AlikeRule:
 
     @property
     def uses_embeddings(self) -> bool:
-        """Whether answers are compared by embeddings; these do not see a "not", so words that deny are compared too."""
+        """Whether answers are compared by embeddings, which ignore negation, so that negations are compared too."""
         return any(choice.startswith("embedding") for choice in self.answers)
 
     def evaluators(self) -> list[Evaluator]:
         """Return the evaluators, all of which must pass; one without a threshold gets `THRESHOLD`.
 
         Raises:
-            PluginError: There is no evaluator of a name.
+            PluginError: An evaluator does not exist.
         """
         evaluators = [_with_threshold(choice) for choice in self.answers]
         if self.uses_embeddings:

@@ -1,4 +1,4 @@
-"""Pairs of answers to live prompts: which sessions are sampled, and the file that keeps the pairs."""
+"""Pairs of answers to live prompts: sampling of sessions, and the file of pairs."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from loomlib.redaction import Document, Redactor
 
 ShadowSide = Literal["old", "new"]
-"""Which of both agents: the Bedrock agent, or its successor."""
+"""One of both agents: the Bedrock agent, or its successor."""
 
 _BITS: Final = 64
 
 
 def is_sampled(session_id: str, share: float, *, salt: str = "") -> bool:
-    """Return whether a session is in the sample: always the same for the same session, share and salt.
+    """Return whether a session is in the sample; deterministic for the session, share and salt.
 
     Args:
         session_id: The session.
         share: The share of sessions, 0 to 1.
-        salt: Another salt chooses other sessions.
+        salt: A value that changes the selection of sessions.
     """
     number = int.from_bytes(sha256(f"{salt}/{session_id}".encode()).digest()[: _BITS // 8])
     return number < share * 2**_BITS
 
 
 def side_effects(agent: ImportedAgent, safe: frozenset[str]) -> list[str]:
-    """Return what asking an agent a second time could do a second time, as sentences; empty if nothing.
+    """Return the side effects that asking a second agent could repeat, as sentences; empty if there are none.
 
-    Lambda functions and APIs of action groups may write, unless they are marked as safe. Searches write nothing, code
-    runs in a sandbox of its own, and a call that the agent returns is not made.
+    Lambda functions and APIs of action groups may write, unless they are marked as safe. Searches do not write, code
+    runs in its own sandbox, and a call that the agent returns is not executed.
 
     Args:
         agent: The agent.
@@ -67,7 +67,7 @@ def side_effects(agent: ImportedAgent, safe: frozenset[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowPair:
-    """One live prompt, and what both agents answered.
+    """One live prompt with the answers of both agents.
 
     Attributes:
         session_id: A hash of the caller's session.
@@ -102,7 +102,7 @@ class ShadowPair:
 
 
 class ShadowFile:
-    """The file of pairs: one line of JSON for each, which only its owner can read.
+    """The file of pairs: one line of JSON for each, readable only by its owner.
 
     Args:
         path: The file.
@@ -134,16 +134,16 @@ class ShadowFile:
             try:
                 before = (
                     "\n" if os.fstat(descriptor).st_size else ""
-                )  # ends a line that a killed process left incomplete
+                )  # terminates a line that a killed process left incomplete
                 os.write(descriptor, f"{before}{line}\n".encode())
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
     def pairs(self) -> Iterator[ShadowPair]:
-        """Yield the pairs; a line that a killed process left incomplete is passed over.
+        """Yield the pairs; a line that a killed process left incomplete is skipped.
 
-        A session that went on in another process has its numbers once more: they are counted on.
+        If a session continued in another process, its numbers start again; they are renumbered consecutively.
         """
         if not self.path.exists():
             return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 OPENED: Final = 40
-"""Cases that differ and are shown in full; the others are counted, and `table()` has them."""
+"""Number of differing cases that are shown in full; the others are counted, and listed by `table()`."""
 _LONGEST: Final = 1_500
 _CHANGE_COLUMNS: Final = ("figure", "old, median [95 %]", "new, median [95 %]", "change [95 %]", "cases")
 
@@ -48,11 +48,11 @@ def differing_cases(judged: Sequence[JudgedPair], names: tuple[str, str]) -> Mar
     """
     differing = [item for item in judged if item.state == DIFFERS]
     if not differing:
-        return quiet("No case that was judged differs.")
+        return quiet("None of the judged cases differ.")
     parts: list[Markup | str] = [heading(f"Cases that differ: {number(len(differing), 0)}")]
     parts += [_sides(item, names) for item in differing[:OPENED]]
     if (more := len(differing) - OPENED) > 0:
-        parts.append(quiet(f"… {number(more, 0)} more; all of them are in .table()"))
+        parts.append(quiet(f"… {number(more, 0)} more; .table() lists all of them"))
     return joined(parts)
 
 

@@ -1,4 +1,4 @@
-"""Snapshots of agents of Bedrock Agents: read from AWS without secrets, and kept as folders of readable files."""
+"""Snapshots of agents of Bedrock Agents: read from AWS without secrets, and stored as folders of readable files."""
 
 from .agents import ReadAgent, read_agent
 from .digests import agent_digest

@@ -1,4 +1,4 @@
-"""Action groups: who executes them, and what their schemas describe."""
+"""Action groups: their executors, and the tools in their schemas."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _BUILT_IN: Final[Mapping[str, BuiltIn]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadGroup:
-    """An action group, and what was approximated in reading it."""
+    """An action group, and approximations made in reading it."""
 
     group: ActionGroup
     notes: tuple[str, ...] = field(default=())
 
 
 def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, scrubber: Scrubber) -> ReadGroup:
-    """Return an action group; what cannot be read is its `problem`.
+    """Return an action group; parts that cannot be read are reported as its `problem`.
 
     Args:
         given: Its members in GetAgentActionGroup. `apiSchema` may also be the text or the document itself.
-        reference: Its API schema in S3, or why the group cannot be read; None without one.
+        reference: Its API schema in S3, or the reason why the group cannot be read; None for neither.
         scrubber: Removes secrets.
     """
     signature = as_text(given.get("parentActionSignature"))

@@ -1,4 +1,4 @@
-"""One version of an agent, from the JSON values that Bedrock gives."""
+"""One version of an agent, from the JSON values that Bedrock returns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _IDLE_TIMEOUT_S: Final = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAgent:
-    """An agent without the agents of its collaborators, and what was approximated in reading it.
+    """An agent without the agents of its collaborators, and approximations made in reading it.
 
     Attributes:
         agent: The agent; its collaborators have no agents.
@@ -45,8 +45,8 @@ def read_agent(documents: VersionDocuments, route: AgentRoute) -> ReadAgent:
     """Return a version of an agent as a value, without secrets.
 
     Args:
-        documents: The version as Bedrock gives it.
-        route: The alias that it was found by.
+        documents: The version as returned by Bedrock.
+        route: The alias by which it was found.
     """
     members, scrubber = documents.agent, Scrubber()
     read = [

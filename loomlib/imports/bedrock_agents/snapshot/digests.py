@@ -1,4 +1,4 @@
-"""Hashes of what an agent does, and of files."""
+"""Hashes of an agent's behaviour, and of files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..model import ImportedAgent
 from .encoding import encode
 
 _IDENTITY: Final = ("version", "alias_id", "alias_name")
-"""Members that say which version of an agent it is, and not what it does."""
+"""Members that identify a version of an agent and do not affect its behaviour."""
 
 _SORTED: Final = {"action_groups": "name", "knowledge_bases": "id", "collaborators": "name", "tools": "name",
                   "parameters": "name", "prompts": "name"}  # fmt: skip
 
 
 def agent_digest(agent: ImportedAgent) -> str:
-    """Return a hash of what an agent and its collaborators do, independent of versions, aliases, times and order.
+    """Return a hash of an agent's and its collaborators' behaviour, independent of versions, aliases, times and order.
 
     Args:
         agent: The agent.

@@ -21,7 +21,7 @@ class SnapshotFormatError(LoomError):
 
 
 def encode(value: object) -> Any:
-    """Return a value as JSON; members with their default are left out.
+    """Return a value as JSON; members with default values are left out.
 
     Args:
         value: A value of the intermediate model.
@@ -42,10 +42,10 @@ def encode(value: object) -> Any:
 
 
 def decode_agent(value: object) -> ImportedAgent:
-    """Return the agent that a JSON value describes.
+    """Decode an agent from a JSON value.
 
     Args:
-        value: What `encode` made of one.
+        value: The result of `encode` for an agent.
 
     Raises:
         SnapshotFormatError: It is not in that form.
@@ -54,17 +54,17 @@ def decode_agent(value: object) -> ImportedAgent:
 
 
 def decode_text(value: object, where: str) -> str:
-    """Return a text of a JSON value.
+    """Return a JSON value that must be a string.
 
     Args:
         value: The value.
-        where: What it is, for the error.
+        where: Its designation, for the error.
 
     Raises:
-        SnapshotFormatError: It is no text.
+        SnapshotFormatError: It is not a string.
     """
     if not isinstance(value, str):
-        raise SnapshotFormatError(f"{where} is no text")
+        raise SnapshotFormatError(f"{where} is not a string")
     return value
 
 
@@ -82,11 +82,11 @@ def _of(kind: Any, value: object, where: str) -> Any:
         return _of(next(item for item in arguments if item is not NoneType), value, where)
     if origin is Literal:
         if value not in arguments:
-            raise SnapshotFormatError(f"{where} is {str(value)[:60]!r}, none of {', '.join(map(str, arguments))}")
+            raise SnapshotFormatError(f"{where} is {str(value)[:60]!r}, not one of {', '.join(map(str, arguments))}")
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise SnapshotFormatError(f"{where} is no list")
+            raise SnapshotFormatError(f"{where} is not a list")
         return tuple(_of(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(cast("list[Any]", value)))
     if origin is Mapping:
         members = _members(value, where)
@@ -95,7 +95,7 @@ def _of(kind: Any, value: object, where: str) -> Any:
         return _instance(cast("type[Any]", kind), _members(value, where), where)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise SnapshotFormatError(f"{where} is no {kind.__name__}")
+        raise SnapshotFormatError(f"{where} is not of type {kind.__name__}")
     return value
 
 
@@ -117,5 +117,5 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def _members(value: object, where: str) -> Mapping[str, Any]:
     if (members := mapping_or_none(value)) is None:
-        raise SnapshotFormatError(f"{where} is no object")
+        raise SnapshotFormatError(f"{where} is not an object")
     return members

@@ -34,16 +34,16 @@ _RENAME_EXCHANGE: Final = 2
 
 
 def write_snapshot(snapshot: AgentSnapshot, folder: str | PathLike[str]) -> Path:
-    """Write a snapshot as a folder, which appears complete or not at all.
+    """Write a snapshot as a folder, atomically.
 
-    A snapshot that is there already is replaced, unless somebody changed it or put files into it.
+    An existing snapshot is replaced, unless its files were changed or files were added to it.
 
     Args:
         snapshot: The snapshot.
         folder: The folder.
 
     Raises:
-        LoomError: The folder has something else in it, or cannot be written.
+        LoomError: The folder contains other files, or cannot be written.
     """
     target = Path(folder).absolute()
     files = snapshot_files(snapshot)
@@ -91,7 +91,7 @@ def read_snapshot(folder: str | PathLike[str]) -> AgentSnapshot:
         folder: The folder.
 
     Raises:
-        SnapshotFormatError: It is no snapshot, or a file was changed or removed since it was written.
+        SnapshotFormatError: It is not a snapshot, or a file was changed or removed since it was written.
     """
     target = Path(folder).absolute()
     about = _about(target)
@@ -104,14 +104,14 @@ def read_snapshot(folder: str | PathLike[str]) -> AgentSnapshot:
     digests = as_mapping(about.get("files"))
 
     def read(path: str) -> bytes:
-        if path not in digests:  # nothing is read that the list does not name
-            raise SnapshotFormatError("The snapshot lacks a file", on=path)
+        if path not in digests:  # only listed files are read
+            raise SnapshotFormatError("A file of the snapshot is missing", on=path)
         return _content(target / path)
 
     agent = agent_from_files(read)
     digest = decode_text(about.get("digest"), "digest")
     if digest != agent_digest(agent):
-        raise SnapshotFormatError("The snapshot's digest is not that of its agent", on=str(target))
+        raise SnapshotFormatError("The snapshot's digest does not match its agent", on=str(target))
     return AgentSnapshot(
         agent=agent,
         region=decode_text(about.get("region"), "region"),
@@ -128,7 +128,7 @@ def changed_files(folder: str | PathLike[str]) -> list[str]:
         folder: The folder.
 
     Raises:
-        SnapshotFormatError: It is no snapshot.
+        SnapshotFormatError: It is not a snapshot.
     """
     target = Path(folder).absolute()
     expected: Mapping[str, Any] = as_mapping(_about(target).get("files"))
@@ -138,7 +138,7 @@ def changed_files(folder: str | PathLike[str]) -> list[str]:
 def _digest(folder: Path, name: str) -> str:
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-        raise SnapshotFormatError(f"The file {name[:100]!r} is outside of the snapshot", on=str(folder))
+        raise SnapshotFormatError(f"The file {name[:100]!r} is outside the snapshot", on=str(folder))
     try:
         return content_digest(_content(folder / name))
     except SnapshotFormatError:
@@ -157,7 +157,7 @@ def _content(path: Path) -> bytes:
 def _about(folder: Path) -> dict[str, Any]:
     if not (folder / SNAPSHOT_FILE).is_file():
         raise SnapshotFormatError(
-            "The folder is no snapshot of an agent", on=str(folder), try_="loom bedrock-agents snapshot NAME FOLDER"
+            "The folder is not a snapshot of an agent", on=str(folder), try_="loom bedrock-agents snapshot NAME FOLDER"
         )
     about = read_json(_content(folder / SNAPSHOT_FILE), SNAPSHOT_FILE)
     if about.get("format") != _FORMAT:
@@ -172,7 +172,7 @@ def _check_replaceable(target: Path) -> None:
     if not target.exists() and not target.is_symlink():
         return
     if not target.is_dir() or target.is_symlink():
-        raise LoomError("There is a file or a link in the place of the folder", on=str(target), try_="another folder")
+        raise LoomError("The path of the folder is a file or a link", on=str(target), try_="another folder")
     files = (path for path in target.rglob("*") if not path.is_dir() or path.is_symlink())
     present = {path.relative_to(target).as_posix() for path in files}
     if not present:
@@ -181,14 +181,14 @@ def _check_replaceable(target: Path) -> None:
     foreign = sorted(present - snapshot_files.keys() - {SNAPSHOT_FILE})
     if touched := foreign or changed_files(target):
         raise LoomError(
-            f"The folder has files that the snapshot would overwrite or remove: {', '.join(touched[:5])}",
+            f"The folder contains files that the snapshot would overwrite or remove: {', '.join(touched[:5])}",
             on=str(target),
             try_="move them, or write to another folder",
         )
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what writers that were killed left beside a folder, once no writer can still be at work."""
+    """Remove the leftovers of killed writers beside a folder, once no writer can still be active."""
     name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}(?:\.former)?")
     for path in target.parent.glob(".*") if target.parent.is_dir() else ():
         if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _ABANDONED_S:
@@ -196,7 +196,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _replace(target: Path, beside: Path) -> None:
-    """Put a folder in the place of another one, in one step where the system can; `beside` is then the former one."""
+    """Replace a folder by another one, atomically if the system supports it; `beside` is then the former one."""
     if not target.exists():
         beside.rename(target)
     elif not _exchange(target, beside):
@@ -211,7 +211,7 @@ def _replace(target: Path, beside: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two paths in one step; return False where the system or the file system cannot."""
+    """Exchange two paths atomically; return False if the system or the file system does not support it."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False

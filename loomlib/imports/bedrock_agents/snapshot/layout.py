@@ -1,4 +1,4 @@
-"""The files of a snapshot: which text of an agent is in which file, and back."""
+"""The files of a snapshot: mapping of an agent's texts to files, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAFE: Final = re.compile(r"[a-z0-9_][a-z0-9_-]{0,59}")
 _RESERVED: Final = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
 )
-"""Names that Windows keeps for devices."""
+"""Names that Windows reserves for devices."""
 
 _LONGEST: Final = 50
 
@@ -57,10 +57,10 @@ def agent_files(agent: ImportedAgent, folder: str = "") -> Iterator[tuple[str, b
 
 
 def agent_from_files(read: Read) -> ImportedAgent:
-    """Return the agent that files describe.
+    """Read an agent from its files.
 
     Args:
-        read: Returns the content of a file by its path; the paths have no `..`.
+        read: Returns the content of a file by its path; paths do not contain `..`.
 
     Raises:
         SnapshotFormatError: A file is not in the form that Loom writes.
@@ -69,10 +69,10 @@ def agent_from_files(read: Read) -> ImportedAgent:
 
 
 def file_names(names: Iterable[str]) -> list[str]:
-    """Return a name for the file of each thing, in lower case, without what a path or a shell takes apart.
+    """Return a file name for each item, in lower case, without characters that are special in a path or a shell.
 
     Args:
-        names: The names of things, which may be hostile or the same.
+        names: The names of the items, which may be hostile or identical.
     """
     safe_names: list[str] = []
     for name in names:
@@ -96,7 +96,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def to_bytes(text: str) -> bytes:
-    """Return a text as a file's content, line ends unchanged.
+    """Return a text as a file's content, with its line breaks unchanged.
 
     Args:
         text: The text.
@@ -112,14 +112,14 @@ def read_json(content: bytes, path: str) -> dict[str, Any]:
         path: Its path, for the error.
 
     Raises:
-        SnapshotFormatError: It is not one.
+        SnapshotFormatError: It is not a JSON object.
     """
     try:
         value = mapping_or_none(json.loads(_text(content, path)))
     except (ValueError, RecursionError) as error:
         raise SnapshotFormatError("A file of the snapshot is not JSON", on=path) from error
     if value is None:
-        raise SnapshotFormatError("A file of the snapshot is no JSON object", on=path)
+        raise SnapshotFormatError("A file of the snapshot is not a JSON object", on=path)
     return dict(value)
 
 
@@ -131,7 +131,7 @@ def _text(content: bytes, path: str) -> str:
 
 
 def _joined(read: Read, folder: str, level: int) -> dict[str, Any]:
-    """Return an encoded agent, with what is in files of its own put back."""
+    """Return an encoded agent, with the contents of its separate files inserted."""
     if level > DEEPEST:
         raise SnapshotFormatError(f"The snapshot has more than {DEEPEST} levels of agents", on=folder)
     path = f"{folder}{AGENT_FILE}"
@@ -156,11 +156,11 @@ def _objects(agent: Mapping[str, Any], member: str) -> Iterator[dict[str, Any]]:
 
 
 def _named(item: dict[str, Any], member: str, folder: str, suffix: str) -> str:
-    """Return the path that a member names, and take the member out; only names that Loom gives are accepted."""
+    """Remove a member and return the path that it contains; only names that Loom assigns are accepted."""
     if member not in item:
         return ""
     path = text_or_none(item.pop(member)) or ""
     name = path.removeprefix(f"{folder}/").removesuffix(suffix)
     if path != f"{folder}/{name}{suffix}" or not _SAFE.fullmatch(name):
-        raise SnapshotFormatError(f"The file {path[:100]!r} has a name that Loom does not give", on=member)
+        raise SnapshotFormatError(f"The file {path[:100]!r} has a name that Loom does not assign", on=member)
     return path

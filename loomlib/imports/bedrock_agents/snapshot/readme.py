@@ -1,4 +1,4 @@
-"""The README of a snapshot: what the agent is, and what becomes of its features."""
+"""The README of a snapshot: a description of the agent, and the outcomes of its features."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _lines(snapshot: AgentSnapshot) -> Iterator[str]:
     yield "## Files"
     yield ""
     yield "- `instruction.md`, `prompts/`, `schemas/`: the texts that the agent consists of"
-    yield "- `agent.json`: everything else of it"
+    yield "- `agent.json`: all other settings"
     yield "- `collaborators/`: the agents that it delegates to, in the same form"
-    yield "- `snapshot.json`: where it is from, and a digest of each file, so that a change is noticed"
+    yield "- `snapshot.json`: its source, and a digest of each file to detect changes"
 
 
 def _features(agent: ImportedAgent) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _plain(text: str) -> str:
-    """Return a text that stays on its line and in its cell, and is no markup."""
+    """Return a text escaped for one line or cell of Markdown."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     for character in ("\\", "|", "`", "<", "[", "*"):
         line = line.replace(character, f"\\{character}")

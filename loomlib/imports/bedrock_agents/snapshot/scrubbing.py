@@ -1,6 +1,6 @@
-"""Remove secrets from what is read of an agent, and count them.
+"""Remove secrets from the texts of an agent, and count them.
 
-Personal data stays: an address in an instruction is a part of what the agent does.
+Personal data is kept: an address in an instruction is part of the agent's behaviour.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Final
 from loomlib.json_values import as_list, as_text, mapping_or_none
 
 _VALUES: Final = frozenset(("default", "example", "examples", "const", "value"))
-"""Members of a schema or a parameter with a value as a caller sends it."""
+"""Members of a schema or a parameter that contain a caller's value."""
 
 _NAMES_BELOW: Final = frozenset(
     ("properties", "patternProperties", "$defs", "definitions", "schemas", "parameters", "responses", "requestBodies",
      "headers", "securitySchemes", "examples", "links", "callbacks", "paths", "mapping", "scopes", "variables",
      "content", "encoding", "security", "dependentRequired", "dependentSchemas")
 )  # fmt: skip
-"""Members of an OpenAPI document whose own members are named by its author: a property `token` is no secret."""
+"""Members of an OpenAPI document whose own members are named by its author: a property `token` is not a secret."""
 
 _SAME_VALUE: Final = frozenset(("", "examples", "content"))
 """Members that describe the value of the property or the parameter above them."""
@@ -43,11 +43,11 @@ class Scrubber:
         self._clean: set[str] = set()
         self._names: set[str] = set()
         self._texts = TextRedactor(self._names).document()
-        # What other things refer to must stay as it is, unless it has a form that means nothing but a secret.
+        # Referenced names must not change, unless their form is unmistakably that of a secret.
         self._identifiers = Redactor(KNOWN_FORMS, numbered=False).document()
 
     def know(self, names: Iterable[str]) -> None:
-        """Keep names in texts, however random they look.
+        """Register names that are kept in texts, even if they look random.
 
         Args:
             names: The names of the agent's own functions, operations and action groups.
@@ -56,11 +56,11 @@ class Scrubber:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many secrets were replaced, by rule, sorted."""
+        """Number of replaced secrets by rule, sorted."""
         return dict(sorted((Counter(self._texts.counts) + Counter(self._identifiers.counts)).items()))
 
     def text(self, text: str) -> str:
-        """Return a text that people wrote, without secrets.
+        """Return a human-written text without secrets.
 
         Args:
             text: An instruction, a description, a prompt, or the like.
@@ -73,15 +73,15 @@ class Scrubber:
         return scrubbed
 
     def identifier(self, text: str) -> str:
-        """Return a name, an id or a path, in which only documented forms of secrets are replaced.
+        """Return a name, an id or a path; only documented forms of secrets in it are replaced.
 
         Args:
-            text: What other things refer to.
+            text: The referenced name, id or path.
         """
         return self._identifiers.text(_encodable(text))
 
     def values(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return texts by name; the value of a name such as `api_key` is replaced whole.
+        """Return texts by name; the whole value of a name such as `api_key` is replaced.
 
         Args:
             values: Tags or environment variables.
@@ -105,9 +105,9 @@ class Scrubber:
         Args:
             name: The member's name.
             value: Its value.
-            named_by: The member above it, if that one's members are named by the document's author.
+            named_by: Its parent member, if the document's author chooses the names of that member's members.
             secret: Whether it belongs to a property or a parameter with a secret's name.
-            is_item: Whether it is an item of the member, a list.
+            is_item: Whether it is an item of the member's list.
         """
         if not named_by and name in _VALUES and not (name == "examples" and mapping_or_none(value) is not None):
             return self._texts.value({"secret": value})["secret"] if secret else self._texts.value(value)

@@ -21,9 +21,9 @@ Progress = Callable[[str], None]
 def take_snapshot(
     clients: Clients, agent_id: str, *, alias: str, region: str | None = None, progress: Progress | None = None
 ) -> AgentSnapshot:
-    """Return an agent with all that it consists of, at the version that an alias routes to; nothing is written to AWS.
+    """Return an agent with all its parts, at the version that an alias routes to; changes nothing in AWS.
 
-    A part that cannot be read, such as a schema in a bucket without access, is a `problem` of that part.
+    A part that cannot be read, such as a schema in an inaccessible bucket, has a `problem`.
 
     Args:
         clients: The connection.
@@ -60,7 +60,7 @@ class AgentReader:
 
         Args:
             agent_id: The agent's id.
-            alias: The alias's name, id or ARN, or DRAFT; or the alias itself, if it was read already.
+            alias: The alias's name, id or ARN, or DRAFT; or the alias itself, if it has already been read.
 
         Raises:
             ResourceNotFoundError: There is no such agent or alias.
@@ -92,7 +92,7 @@ class AgentReader:
         Raises:
             AwsError: It cannot be read.
         """
-        # What two threads ask at once is read twice, which costs requests but never waits for another's retries.
+        # Concurrent reads by two threads cost extra requests but never wait for the other thread's retries.
         route_key = (agent_id, alias)
         with self._lock:
             route = self._routes.get(route_key)
@@ -113,7 +113,7 @@ class AgentReader:
 
 
 class _Walk:
-    """Follows the collaborators of one agent. `above` are the ids of the agents on the way down, its own included."""
+    """Follows the collaborators of one agent. `above` contains the ids of the agents on the path, including its own."""
 
     def __init__(self, reader: AgentReader) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""Redaction of prompts and descriptions, in which placeholders, ARNs and names of functions are no secrets."""
+"""Redaction of prompts and descriptions, in which placeholders, ARNs and names of functions are not secrets."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TYPES: Final = frozenset(
 """Words that follow the name of a parameter in a description: `token: optional string`."""
 
 _GUESSED: Final = "secret"
-"""The rule of what stands beside a secret's name, or looks random; the other rules know the forms of secrets."""
+"""The rule for values beside a secret's name and random-looking values; the other rules detect known forms."""
 
 _END_OF_SENTENCE: Final = ".,;:?!)"
 _LONGEST_ARN: Final = 2_048
 
 
 class TextRedactor(Redactor):
-    """Finds secrets in texts that people wrote for a model; its placeholders have no numbers.
+    """Finds secrets in human-written texts for a model; its placeholders do not have numbers.
 
     Args:
-        names: The names of the agent's own functions, operations and action groups, which may grow.
+        names: The names of the agent's own functions, operations and action groups; names can be added later.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -35,7 +35,7 @@ class TextRedactor(Redactor):
         self._names = names
 
     def find(self, text: str) -> list[tuple[int, int, str, Callable[[str], str]]]:
-        """Return what rules find, without what only refers to something."""
+        """Return the findings of the rules, without mere references."""
         return [span for span in super().find(text) if not self._refers(text, *span[:3])]
 
     def _refers(self, text: str, start: int, end: int, rule: str) -> bool:

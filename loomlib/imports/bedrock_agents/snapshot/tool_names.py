@@ -1,4 +1,4 @@
-"""Names of tools that a model takes, unique within an agent."""
+"""Tool names that models accept, unique within an agent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 from ..model import ActionGroup, ImportedTool
 
 LONGEST_TOOL_NAME: Final = 64
-"""Characters of a tool's name at most (Converse, "ToolSpecification")."""
+"""Longest tool name, in characters (Converse, "ToolSpecification")."""
 
 _OTHER: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _HASH: Final = 6
 
 
 def with_tool_names(groups: Iterable[ActionGroup]) -> tuple[ActionGroup, ...]:
-    """Return action groups whose tools are named `group__tool`, in characters that a model takes.
+    """Return action groups whose tools are named `group__tool`, in characters that models accept.
 
-    A name that is too long ends in a hash of the whole, so that two long names with one beginning differ.
+    A name that is too long ends in a hash of the full name, so that long names with the same prefix differ.
 
     Args:
         groups: The action groups of one agent.

@@ -1,4 +1,4 @@
-"""What was read of an agent of Bedrock Agents at one moment."""
+"""A snapshot of an agent of Bedrock Agents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..model import ImportedAgent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSnapshot:
-    """An agent with its collaborators, as it was read, without secrets.
+    """An agent with its collaborators, as read from Bedrock, without secrets.
 
     Attributes:
         agent: The agent.
         region: The AWS region that it is in.
-        is_immutable: Whether its version can never change; the working draft can.
-        digest: A hash of what the agent does, "sha256:…": the same for the same agent, whatever its alias, its
-            version's number, the times, and the order in which Bedrock lists its parts.
+        is_immutable: Whether its version is immutable, unlike the working draft.
+        digest: A hash of the agent's behaviour, "sha256:…": independent of its alias, its version number, the
+            times, and the order in which Bedrock lists its parts.
         notes: What was approximated or could not be read, in sentences.
     """
 
@@ -37,5 +37,5 @@ class AgentSnapshot:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """The eleven features of the agent, each with what becomes of it and why."""
+        """The eleven features of the agent, each with its outcome and the reason."""
         return assess_features(self.agent)
