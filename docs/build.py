@@ -85,14 +85,14 @@ def main() -> int:
         print("public names without a docstring:", *missing, sep="\n  ")
         return 1
     environment = os.environ | {"LOOM_DOCS_SOURCE": str(source), "LOOM_DOCS_SITE": str(ROOT / "docs" / "site")}
-    # mkdocs-material prints an advertisement about the future of MkDocs unless told not to.
+    # mkdocs-material prints an advertisement about the future of MkDocs unless this is disabled.
     environment["NO_MKDOCS_2_WARNING"] = "1"
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(ROOT / "docs" / "mkdocs.yml")]
     return subprocess.run(command, env=environment, check=False).returncode
 
 
 def copy_notebooks(folder: Path) -> None:
-    """Copy the executed notebooks of the tutorials into `folder`, executing those that are not there yet."""
+    """Copy the executed notebooks of the tutorials into `folder`; execute those that do not exist yet."""
     executed = Path(os.environ.get("LOOM_EXECUTED", ROOT / ".loom" / "executed"))
     folder.mkdir(exist_ok=True)
     for name in TUTORIALS:
@@ -142,7 +142,7 @@ def public_names(module: object) -> list[str]:
 
 
 def has_docstring(value: object) -> bool:
-    """Return whether the object has a docstring of its own (a dataclass's generated signature is none)."""
+    """Return whether the object has a docstring of its own (a dataclass's generated signature does not count)."""
     text = inspect.getdoc(value) or ""
     return bool(text) and not text.startswith(f"{getattr(value, '__name__', '')}(")
 

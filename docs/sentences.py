@@ -77,7 +77,7 @@ def all_sentences(parts: Sequence[str] = ()) -> Iterator[Sentence]:
 
 
 def package_of(path: Path) -> str:
-    """Return the package of a file: the two first folders of its path, without the file."""
+    """Return the package of a file: the first two folders of its path, without the file."""
     return "/".join(path.parent.parts[:3] if path.parts[0] == "widgets" else path.parent.parts[:2])
 
 
@@ -129,7 +129,7 @@ def _kind_of_call(call: ast.Call) -> str:
 
 
 def _shown(node: ast.expr) -> str:
-    """Return the text of an expression; what is not a text is {its source}."""
+    """Return the text of an expression; parts that are not text appear as {their source}."""
     if isinstance(node, ast.Constant):
         return _one_line(node.value) if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
