@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_ROWS = 200
-"""Rows of the table; the DataFrame that the chart was drawn from has all of them."""
+"""Largest number of rows of the table; the DataFrame that the chart was drawn from has all of them."""
 
 
 class Chart(go.Figure):
@@ -26,7 +26,7 @@ class Chart(go.Figure):
     JupyterLab draws the figure. An export by nbconvert, a front end without plotly and a screen reader get the table.
     """
 
-    _ipython_display_ = None  # pyright: ignore[reportAssignmentType] -- it would leave the mimebundle below unasked
+    _ipython_display_ = None  # pyright: ignore[reportAssignmentType] -- IPython would not call the mimebundle below
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = dict(super()._repr_mimebundle_(*args, **kwargs))  # pyright: ignore

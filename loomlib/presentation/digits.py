@@ -13,12 +13,12 @@ NARROW_SPACE: Final = "\u202f"
 """Separates thousands (U+202F, narrow no-break space)."""
 
 MISSING: Final = "–"
-"""Shown where there is no value."""
+"""Shown in place of a missing value."""
 
 RealNumber = int | float | Decimal
 
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
-_EXACT = Context(prec=330)  # every float has fewer digits before its decimals
+_EXACT = Context(prec=330)  # no float has more digits before the decimal point
 _QUANTA = [Decimal(1).scaleb(-decimals) for decimals in range(16)]
 
 
@@ -37,13 +37,13 @@ def rounded(value: RealNumber, decimals: int) -> Decimal:
 
 
 def fixed(value: RealNumber, decimals: int) -> str:
-    """Write a number with this many decimals and separated thousands."""
+    """Format a number with this many decimals and separated thousands."""
     text = f"{rounded(abs(value), decimals):,f}".replace(",", NARROW_SPACE)
     return f"−{text}" if value < 0 and text.strip("0.") else text
 
 
 def scientific(value: RealNumber) -> str:
-    """Write a number in scientific notation with two significant digits: `4.2e−5`."""
+    """Format a number in scientific notation with two significant digits: `4.2e−5`."""
     digits, _, exponent = f"{_TWO_DIGITS.create_decimal(Decimal(abs(value))):e}".partition("e")
     text = f"{digits.removesuffix('.0')}e{int(exponent)}".replace("-", "−")
     return f"−{text}" if value < 0 else text

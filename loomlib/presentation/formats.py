@@ -68,7 +68,7 @@ def number(value: RealNumber | None, decimals: int | None = None) -> str:
 
 
 def exact(value: RealNumber | None) -> str:
-    """Format a number as it was given, with up to 12 significant digits: a limit, a threshold, a rejected argument.
+    """Format a number with the digits that it was set with, up to 12: a limit, a threshold, a rejected argument.
 
     Returns:
         For example `0.5`, `2.345`, `12 345`, `0.000001`, `1e−9`.
@@ -108,7 +108,7 @@ def milliseconds(value: RealNumber | None) -> str:
 
 
 def seconds(value: RealNumber | None) -> str:
-    """Format elapsed time given in seconds, to the second: progress lines, timeouts, how long a run took.
+    """Format elapsed time given in seconds, to the second: progress lines, timeouts, the duration of a run.
 
     Returns:
         For example `0.41 s`, `14 s`, `2 min 05 s`, `1 h 12 min`.
@@ -141,8 +141,8 @@ def waited(elapsed_s: float, limit_s: float) -> str:
 def percent(share: RealNumber | None) -> str:
     """Format a share (1 is 100 %) as a percentage.
 
-    One decimal, or none when it would be 0; two where one would make a share of almost nothing 0 % or of almost
-    everything 100 %.
+    One decimal, or none when it would be 0; two when a nonzero share would otherwise read 0 %, or a share below 1 would
+    read 100 %.
 
     Returns:
         For example `0 %`, `<0.01 %`, `0.04 %`, `4.4 %`, `93.5 %`, `99.96 %`, `>99.99 %`, `100 %`.

@@ -13,9 +13,10 @@ A package keeps its templates in a folder `templates` and names them `"package:f
     fragment("loomlib.latency:study.html.j2", result=result, head=COLUMNS, rows=rows)
 
 In everything that is inserted, a number and its unit are joined by a no-break space, so that no line ends between them;
-what is `Markup` (a text shown verbatim is passed through the filter `e`) stays as it is.
+`Markup` is not changed (pass a text that is shown verbatim through the filter `e`).
 
-Everything that is inserted is escaped unless it is `Markup`, which only `fragment` and its callers in this module make.
+Everything that is inserted is escaped unless it is `Markup`, which only `fragment` and its callers in this module
+create.
 jinja2 is imported with the first fragment, not with this module.
 """
 
@@ -59,7 +60,7 @@ def fragment(template: str, **values: Any) -> Markup:
         **values: The template's variables. A variable that the template uses and that was not passed is an error.
 
     Returns:
-        The HTML; pass it on to another template as it is.
+        The HTML, which can be passed to another template unchanged.
     """
     from markupsafe import Markup
 
@@ -103,7 +104,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str
         head: Column titles.
         rows: Values; formatted as `formats.cell` does.
         caption: A title above the table.
-        more: How many rows are left out; named below the table.
+        more: How many rows are left out; stated below the table.
     """
     return fragment("loomlib.presentation:table.html.j2", head=head, rows=rows, caption=caption, more=more)
 
@@ -123,7 +124,7 @@ def picture(png: bytes, *, about: str, caption: str) -> Markup:
 
     Args:
         png: The image.
-        about: What it shows, for readers who do not see it.
+        about: Alternative text for readers who cannot see the picture.
         caption: The text below it.
     """
     image = base64.b64encode(png).decode()
@@ -189,7 +190,7 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _inserted(value: Any) -> Any:
-    """Return a value as a template inserts it; markup holds texts that were inserted before."""
+    """Return a value as a template inserts it; texts in markup have already been converted."""
     return unbroken(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

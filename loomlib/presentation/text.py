@@ -9,13 +9,13 @@ from typing import Final
 from .formats import NARROW_SPACE, cell, number
 
 LONGEST_TEXT: Final = 20_000
-"""Characters of a text that a card shows."""
+"""Largest number of characters of a text that a card shows."""
 
 _ALLOWED = f"\n\t\u00a0{NARROW_SPACE}"
 
 
 def printable(text: str) -> str:
-    """Replace terminal control characters, and what UTF-8 cannot encode, by U+FFFD; line breaks and tabs stay."""
+    """Replace unprintable text, such as control characters and lone surrogates, by U+FFFD; tabs and newlines stay."""
     return "".join(char if char.isprintable() or char in _ALLOWED else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -31,7 +31,7 @@ def cut(text: str, longest: int = LONGEST_TEXT, *, rest: str = "") -> str:
     Args:
         text: The text.
         longest: Characters to keep.
-        rest: Where the reader finds the whole, such as `.text`.
+        rest: Where the reader finds the whole text, such as `.text`.
     """
     excess = len(text) - longest
     if excess <= 0:
@@ -46,8 +46,8 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, more: i
     Args:
         head: Column titles.
         rows: Values, formatted as `formats.cell` does; long cells are cut.
-        more: How many rows are left out; named in a last line.
-        longest: Characters of a cell.
+        more: How many rows are left out; stated in a last line.
+        longest: Largest number of characters of a cell.
     """
     cells = [list(head), *([one_line(cell(value), longest) for value in row] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(head))]

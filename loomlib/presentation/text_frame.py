@@ -1,11 +1,11 @@
-"""A DataFrame whose cells stay text in a notebook, and whose texts stand at the left.
+"""A DataFrame whose cells stay text in a notebook, and whose texts are left-aligned.
 
-pandas escapes markup, but lets JupyterLab set `$…$` as formulas, with the links and colours that a stranger's text asks
-for; two prices in a row become one as well. It also sets all cells of a table at the right, which suits only numbers,
-and writes times with microseconds and an offset: here they read as `formats.timestamp` writes them. Its own limit of
-50 characters a cell cuts sentences off: here it is 160, unless the reader has set another.
+pandas escapes markup, but lets JupyterLab render `$…$` as formulas, with the links and colours in an untrusted text;
+even two prices in a row become a formula. It also right-aligns all cells of a table, which suits only numbers, and
+shows times with microseconds and an offset: here they are formatted like `formats.timestamp`. Its limit of 50
+characters per cell cuts sentences off: here it is 160, unless the user has set another limit.
 
-It is a module of its own because pandas is only imported when a table is made.
+It is a separate module because pandas is imported only when a table is created.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TextFrame(pd.DataFrame):
 
 
 def _with_texts_left(row: str, is_text: Sequence[bool]) -> str:
-    """Return a table row of pandas with its text cells at the left; a row with other cells than columns stays as it is.
+    """Return a table row of pandas with left-aligned text cells; a row whose cells do not match the columns stays.
 
     Cells are escaped, so no text contains a tag.
     """

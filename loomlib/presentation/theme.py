@@ -1,4 +1,4 @@
-"""The layout that all charts share, and untrusted text made safe for plotly."""
+"""The layout that all charts share, and escaping of untrusted text for plotly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from .formats import NARROW_SPACE, percent
 
 INK = "#767b84"
-"""Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
+"""Text and axes: a contrast of about 4.5 : 1 on white and on dark pages, since a chart does not know its page."""
 GRID = "rgba(128,128,128,0.22)"
 PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
@@ -27,7 +27,7 @@ SHARES: Mapping[str, Any] = {
 }
 """Settings of an axis of shares from 0 to 1; the chart's table shows its values as percentages."""
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
-"""One for each colour of the palette, so that colour never carries meaning alone."""
+"""One pattern for each colour of the palette, so that colour is never the only distinction."""
 
 
 def styled(

@@ -1,11 +1,11 @@
-"""Reports: run a notebook with parameters, leave the executed notebook, a self-contained page and a JSON summary.
+"""Reports: run a notebook with parameters and write the executed notebook, a self-contained page and a JSON summary.
 
     from loomlib.reports import run_report
 
     outcome = run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
     outcome.exit_code, outcome.html
 
-A report's notebook states its answer with `verdict(result)`; importing this package for it does not load papermill.
+A report's notebook states its answer with `verdict(result)`; importing this package does not load papermill.
 """
 
 from typing import TYPE_CHECKING

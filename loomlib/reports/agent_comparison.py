@@ -1,4 +1,4 @@
-"""Where the time and the money of compared agents differ: the parts of their traces, and what their calls cost."""
+"""Differences in time and cost between compared agents: the parts of their traces, and the costs of their calls."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class AgentComparison:
 
     @cached_property
     def inside(self) -> dict[str, Inside]:
-        """Each agent's time by the parts of its traces; only calls whose spans were found count."""
+        """Each agent's time by the parts of its traces; only calls with spans are included."""
         return {label: look_inside([view.breakdown() for view in self._known(label).values()]) for label in self.views}
 
     def differences(self, label: str) -> dict[str, Estimate]:
-        """Return each part's median difference to the first agent's call in the same block, in milliseconds.
+        """Return each part's median difference from the first agent's call in the same block, in milliseconds.
 
         Args:
             label: The other agent.
@@ -75,7 +75,7 @@ class AgentComparison:
         }
 
     def cost_difference(self, label: str) -> Estimate:
-        """Return the difference of the mean cost of a call in dollars; without a value where costs are unknown.
+        """Return the difference of the mean cost of a call in dollars; without a value if costs are unknown.
 
         Args:
             label: The other agent.
@@ -84,7 +84,7 @@ class AgentComparison:
         return compare_groups(first, other, seed=self.result.design.seed).difference
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each part: its median by agent, and the differences to the first agent."""
+        """Return one row for each part: its median by agent, and the differences from the first agent."""
         import pandas as pd
 
         others = [label for label in self.views if label != self._first]
@@ -102,13 +102,13 @@ class AgentComparison:
         return pd.DataFrame(rows or [{"part": "none: the calls of an agent have no spans"}]).set_index("part")
 
     def sentences(self) -> list[str]:
-        """Return where the time of the agents differs, and which of them costs less."""
+        """Return the parts in which the agents' times differ, and which agent costs less."""
         return [
             text for label in self.views if label != self._first for text in (self._parts(label), self._cost(label))
         ]
 
     def verdict(self) -> Verdict:
-        """Return the answer, with everything as JSON-ready values."""
+        """Return the verdict, with all values as JSON-ready values."""
         others = [label for label in self.views if label != self._first]
         parts = {label: {part: d.summary() for part, d in self.differences(label).items()} for label in others}
         return Verdict(

@@ -1,4 +1,4 @@
-"""The traces for a report: an agent's last invocations, or those of a study, fetched in bulk."""
+"""The traces for a report, fetched in bulk: those of an agent's last invocations or of a study."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from loomlib.workbench.tracing import find_traces
 def ask_samples(agent: Agent, prompts: str = "") -> int:
     """Invoke an agent that has no stored invocation.
 
-    Each prompt is sent in a session of its own, then all of them again in one conversation, so that there are cold and
-    warm invocations and a session to follow.
+    Each prompt is sent in a new session, then all of them again in one conversation, to have cold and warm invocations
+    and a session to inspect.
 
     Args:
         agent: The agent.
         prompts: The prompts, separated by commas; by default the samples of the agent's blueprint.
 
     Returns:
-        How many invocations were made; 0 when the agent has some.
+        The number of invocations made; 0 when the agent has stored ones.
     """
     if agent.context.store.invocations.list(agent.entry.id, limit=1):
         return 0
@@ -58,12 +58,12 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
 
 
 def _names(bench: Workbench, key: str) -> list[str]:
-    """Return the names of a group's agents, or the key as it is: it may be a blueprint that is not deployed yet."""
+    """Return the names of a group's agents, or the key unchanged: it may be a blueprint that is not deployed yet."""
     return [entry.name for entry in bench.context.catalog.select([key])] if key.startswith(GROUP_PREFIX) else [key]
 
 
 def load_of(agent: Agent, rows: Sequence[InvocationRow]) -> MachineConditions | None:
-    """Return the load on the client's machine while invocations ran; None when it was stored with none of them.
+    """Return the load on the client's machine while invocations ran; None when it was not stored with any of them.
 
     Args:
         agent: Their agent.

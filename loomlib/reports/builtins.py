@@ -1,4 +1,4 @@
-"""The reports that ship with Loom, given through the same hook as a plugin's."""
+"""The reports that ship with Loom, provided through the same hook as a plugin's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """plotly.js in a report page: compressed, decompressed by the page itself, and as small as its charts allow.
 
-The whole of plotly.js is 1.5 MB compressed. Its official cartesian bundle (MIT license, `plotly.js-cartesian-dist-min`)
-is a third of that and draws every chart of Loom's reports; a page with another kind of chart gets the whole.
+The complete plotly.js is 1.5 MB compressed. Its official cartesian bundle (MIT license, `plotly.js-cartesian-dist-min`)
+is a third of that and draws every chart of Loom's reports; a page with another kind of chart contains all of it.
 """
 
 from __future__ import annotations

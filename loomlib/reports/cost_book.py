@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = "loom.cost-report/1"
 MOST_INVOCATIONS = 1_000
-"""How many invocations of an agent are counted, the newest first; the page says so when there are more."""
+"""Largest number of an agent's invocations that are counted, the newest first; the page reports a larger number."""
 _WITH_SPANS = ("found", "partial")
 
 
@@ -70,12 +70,12 @@ class CostBook:
         Args:
             agents: The agents.
             days: How many days, today included (UTC).
-            prices: A file of your own prices, on top of the shipped table; by default `prices.toml` in Loom's home
+            prices: A file of your own prices, which override the shipped table; by default `prices.toml` in Loom's home
                 folder, if it exists.
             priced_as: Price every model call as this model, for a "what if".
             active_vcpus: Estimate of the active vCPUs during an invocation; with 0 the usage log is read.
             memory_gb: Estimate of the memory during an invocation; with 0 the usage log is read.
-            count_missing: Whether to count the tokens of model calls whose spans state none (CountTokens).
+            count_missing: Whether to count the tokens of model calls whose spans do not state them (CountTokens).
         """
         if days < 1:
             raise ValueError(f"days must be at least 1, not {days}")
@@ -155,7 +155,7 @@ class CostBook:
         if simulated:
             which = "all of them" if simulated == len(self.entries) else f"{number(simulated, 0)} of them"
             sentences.append(
-                f"Simulated: {which}. A scripted model made up the tokens, and nothing is billed for them."
+                f"Simulated: {which}. A scripted model produced the tokens, and nothing is billed for them."
             )
         return sentences
 
@@ -215,7 +215,7 @@ class CostBook:
         )
 
     def limits(self) -> Listing:
-        """Return which amounts are unknown and why, and the limitations of this page."""
+        """Return the unknown amounts with their reasons, and the limitations of this page."""
         why = Counter(
             line.why
             for entry in self.entries
@@ -281,7 +281,7 @@ class CostBook:
 
 
 def _dollars(value: float) -> str:
-    """Format a limit as it was given: `$0.5`, `$0.000001`."""
+    """Format a limit with the digits that it was set with: `$0.5`, `$0.000001`."""
     return f"${exact(value)}"
 
 

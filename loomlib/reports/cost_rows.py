@@ -30,7 +30,7 @@ class CostEntry:
 
 
 def known_sum(entries: Sequence[CostEntry]) -> Amount:
-    """Return the known cost of some invocations; each without spans counts as unknown."""
+    """Return the known cost of some invocations; one without spans counts as unknown."""
     total = total_cost(entry.cost for entry in entries if entry.cost is not None).amount
     return total + Amount(unknown=sum(entry.cost is None for entry in entries), currency=total.currency)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
 
 _TAKEN = (409, 412)
-"""S3's answers to a conditional write that came second (PutObject, *If-None-Match*)."""
+"""S3's error codes for a conditional write that came second (PutObject, *If-None-Match*)."""
 _S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
 
 
@@ -53,7 +53,7 @@ def open_destination(
 
     Args:
         out: A folder or `s3://bucket/prefix`.
-        region: The region of S3; a folder needs none of what follows.
+        region: The region of S3; a folder does not need this or the following arguments.
         profile: The AWS profile.
         environment: The environment variables that S3's connection reads (see `loomlib.aws.Connection`).
     """
@@ -75,7 +75,7 @@ def open_destination(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder on disk, made when the first file is written."""
+    """A folder on disk, created when the first file is written."""
 
     path: Path
 
@@ -96,7 +96,7 @@ class Folder:
             NameTakenError: The file exists and `new` is set.
             ReportError: The file cannot be written.
         """
-        del content_type  # on disk the name says it
+        del content_type  # on disk, the file name implies it
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")

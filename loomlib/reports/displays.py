@@ -50,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A list of points, each a title, a text and an advice (title and advice may be empty)."""
+    """A list of items, each with a title, a text and a piece of advice (title and advice may be empty)."""
 
     items: Sequence[tuple[str, str, str]]
     nothing: str = "Nothing."
@@ -73,7 +73,7 @@ def verdict(result: StudyRecord, *gates: Gate, inside: ScenarioParts | None = No
     Args:
         result: The study's result.
         gates: Verdicts on the study's figures.
-        inside: What is slower in a cold session (`result.inside(traces)`), for a latency study.
+        inside: The parts that are slower in a cold session (`result.inside(traces)`), for a latency study.
     """
     more = {} if inside is None else {"inside": inside.summary()}
     return Verdict(

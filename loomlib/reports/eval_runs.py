@@ -75,7 +75,7 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
 def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun]:
     """Return two runs to compare: the new one and its baseline.
 
-    In a store without runs, two are made: the calculator and its guessing variant on the first cases of their set.
+    In a store without runs, two are created: the calculator and its guessing variant on the first cases of their set.
 
     Args:
         bench: The workbench.
@@ -88,7 +88,7 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
     elif rows:
         new = bench.evals.run(rows[0].id)
     elif run_b:
-        raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate makes one")
+        raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate creates one")
     else:
         return _made(bench)
     if run_b:
@@ -105,7 +105,7 @@ def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -
     Args:
         run: The newer run.
         baseline: The run it is compared with, over the cases that both contain.
-        margin_points: How many points of 100 the new run may be worse and still pass the gate.
+        margin_points: Largest loss, in percentage points, with which the new run passes the gate.
 
     Raises:
         EvalError: The runs have no evaluator in common.
@@ -129,8 +129,8 @@ def eval_gates(
 
     Args:
         run: The run.
-        min_pass_percent: The least pass rate in percent; 0 for none.
-        evaluators: The evaluators that the gates are about, separated by commas; empty for all.
+        min_pass_percent: The minimum pass rate in percent; 0 for none.
+        evaluators: The evaluators of the gates, separated by commas; empty for all.
         comparison: The comparison with the baseline, if there is one.
     """
     names = split_evaluators(evaluators)
@@ -187,7 +187,7 @@ def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) 
 
 
 class EvalCases:
-    """A run's cases only, worst first, for a page that shows the summary elsewhere."""
+    """Only the cases of a run, worst first, for a page that shows the summary elsewhere."""
 
     def __init__(self, run: EvalRun) -> None:
         self._run = run
@@ -206,8 +206,8 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
     cases = plural(len(run.evalset.cases), "case")
     answers = number(len(run.evalset.cases) * run.repeats, 0)
     items = [
-        ("Asked:", f"{cases}, {plural(run.repeats, 'time')} each, every one in a session of its own; "
-         f"{number(reused, 0)} of {answers} answers are stored ones of the same version.", ""),
+        ("Asked:", f"{cases}, {plural(run.repeats, 'time')} each, every time in a new session; "
+         f"{number(reused, 0)} of {answers} answers were reused from the same version.", ""),
         ("Failures:", "cases without an answer, and cases that a judge could not judge, are excluded from rates "
          "and means.", ""),
         ("Intervals:", "95 %, over cases; repeats of a case are one cluster. Rates by Wilson.", ""),
@@ -229,7 +229,7 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
 
 def gate_list(gates: tuple[GateVerdict, ...]) -> Listing:
     """Return each gate's sentence, missed ones first."""
-    return Listing(items=[("", gate.sentence(), "") for gate in _worst_first(gates)], nothing="No gate was asked for.")
+    return Listing(items=[("", gate.sentence(), "") for gate in _worst_first(gates)], nothing="No gate was requested.")
 
 
 def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:

@@ -1,6 +1,6 @@
 """Run a report's notebook with papermill, in a kernel of the running interpreter."""
 
-# papermill, nbclient and jupyter_client carry no types; what comes out of here is typed.
+# papermill, nbclient and jupyter_client are not typed; this module's own results are.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # pyright: reportMissingTypeStubs=false, reportMissingTypeArgument=false, reportUnknownParameterType=false
 
@@ -42,7 +42,7 @@ _NARRATION = (
     "_handler.setFormatter(_logging.Formatter('%(message)s')); _logging.getLogger('loomlib').addHandler(_handler); "
     "_logging.getLogger('loomlib').setLevel(_logging.INFO); del _logging, _handler"
 )
-"""What Loom logs in the kernel, such as a study's progress, goes to the cell's stderr and from there to `say`."""
+"""Writes Loom's log in the kernel, such as a study's progress, to the cell's stderr and so to `say`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +66,9 @@ def execute(
     environment: Mapping[str, str],
     say: Callable[[str], None],
 ) -> tuple[Notebook, Failure | None]:
-    """Run a notebook and return it as it was executed, with the failure that stopped it, if any.
+    """Run a notebook and return the executed notebook, with the failure that stopped it, if any.
 
-    No cell has a time limit: a study on AWS takes as long as it takes.
+    Cells have no time limit, since a study on AWS can take long.
 
     Args:
         notebook: The notebook to run.
@@ -134,7 +134,7 @@ class _KernelDiedError(Exception):
 
 
 class _ThisInterpreter(AsyncKernelManager):
-    """Starts kernels of the running interpreter, whichever kernelspecs are installed."""
+    """Starts kernels of the running interpreter, regardless of the installed kernelspecs."""
 
     loom_environment = Dict()
 
@@ -145,7 +145,7 @@ class _ThisInterpreter(AsyncKernelManager):
             display_name="Python 3",
             language="python",
             env=dict(self.loom_environment),
-            # Kernels talk over loopback TCP; where libzmq can encrypt, other users of the machine cannot listen.
+            # Kernels communicate over loopback TCP; if libzmq can encrypt, other users of the machine cannot eavesdrop.
             metadata={"supported_encryption": "curve"} if zmq.has("curve") else {},
         )
 
@@ -163,13 +163,13 @@ class _LoomEngine(Engine):
             say=say,
             kernel_name=kernel_name,
             timeout=None,
-            # A cell that is done has its outputs on their way; many of them, on a busy machine, take more than the
+            # The outputs of a finished cell may still be in transit; on a busy machine, many of them take more than the
             # four seconds after which the report would have failed.
             iopub_timeout=_ON_THEIR_WAY_S,
             startup_timeout=120,
             log=_log,
         )
-        # What the process itself writes (a crash, not a cell's output) belongs to no terminal.
+        # The process's own output (a crash, not a cell's output) must not go to a terminal.
         with Path(kwargs["loom_kernel_log"]).open("w", encoding="utf-8") as log:
             return client.execute(stderr=log)
 

@@ -13,7 +13,7 @@ NUMBERS = "①②③④⑤⑥⑦⑧⑨⑩"
 
 
 def plain_title(finding: LatencyFinding) -> str:
-    """Return a finding's title in one line, without backquotes, which a page would show as they are."""
+    """Return a finding's title in one line, without backquotes, which a page would show literally."""
     return one_line(finding.title.replace("`", ""))
 
 

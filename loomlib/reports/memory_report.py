@@ -84,14 +84,14 @@ def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossingGate:
-    """Gate: no data crosses between actors or tenants. Unclear when something could not be read."""
+    """Gate: no read returns data of another actor or tenant. Unclear when something could not be read."""
 
     crossings: int
     unread: Sequence[str]
 
     @classmethod
     def of(cls, health: HealthReport, isolation: IsolationReport | None = None) -> CrossingGate:
-        """Make the gate from the memory's health and from the isolation test, if it ran."""
+        """Create the gate from the memory's health and from the isolation test, if it ran."""
         return cls(
             crossings=len(health.crossings) + (len(isolation.crossings) if isolation else 0),
             unread=(*health.skipped, *(isolation.not_checked if isolation else ())),

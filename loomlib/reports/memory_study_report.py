@@ -23,15 +23,15 @@ MEMORY = "recall_study"
 def memory_study_subjects(bench: Workbench, memory: str = "", agent: str = "") -> tuple[Memory | None, Agent | None]:
     """Return the memory and the agent of a memory study.
 
-    The blueprint assistant_with_memory is deployed with the memory, which is made when it does not exist.
+    The blueprint assistant_with_memory is deployed with the memory, which is created if it does not exist.
 
     Args:
         bench: The workbench.
-        memory: The memory's name, id or ARN; empty for one that the study makes for itself.
+        memory: The memory's name, id or ARN; empty for one that the study creates for itself.
         agent: The agent's name, or "assistant_with_memory"; empty for none.
 
     Returns:
-        The memory, None when the study makes it; and the agent, None when none is asked.
+        The memory, None when the study creates it; and the agent, None when the study does not invoke one.
     """
     if not agent:
         return (bench.memories.get(memory) if memory else None), None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loomlib.workbench import Workbench
 
 MOST_AGENTS: Final = 12
-"""The most agents in one report."""
+"""Largest number of agents in one report."""
 _SHOWN: Final = 4
 _ORDER: Final = {"missed": 0, "unclear": 1, "passed": 2}
 
@@ -38,7 +38,7 @@ class FailedComparison:
 
     Attributes:
         name: The agent.
-        reason: Why.
+        reason: The reason.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Migration:
         return pd.DataFrame(self.rows(), columns=list(COLUMNS)).set_index("agent")
 
     def remaining(self) -> Listing:
-        """Return the work that is left, by agent."""
+        """Return the remaining work, by agent."""
         items = [
             (parity.name, f"{task}:" if reason else task, reason)
             for parity in self.parities
@@ -99,12 +99,12 @@ class Migration:
         return Listing(items=items, nothing="Nothing is left to do.")
 
     def method(self) -> Listing:
-        """Return how it was measured, and the limits of that; what is the same for all agents once."""
+        """Return the method and its limits; notes that apply to all agents appear once."""
         notes = dict.fromkeys(note for parity in self.parities for note in parity.method())
         return Listing(items=[("", note, "") for note in notes])
 
     def verdict(self) -> Verdict:
-        """Return the report's answer, and its summary for programs."""
+        """Return the report's verdict, and its summary for programs."""
         single = self.parities[0] if len(self.parities) == 1 and not self.failed else None
         missed = [item for item in self.parities if item.gate.is_missed]
         if single is not None:
@@ -171,23 +171,23 @@ def compared_agents(
 
     Args:
         bench: The workbench.
-        agents: One to twelve agents, separated by commas; "" makes a sample on the local AgentCore. Each is
+        agents: One to twelve agents, separated by commas; "" creates a sample on the local AgentCore. Each is
             `name` if its successor has the name that Loom's import gives it, else `name=successor`.
-        cases: The cases: an eval set, a text file with a prompt in each line, or a folder with such a file for each
+        cases: The cases: an eval set, a text file with one prompt per line, or a folder with such a file for each
             agent, `<name>.json`, `.csv` or `.txt`.
-        alias: The alias of the Bedrock agents that is asked.
-        repeats: How often each case is asked.
+        alias: The alias of the Bedrock agents to invoke.
+        repeats: How often each case is run.
         min_alike_percent: The least share of cases that must behave alike, in percent.
         answers: Evaluators of the rule, separated by commas; "" for the rule's own.
         tools: How tool calls are compared.
         migration_id: The id of a report to resume, "" for a new one.
-        concurrency: How many cases each agent is asked at once.
+        concurrency: How many cases each agent runs at once.
 
     Raises:
         ReportError: No agent is named, or more than twelve.
         LoomError: No agent could be compared.
     """
-    order = cast("ToolOrder", tools)  # AlikeRule refuses what is none
+    order = cast("ToolOrder", tools)  # AlikeRule refuses invalid values
     rule = AlikeRule(answers=tuple(split_evaluators(answers)) or DEFAULT_ANSWERS, tools=order)
     sample: list[str] = []
     if not agents.strip():

@@ -1,4 +1,4 @@
-"""A Bedrock agent to practise a migration with, on the local AgentCore: it is made, imported and deployed."""
+"""A Bedrock agent to practise a migration with, on the local AgentCore: it is created, imported and deployed."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def lambda_handler(event, context):
 
 
 def sample_agents(bench: Workbench) -> tuple[str, list[str]]:
-    """Return the name of a sample agent with its successor, and prompts; both agents are made when they do not exist.
+    """Return the name of a sample agent with its successor, and prompts; both agents are created if they do not exist.
 
     Args:
         bench: A workbench on the local AgentCore.
 
     Raises:
-        ReportError: The workbench is on AWS, where a report makes nothing.
+        ReportError: The workbench is on AWS, where a report does not create agents.
     """
     if bench.context.where != "local":
         raise ReportError("No agent is named", on="agents", try_='agents="support", the name of a Bedrock agent')

@@ -1,6 +1,6 @@
 """The page of a report: one self-contained HTML file that opens with the answer.
 
-The page's Content-Security-Policy forbids every address, and every script but two that are named by their hash, so
+The page's Content-Security-Policy forbids every address, and every script except two that are named by their hash, so
 neither a missing network nor hostile text in an output changes what a reader sees.
 """
 
@@ -29,7 +29,7 @@ APPENDIX_TAG = "appendix"
 """A cell with this tag is moved below the others."""
 
 _OMITTED = {"injected-parameters", "papermill-error-cell-tag", "parameters", "page-omit"}
-"""Cells that the page omits: it has its own table of parameters and its own message of a failure."""
+"""Tags of cells that the page omits: it has its own table of parameters and its own failure message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def render_page(notebook: Notebook, facts: PageFacts) -> str:
         f"default-src 'none'; script-src {allowed}; "
         "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
     )
-    # What is marked safe below went through `safe_html` or is Loom's own file.
+    # Everything marked safe below was sanitized by `safe_html` or is a file of Loom's own.
     return fragment(
         "loomlib.reports:page.html.j2",
         title=title,
@@ -98,7 +98,7 @@ def _reported_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
 
 
 def _opening(cells: Sequence[Notebook], report: str) -> tuple[str, str]:
-    """Return title and question: the first cell's heading and the text below it."""
+    """Return the title and the question: the first cell's heading and the text below it."""
     first = cells[0] if cells else None
     fallback = report.replace("_", " ").capitalize()
     if first is None or first.cell_type != "markdown":

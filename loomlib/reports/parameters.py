@@ -1,7 +1,7 @@
 """A report's parameters: read from its cell tagged `parameters`, checked and typed before anything runs.
 
 papermill only warns about a misspelt name and then runs with the default, which for a nightly report is a wrong
-number that looks right. And it writes what it was given into the executed notebook, so a credential must never be one.
+number that looks right. It also writes the values into the executed notebook, so it must never be a credential.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RENAMED = {("recall_study", "lives"): "conversations"}
 _RANGE = re.compile(r"(?:^|; )(-?\d{1,18}) to (-?\d{1,18})$")
 """The end of a comment that states the range of a whole number: `first calls of new sessions; 0 to 100000`."""
 _INT64 = (-(2**63), 2**63 - 1)
-"""The range of a whole number whose comment states none: what databases and arrays hold."""
+"""The range of a whole number whose comment does not state one: the range of databases and arrays (64 bits)."""
 _TYPES = ("str", "int", "float", "bool")
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -53,7 +53,7 @@ class Parameter:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and the largest whole number that the parameter takes."""
+        """The smallest and the largest whole number that the parameter accepts."""
         stated = _RANGE.search(self.comment)
         return (int(stated[1]), int(stated[2])) if stated else _INT64
 
@@ -63,7 +63,7 @@ class Parameter:
 
 
 def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
-    """Read a notebook's parameters in order; none when no cell has the tag `parameters`.
+    """Return a notebook's parameters in order; none when no cell has the tag `parameters`.
 
     Raises:
         ReportError: Several cells have the tag: papermill would fill in the first, and the second would overwrite it.
@@ -96,7 +96,7 @@ def describe_parameters(parameters: Sequence[Parameter]) -> str:
 def bind_parameters(
     parameters: Sequence[Parameter], given: Mapping[str, ParameterValue], *, report: str = "report"
 ) -> dict[str, ParameterValue]:
-    """Convert given values to the parameters' types; parameters not given are left out.
+    """Convert the passed values to the parameters' types; parameters without a value are left out.
 
     Args:
         parameters: The notebook's parameters.

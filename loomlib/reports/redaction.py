@@ -2,7 +2,7 @@
 
 Known values (the credentials in the environment and the local service's keys) and texts in the form of a secret
 (`loomlib.redaction.KNOWN_FORMS`) are removed wherever they appear. Passwords in words and personal data are removed
-from outputs, parameters and messages, unless the caller keeps them. Random-looking text stays: ids look like that.
+from outputs, parameters and messages, unless the caller keeps them. Random-looking text is kept, as ids look like that.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ReportRedactor:
 def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the values of variables whose names mark them as secret, and the passwords of addresses.
 
-    Such an address is a database's. A password is yielded as the address has it, and without its percent encoding, as
-    a program shows it.
+    Such an address is that of a database. A password is yielded as in the address, and also percent-decoded, as
+    programs show it.
     """
     for name, value in environment.items():
         if value and _SECRET_NAME.search(name):

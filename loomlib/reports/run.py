@@ -1,4 +1,4 @@
-"""Make one report: check, run, redact, render, store."""
+"""Create one report: check, run, redact, render, store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXIT_GATE_MISSED = 2
 class ReportOutcome:
     """The files of a finished report: paths, or `s3://` addresses.
 
-    `exit_code` is 0, 1 when a cell failed, 2 when a gate was missed; `message` says so in a sentence.
+    `exit_code` is 0, or 1 when a cell failed, or 2 when a gate was missed; `message` states the outcome in a sentence.
     """
 
     exit_code: int
@@ -61,19 +61,19 @@ def run_report(
 ) -> ReportOutcome:
     """Run a report and store its notebook, its page and its JSON summary in `out` (a folder or `s3://bucket/prefix`).
 
-    A failing cell is an outcome (exit code 1), not an exception: what ran until then is stored all the same. Secrets
-    never reach a file.
+    A failing cell is an outcome (exit code 1), not an exception: the output up to that point is stored nevertheless.
+    Secrets are never written to a file.
 
         run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
 
     Args:
         name_or_path: A shipped report, one of a plugin, or the path of a notebook with a cell tagged `parameters`.
         parameters: Values by name, as text or plain values; names and types are checked against the notebook first, and
-            the notebook's defaults hold for the others.
+            the notebook's defaults apply to the others.
         out: A folder, or `s3://bucket/prefix`.
         settings: Home folder, region and profile; read from the environment and `loom.toml` by default.
         say: Called with one line of progress at a time; the lines are logged by default.
-        environment: Variables added to the kernel's environment; they also select the S3 that `out` means.
+        environment: Variables added to the kernel's environment; they also select the S3 endpoint of `out`.
         timestamp: The time in the files' names; now by default.
         redact: Replace passwords in words and personal data (e-mail addresses, phone, card and identity numbers) too.
 
@@ -134,7 +134,7 @@ def run_report(
 def _first_written(destination: Destination, report: str, begun_at: datetime, content: bytes) -> tuple[str, str]:
     """Store the executed notebook under a name that no other report has.
 
-    Writing reserves the name, so that two reports of one minute never share files, whichever starts or ends first.
+    Writing reserves the name, so that two reports of the same minute never share files, whichever starts or ends first.
 
     Returns:
         The stem of the report's files, and where the notebook is.
@@ -172,7 +172,7 @@ def _redact(notebook: Notebook, redactor: ReportRedactor, *, code: ReportRedacto
         cell.source = (redactor if has_values else code).text(cell.source)
         if "outputs" in cell:
             cell.outputs = [as_node(redactor.value(output)) for output in cell.outputs]
-    # Widget state is a copy of what outputs already hold, larger and nowhere drawn.
+    # Widget state duplicates the outputs; it is larger and never drawn.
     notebook.metadata.pop("widgets", None)
 
 

@@ -1,7 +1,7 @@
 """HTML that is safe on a page: an allowlist for the HTML of displays, escaping for everything else.
 
-Displays escape what agents said. This is the second lock (the third is the page's Content-Security-Policy): an element,
-attribute or address that is not on the list does not reach the page.
+Displays escape the texts of agents. This is the second line of defence (the third is the page's
+Content-Security-Policy): an element, attribute or address that is not on the list does not reach the page.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _allowed(_tag: str, name: str, value: str) -> bool:
 
 
 class _PlainStyles(CSSSanitizer):
-    """bleach's CSS sanitizer, restricted: a declaration that could load or run something removes the attribute."""
+    """bleach's CSS sanitizer, stricter: a declaration that could load or run something removes the attribute."""
 
     def sanitize_css(self, style: str) -> str:
         return "" if "\\" in style or _FETCHES.search(style) else style

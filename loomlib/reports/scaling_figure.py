@@ -1,4 +1,4 @@
-"""The chart of the parallel-tools study: each part by number of tools, with a published run dashed."""
+"""The chart of the parallel-tools study: each part by number of tools, with a published run as dashed lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurements of the parallel-tools study, and published ones for comparison."""
+"""The measurements of the parallel-tools study, and published measurements for comparison."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ScalingRun:
     Attributes:
         asked: How many tools were requested.
         ran: How many tools ran.
-        total_ms: The whole.
+        total_ms: The whole invocation.
         first_ms: The first model call.
         second_ms: The later model calls.
         tools_ms: The tools.

@@ -48,7 +48,7 @@ class SessionStory:
         return max(self.views, key=lambda view: view.breakdown().total_ns)
 
     def sentence(self) -> str:
-        """Return the session's id, the number of its invocations, and which one is drawn."""
+        """Return the session's id, the number of its invocations, and the one that is drawn."""
         place = self.views.index(self.slowest) + 1
         spans = len(self.slowest.trace.spans)
         cut = (
@@ -137,7 +137,7 @@ class SessionStory:
         )
 
     def parallelism(self) -> str:
-        """Return to what extent tools ran at the same time."""
+        """Return how far tools ran concurrently."""
         turns = [cycle.tools for view in self.views for cycle in view.case.cycles if cycle.tools.calls > 1]
         if not turns:
             return "No cycle called more than one tool."

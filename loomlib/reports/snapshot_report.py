@@ -1,4 +1,4 @@
-"""The report on an agent's snapshot safety: its answer with the gate, and how the check was made."""
+"""The report on an agent's snapshot safety: its verdict with the gate, and the method of the check."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def snapshot_verdict(report: SnapshotReport, *, max_findings: int = -1) -> Verdi
 
     Args:
         report: The result of a check.
-        max_findings: Gate: the most findings that are accepted; -1 for no gate.
+        max_findings: Gate: the largest accepted number of findings; -1 for no gate.
     """
     gates = [_gate(report, max_findings)] if max_findings >= 0 else []
     kinds = [f"{plural(count, 'finding')} of kind {kind}" for kind, count in report.counts().items()]
@@ -43,11 +43,11 @@ def snapshot_notes(report: SnapshotReport) -> Listing:
         "The agent's package was started twice in a temporary runtime of the local AgentCore, and each process was "
         "copied twice without the interpreter's fork hooks, as a restored microVM runs none.",
         f"Its traced start took {seconds(report.start_up_s)}; tracing slows it down.",
-        "A finding names the line that makes a value, never the value; secrets in source lines are redacted.",
+        "A finding names the line that creates a value, never the value; secrets in source lines are redacted.",
     ]
     limits = [
-        "What the agent makes in its first request: it is not in the snapshot.",
-        "Ids and clocks that a library keeps for itself.",
+        "Values that the agent creates in its first request: they are not in the snapshot.",
+        "Ids and clock values that a library keeps internally.",
         *report.not_checked,
     ]
     return Listing(items=[*(("", note, "") for note in notes), *(("Not covered:", limit, "") for limit in limits)])

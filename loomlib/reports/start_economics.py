@@ -35,7 +35,7 @@ def given_starts(
     start_vcpu_s: float = 0.0,
     memory_gb: float = 0.0,
 ) -> list[MeasuredStarts]:
-    """Return calls that were measured elsewhere, by the parameters of a report; none without cold calls.
+    """Return calls that were measured elsewhere, from the parameters of a report; none without cold calls.
 
     Args:
         cold_ms: Durations of cold calls on V2 in milliseconds, comma-separated.
@@ -70,7 +70,7 @@ def economics_verdict(
 
     Args:
         economics: The comparison of policies.
-        max_usd_per_month: Gate: the most that the cheapest policy that meets the latency limit may cost; 0 for none.
+        max_usd_per_month: Gate: the largest accepted cost of the cheapest policy within the latency limit; 0 for none.
         allow_overload: Whether to decide the gate also when the machine was overloaded.
     """
     gates = [economics.gate(max_usd_per_month, allow_overload=allow_overload)] if max_usd_per_month else []
@@ -83,5 +83,5 @@ def economics_verdict(
 
 
 def economics_notes(economics: StartEconomics) -> Listing:
-    """Return how the figures came about, and what they leave out."""
+    """Return how the figures were computed, and what they leave out."""
     return Listing(items=[("", note, "") for note in economics.notes()])

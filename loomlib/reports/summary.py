@@ -1,7 +1,7 @@
 """A report's JSON summary for programs, stated by its notebook.
 
-A notebook states its verdict by displaying an object whose MIME bundle holds `SUMMARY_MIME`; the last one counts. It is
-read back from the executed notebook, so nothing is scraped from text.
+A notebook states its verdict by displaying an object whose MIME bundle holds `SUMMARY_MIME`; the last one is used. It
+is read from the executed notebook, so nothing is parsed from text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def gate_sentences(summary: Mapping[str, Any], outcome: str) -> list[str]:
     """Return a sentence for each gate with an outcome: `{"gates": [{"outcome": "missed", "sentence": …}]}`.
 
     Args:
-        summary: What the notebook stated.
+        summary: The summary of the notebook.
         outcome: "passed", "missed" or "unclear".
     """
     return [

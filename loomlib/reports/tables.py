@@ -24,14 +24,14 @@ _INDEX_NAME = re.compile(
 def mark_numbers(markup: str) -> str:
     """Add the class `num` to cells of numeric columns, and `phrase` to cells of columns with phrases.
 
-    A column counts when one of its cells is a number and every other one is a number or says that there is none. Tables
-    with spanning cells stay as they are.
+    A column is numeric when one of its cells is a number and every other one is a number or says that there is none.
+    Tables with spanning cells are not changed.
     """
     return _TABLE.sub(lambda table: _mark_table(_INDEX_NAME.sub(_one_heading, table[0])), markup)
 
 
 def _one_heading(head: re.Match[str]) -> str:
-    """Move the index's name, which pandas writes in a row of its own, to the heading row."""
+    """Move the index's name, which pandas writes in a separate row, to the heading row."""
     return f"<thead>{head['before']}<th>{head['name']}</th>{head['columns']}</thead>"
 
 

@@ -19,10 +19,10 @@ _HEAD = ("tenant", "calls", "errors", "known cost", "calls without a cost", "cre
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantAccounts:
-    """The tenants of an installation; made by `tenant_accounts`.
+    """The tenants of an installation; created by `tenant_accounts`.
 
     Attributes:
-        accounts: What each tenant has used.
+        accounts: The usage of each tenant.
         days: Number of days that calls and costs cover; credits cover all time.
     """
 
@@ -30,12 +30,12 @@ class TenantAccounts:
     days: int
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return one row of texts for each tenant, as it is shown."""
+        """Return one row of displayed texts for each tenant."""
         return [_row(account) for account in self.accounts]
 
     @property
     def caption(self) -> str:
-        """What the table shows."""
+        """The table's caption."""
         return f"Tenants: calls and costs of the last {exact(self.days)} days, credits of all time"
 
     def __repr__(self) -> str:
@@ -49,7 +49,8 @@ class TenantAccounts:
 def tenant_accounts(bench: Workbench, *, days: int = 7) -> TenantAccounts | None:
     """Return the calls, costs and credits of all tenants; None if none are visible to the caller.
 
-    They are shown with the address of the administrator's role and no tenant named in the settings, never to a tenant.
+    They are shown only with the address of the administrator's role and without a tenant in the settings, never to a
+    tenant.
 
     Args:
         bench: The workbench.

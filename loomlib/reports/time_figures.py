@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 SHOWN_SPANS = 40
-"""How many spans a timeline shows; more would be unreadable, and `TraceView.spans()` has all."""
+"""Largest number of spans in a timeline, for readability; `TraceView.spans()` has all."""
 
 _MANY = ("execute_tool", "other")
 

@@ -1,4 +1,4 @@
-"""Where an agent's time went over its last invocations: conclusion, parts, and causes."""
+"""The report on an agent's time over its last invocations: conclusion, parts, and causes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WITH_SPANS = ("found", "partial")
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSpent:
-    """An agent's last invocations with their traces, oldest first; only completed ones with spans enter the numbers.
+    """An agent's last invocations with their traces, oldest first; only completed ones with spans are counted.
 
     Attributes:
         agent: The agent.
@@ -96,7 +96,7 @@ class TimeSpent:
 
     @cached_property
     def conditions(self) -> StudyConditions:
-        """The same load, to judge whether it disturbed the times."""
+        """The same load as a condition that may have disturbed the times."""
         return StudyConditions((self.load,) if self.load else ())
 
     @property
@@ -193,7 +193,7 @@ class TimeSpent:
         return Listing(items=[("", f"{limit.rstrip('.')}.", "") for limit in limits])
 
     def summary(self) -> dict[str, Any]:
-        """Return everything but single spans as JSON-ready values."""
+        """Return everything except single spans as JSON-ready values."""
         return {
             "format": FORMAT,
             "agent": {"name": self.agent.name, "arn": self.agent.arn, "qualifier": self.agent.qualifier},

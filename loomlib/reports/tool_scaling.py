@@ -91,11 +91,11 @@ class ToolScaling:
 
     @property
     def conditions(self) -> StudyConditions:
-        """The load, to judge whether it disturbed the times."""
+        """The load as a condition that may have disturbed the times."""
         return StudyConditions((self.load,) if self.load else ())
 
     def sentences(self) -> list[str]:
-        """Return an overload, what grows with the number of tools, how many ran concurrently, and what is simulated."""
+        """Return sentences on overload, growth with the number of tools, concurrency, and simulated parts."""
         if not self.known:
             return ["No run has spans, so model time and tool time cannot be separated.", *self.failures[:3]]
         most = max(run.asked for run in self.known)

@@ -1,4 +1,4 @@
-"""The report of a watch: what changed in the stored nights of an agent, and each figure with its change points."""
+"""The report of a watch: changes in the stored nights of an agent, and each figure with its change points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def first_day(text: str) -> date | None:
         text: The parameter.
 
     Raises:
-        ValueError: It is no day.
+        ValueError: The text is not a day.
     """
     try:
         return date.fromisoformat(text.strip()) if text.strip() else None
@@ -69,7 +69,7 @@ def watch_verdict(result: WatchResult) -> Verdict:
 
 
 def watch_notes(result: WatchResult) -> Listing:
-    """Return what is allowed, how changes are found, and the limitations.
+    """Return the limits, how changes are found, and the limitations.
 
     Args:
         result: The watch.

@@ -27,7 +27,7 @@ from loomlib.presentation.text import printable
 from loomlib.workbench import find_or_deploy
 
 LONGEST_SHOWN: Final = 200_000
-"""Characters of an answer that a cell prints: its notebook keeps them, and a page has to draw them."""
+"""Largest number of characters of an answer that a cell prints: the notebook stores them, and a page draws them."""
 
 
 @magics_class
@@ -42,7 +42,7 @@ class AgentMagics(Magics):
     @magic_arguments()
     @argument("name", help="an agent of the catalog, a blueprint (which is deployed), or a variable with an Agent")
     @argument("-s", "--session", default="", help="continue this session; `last` is that of the previous %%agent cell")
-    @argument("-q", "--qualifier", default="", help="the endpoint to ask (default: DEFAULT)")
+    @argument("-q", "--qualifier", default="", help="the endpoint to invoke (default: DEFAULT)")
     @argument("-b", "--bench", default="", help="the variable with the workbench (default: bench, else a local one)")
     @argument("-t", "--to", default="", help="put the Invocation into this variable instead of showing it")
     @cell_magic
@@ -69,7 +69,7 @@ class AgentMagics(Magics):
         return None if arguments.to else answer
 
     def close(self) -> None:
-        """Close the workbench that was opened here, if one was."""
+        """Close the workbench that the magic opened, if any."""
         own, self._own = self._own, None
         if own is not None:
             own.close()
@@ -84,7 +84,7 @@ class AgentMagics(Magics):
                         _write(printable(piece))
                     received += len(event.text)
         finally:
-            # Also when the cell is interrupted: the connection ends, and what came is kept.
+            # Also when the cell is interrupted: the connection is closed, and the received part is stored.
             stream.close()
             if received:
                 _write("\n")

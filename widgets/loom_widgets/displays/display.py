@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LONGEST_TEXT = 200_000
-"""Characters of one text that a view gets."""
+"""Largest number of characters of a text that a view receives."""
 PARTS = ("loom_widgets.displays", "parts.js")
 
 
 class Display(Panel):
     """The interactive view of one object. Subclasses set `called` and `script`, and define `fill()` and actions.
 
-    What the view draws first is in `state`, so it is on the page while the kernel still runs the cells below. The
-    object is held while a page shows it: after that only weakly, and its tables are dropped.
+    The content that the view draws first is in `state`, so it is on the page while the kernel still runs the cells
+    below. The display holds the object while a page shows it, and after that only a weak reference; its tables are
+    dropped.
     """
 
     parts: ClassVar[tuple[tuple[str, str], ...]] = (PARTS,)
@@ -104,7 +105,7 @@ class Display(Panel):
     # Tables that are DataFrames.
 
     def put_frame(self, name: str, frame: pd.DataFrame, source: str) -> dict[str, Any]:
-        """Keep a DataFrame as a table and return the values that the view needs to draw it.
+        """Store a DataFrame as a table and return the values that the view needs to draw it.
 
         Args:
             name: The table's name in this display.
@@ -135,7 +136,7 @@ class Display(Panel):
         self.show_code(f"{source}\ntable.iloc[{place}]")
         return {"cells": FrameRows(frame).whole(place, LONGEST_TEXT)}
 
-    # How it is done.
+    # Internal methods.
 
     def _frame(self, name: str) -> tuple[pd.DataFrame, str]:
         frame = self._frames.get(name)
@@ -157,7 +158,7 @@ class Display(Panel):
         self.stop()
         self._held = None
         self._drop()
-        with suppress(Exception):  # the page may be gone with its view
+        with suppress(Exception):  # the page may have been closed with its view
             self.show(asked={})
 
     def _drop(self) -> None:

@@ -1,4 +1,4 @@
-// An evaluation: what came out, its cases with those that failed first, and one of them opened.
+// An evaluation: its result, its cases with failed ones first, and the details of an opened case.
 
 export default {
   render: (given) => shown(given, (body, model, state) => {

@@ -1,4 +1,4 @@
-"""An evaluation run: its cases, failed ones first; a case opens to answer, expectation, verdicts and paths."""
+"""An evaluation run: its cases, failed ones first; an opened case shows its answer, expectation, verdicts and paths."""
 
 # pyright: basic
 
@@ -70,7 +70,7 @@ class EvalRunDisplay(Display):
                 "The case has no answer yet", on=run.id, try_="wait until it is answered, or resume the run"
             )
         self.show_code(f"{self._line(run)}\nrun[{judgements[0].case_id!r}][{judgements[0].repeat}]")
-        # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
+        # Only a workbench can read its trace, and a run has no workbench; the Evaluate panel shows the trace.
         return {**case_details(run, judgements[0]), "invocation": None}
 
     def _line(self, run: EvalRun) -> str:

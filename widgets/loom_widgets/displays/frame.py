@@ -13,7 +13,7 @@ from .display import Display
 from .rows import flat
 
 FEW_ROWS = 10
-"""So many rows are read at a glance: the static table shows them whole."""
+"""Number of rows up to which the static table is shown instead of a view."""
 
 
 class FrameDisplay(Display):
@@ -32,6 +32,6 @@ class FrameDisplay(Display):
         frame = self.value
         self.title = str(frame.attrs.get("title") or self.called)
         rows, columns = frame.shape
-        table = self.put_frame("rows", flat(frame), "# table: what this cell shows")
+        table = self.put_frame("rows", flat(frame), "# table: the DataFrame that this cell shows")
         size = f"{plural(rows, 'row')}, {plural(columns, 'column')}"
         return {"size": size, "note": str(frame.attrs.get("note", "")), "frame": table}

@@ -1,4 +1,4 @@
-// An answer: its text and figures; trace, pieces, events and logs when they are asked for.
+// An answer: its text and figures; trace, chunks, events and logs on demand.
 
 const FOLDED_AT = 3000;
 

@@ -30,7 +30,7 @@ class InvocationDisplay(Traced):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (*Display.parts, ("loom_widgets.displays", "spans.js"))
 
     def fill(self) -> Mapping[str, Any]:
-        """Return the answer and the client's figures."""
+        """Return the answer and the figures measured at the client."""
         invocation: Invocation = self.value
         record = invocation.record
         self.title = f"Answer of {record.agent_name}"

@@ -1,7 +1,7 @@
-// A memory: actors, their sessions, what was said, what was made of it, and search.
+// A memory: actors, their sessions, events, extracted records, and search.
 
 const AT = { key: "at", name: "when", kind: "time", width: "12em" };
-/** What a preference's JSON states; other texts as they are. */
+/** The statement in a preference's JSON; other texts unchanged. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const RECORD = { key: "text", name: "record", width: "30em", show: (item) => short(calm(stated(item.text)), 400) };
 

@@ -1,6 +1,6 @@
-// What all displays share: the frame of a view that says when it opens and goes, texts, small tables, and DataFrames.
+// Parts that all displays share: a view's frame that reports when it opens and closes, texts, small tables, DataFrames.
 
-/** The view of an object: the kernel hears that it is seen, and that it is not any more. */
+/** The view of an object; it tells the kernel when it is shown and when it is closed. */
 function shown(given, build) {
   return panel(given, (body, model) => {
     const view = newId("view");
@@ -20,8 +20,8 @@ function wholeRow(cells) {
 }
 
 /**
- * A DataFrame that the kernel keeps (`put_frame`): sorted and filtered there, its rows open in full. `open(row)` is
- * called instead where it is given; `filter: false` leaves the filter out.
+ * A DataFrame that the kernel stores (`put_frame`), sorts and filters. A click opens a row in full, or calls `open(row)`
+ * if it is passed; `filter: false` leaves the filter out.
  */
 function frameTable(model, frame, { label, open = null, height = 280, empty = "No rows.", filter = true }) {
   const detail = h("div", { "aria-live": "off" });

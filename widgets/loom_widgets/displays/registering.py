@@ -32,8 +32,8 @@ _enabled: tuple[Any, Cells, dict[str, Any]] | None = None
 def enable(shell: InteractiveShell | None = None) -> None:
     """Show invocations, traces, studies, evaluations, memories and tables as interactive views.
 
-    Each keeps its static HTML and its text, in the same output; where nobody could draw a view (papermill, nbconvert,
-    a terminal) nothing else goes out. Outside of IPython this does nothing. `%load_ext loom_widgets` calls it.
+    The static HTML and the text of each stay in the same output; where no view can be drawn (papermill, nbconvert, a
+    terminal), they are the whole output. Outside IPython this does nothing. `%load_ext loom_widgets` calls it.
     """
     global _enabled
     ipython: Any = shell if shell is not None else _shell()
@@ -47,7 +47,7 @@ def enable(shell: InteractiveShell | None = None) -> None:
     formatter = ipython.display_formatter.mimebundle_formatter
     before: dict[str, Any] = {}
     for (module, name), view in VIEWS.items():
-        # Taken out first: one that was used already is kept by its class, which would go before the name.
+        # Remove the former formatter first: IPython stores a used one by class, which takes precedence over the name.
         before[f"{module}.{name}"] = formatter.pop(f"{module}.{name}", None)
         formatter.for_type_by_name(module, name, _shown_as(ipython, cells, *view))
     ipython.events.register("pre_run_cell", cells.begin)
@@ -84,7 +84,7 @@ def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any
             if not kind.helps(value):
                 return None
             display = kind(value)
-        except Exception as error:  # noqa: BLE001 -- a view that cannot be made must not take away the static HTML
+        except Exception as error:  # noqa: BLE001 -- if a view cannot be created, the static HTML must remain
             import logging
 
             log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from ..kit.source import plain
 from ..kit.texts import well_formed
 
 FIRST = 100
-"""Rows that a view begins with: a page of its table."""
+"""Number of rows that a view receives at first: one page of its table."""
 _LONGEST_FIRST = 300
 _LONGEST_PAGED = 2_000
 _WIDTHS = (5, 44)

@@ -24,7 +24,7 @@ function intervalChart(intervals, names) {
     rows: intervals.map((item) => [item.scenario, item.quantile, formatMs(item.value), formatMs(item.low), `${item.open ? "≥ " : ""}${formatMs(item.high)}`]),
   }));
   return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95\u00a0% intervals"), fitted(picture),
-    hint("A broken line: the calls are too few to bound the upper end."), numbers);
+    hint("A broken line: there are too few calls to bound the upper end."), numbers);
 }
 
 export default {

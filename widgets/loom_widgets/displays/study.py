@@ -14,7 +14,7 @@ from ..kit.texts import well_formed
 from .display import Display, small_table
 from .rows import flat
 
-_MOST_DOTS: Final = 1_000  # of one scenario
+_MOST_DOTS: Final = 1_000  # dots of one scenario
 _QUANTILES: Final = ("p50", "p90", "p99")
 
 

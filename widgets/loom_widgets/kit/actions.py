@@ -34,7 +34,7 @@ class Cancel:
         """Raise `ActionCancelledError` if Stop was clicked.
 
         Raises:
-            ActionCancelledError: It was.
+            ActionCancelledError: Stop was clicked.
         """
         if self.is_set:
             raise ActionCancelledError
@@ -84,7 +84,7 @@ class Form(dict[str, Any]):
         try:
             return Path(text).expanduser() if text else None
         except RuntimeError:
-            raise ValueError(f"{text.partition('/')[0]} names no user of this machine") from None
+            raise ValueError(f"{text.partition('/')[0]} is not a user of this machine") from None
 
     def number(self, name: str, default: float = 0.0) -> float:
         """Return a finite number; a text is parsed."""
@@ -107,7 +107,7 @@ class Form(dict[str, Any]):
         Args:
             name: The field's name.
             default: The number of an empty field.
-            most: The largest number; a larger one becomes it.
+            most: The largest number; larger ones are reduced to it.
         """
         return max(0, min(int(self.number(name, default)), most))
 
@@ -139,8 +139,8 @@ def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[An
     """Allow views to call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
 
     It runs on a thread of the panel. Actions of one `lane` run one after the other, those of different lanes side by
-    side; Stop ends all of a lane. A lane may be found by a function of the object with the method and the form. What
-    the method returns (a mapping of JSON values, or None) answers the view's `act(…)`.
+    side; Stop ends all actions of a lane. `lane` may be a function that returns the lane from the object with the
+    method and the form. The view's `act(…)` resolves with the result of the method (a mapping of JSON values, or None).
 
         @action(lane="deploy")
         def deploy(self, form: Form, cancel: Cancel) -> None: ...

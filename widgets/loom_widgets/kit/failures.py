@@ -11,7 +11,7 @@ _LONGEST = 600
 def error_parts(error: BaseException, *, doing: str = "") -> dict[str, str]:
     """Return the three parts of an error: what failed, on what, and what to try.
 
-    Of an unexpected error only the type is shown, since its text may hold values.
+    Only the type of an unexpected error is shown, since its text may contain values.
 
     Args:
         error: The error.
@@ -26,7 +26,7 @@ def error_parts(error: BaseException, *, doing: str = "") -> dict[str, str]:
         return {
             "what": f"{error.strerror}.",
             "on": _safe(place) or doing,
-            "try": "Choose another path, or free this one.",
+            "try": "Choose another path, or make this one available.",
         }
     return {
         "what": f"{type(error).__name__} was raised unexpectedly.",

@@ -8,7 +8,7 @@ const UNIT_SPACE = /(?<=\d) (?=(?:ms|s|min|h|B|kB|MB|GB|TB|%|points?)(?![\w%]))|
 /** Joins numbers with their units by no-break spaces in one of Loom's own sentences: `318 ms`, `2 min 05 s`, `42 %`. */
 function unbroken(text) { return typeof text === "string" ? text.replace(UNIT_SPACE, "\u00a0") : text; }
 
-/** The number that a value is, or the text shown in its place: missing, or infinite. */
+/** The value as a number, or the text shown in its place when it is missing or infinite. */
 function numeric(value) {
   const result = value === null || value === undefined || value === "" ? NaN : Number(value);
   if (Number.isFinite(result)) return [result, null];

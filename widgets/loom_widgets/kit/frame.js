@@ -1,9 +1,9 @@
-// The frame of a panel: what stands around every panel's own page, and where the keyboard's place is kept.
+// The frame around the page of every panel; it also keeps the keyboard focus in place.
 
 /**
- * Whoever reads by keyboard keeps the place: when the control with the focus is disabled, the focus waits beside it and
- * comes back with it; when it is taken away or hidden, the focus goes to the like of it that came instead, else to the
- * table or tab before it. Returns what stops it.
+ * Keep the place of keyboard users. When the focused control is disabled, the focus waits beside it and returns when it is
+ * enabled. When it is removed or hidden, the focus moves to the control with the same text that replaced it, else to the
+ * table or tab before it. Returns a function that stops this.
  */
 function keepFocus(root) {
   let held = null, home = null, parked = null;
@@ -42,14 +42,14 @@ function keepFocus(root) {
 }
 
 /**
- * Scroll the control with the focus back into sight when the panel grew and pushed it out, as an answer does that arrives
- * above it. Does nothing while the reader scrolls. Returns what stops it.
+ * Scroll the focused control back into view when the panel grew and pushed it out, for example when an answer arrives above
+ * it. Does nothing while the user scrolls. Returns a function that stops this.
  */
 function keepInSight(root) {
   const SCROLLS_MS = 1000, SAME_FRAME_MS = 100;
   let held = null, inSight = false, resizedAt = -SCROLLS_MS, scrolledAt = -SCROLLS_MS;
   const scrolls = () => { scrolledAt = performance.now(); };
-  // A frame measures sizes, then what is in sight; it tells the second later, with the time at which it measured.
+  // A frame measures sizes, then visibility. It reports the visibility later, with the time of the measurement.
   const sizes = new ResizeObserver(() => { resizedAt = performance.now(); });
   const sight = new IntersectionObserver((entries) => {
     const { isIntersecting, time } = entries.at(-1), was = inSight;
@@ -74,22 +74,22 @@ function keepInSight(root) {
 
 const SILENT = {
   busy: `The kernel has not answered for ${ANSWER_S}\u00a0s. It may be busy with a cell; your request runs after that.`,
-  lost: "The kernel does not respond. It was restarted or has ended, and what this panel kept in it is gone. ",
+  lost: "The kernel does not respond. It was restarted or has ended, and the panel's data in it is lost. ",
   again: "Run the panel's cell again.",
 };
 const VIEW = "application/vnd.jupyter.widget-view+json", AGAIN_S = 2;
 
-/** The same panel in the kernel that runs now, made by the panel's trait `reopen`; resolves with its view. */
+/** Opens the same panel in the running kernel with the code of the panel's trait `reopen`; resolves with its view. */
 async function reopened(model) {
   const manager = model.widget_manager, session = manager?.context?.sessionContext;
   if (session && !session.session?.kernel) await session.restartKernel();
   const kernel = manager?.kernel;
-  if (!kernel || kernel.isDisposed) throw new Error("there is no kernel. Start one, or close this page and open the panel again");
-  // JupyterLab sends comms to a subshell, which a restart that it did not see has ended: none meanwhile, then a new one.
+  if (!kernel || kernel.isDisposed) throw new Error("no kernel is running. Start one, or close this page and open the panel again");
+  // JupyterLab sends comms to a subshell, which ended with a restart that it did not notice. So use none, then a new one.
   const shells = kernel.commsOverSubshells;
   if (shells) kernel.commsOverSubshells = "disabled";
   const future = kernel.requestExecute({ code: model.get("reopen"), store_history: false, stop_on_error: false });
-  let id = null, problem = "the kernel made no panel";
+  let id = null, problem = "the kernel did not create a panel";
   future.onIOPub = ({ header, content }) => {
     if (header.msg_type === "error") problem = String(content.evalue || content.ename);
     id ??= content.data?.[VIEW]?.model_id ?? null;
@@ -100,7 +100,7 @@ async function reopened(model) {
   return manager.create_view(await manager.get_model(id));
 }
 
-/** Says that the kernel does not answer: `.say("busy" | "lost" | "")`. A lost panel can be opened again in its place. */
+/** Shows that the kernel does not respond: `.say("busy" | "lost" | "")`. A lost panel can be reopened in its place. */
 function lostPane(model, root, saved) {
   const node = h("div", { class: "loom-lost", role: "alert", hidden: true });
   const problem = h("p", { class: "loom-hint", hidden: true });
@@ -128,8 +128,8 @@ function lostPane(model, root, saved) {
 }
 
 /**
- * Asks the kernel to read again what may have changed elsewhere (the action `look_again`), when the panel comes into
- * sight, when the focus comes to it, and when its window does. Returns what stops it.
+ * Asks the kernel to reload what may have changed elsewhere (the action `look_again`) when the panel becomes visible, when
+ * it receives the focus, and when its window does. Returns a function that stops this.
  */
 function lookAgain(model, root) {
   let last = performance.now();
@@ -137,7 +137,7 @@ function lookAgain(model, root) {
     const now = performance.now();
     if (now - last < AGAIN_S * 1000 || !(root.checkVisibility?.() ?? true)) return;
     last = now;
-    // Nobody waits for the answer: a busy kernel is not news here.
+    // Nothing waits for the response, so a busy kernel is not reported.
     try { model.send({ do: "look_again", with: {} }); } catch { /* the kernel is gone */ }
   };
   const seen = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) ask(); });
@@ -148,10 +148,10 @@ function lookAgain(model, root) {
 }
 
 /**
- * A panel's view: title, status line, error pane and code drawer around what `build(body, model)` makes. `build` may
- * return a function that is called when the view goes; `body.keep(off)` collects such functions as well. Errors of some
- * actions are shown elsewhere with `body.errorsOf(names, node)`. `body.save` and `body.restore` carry what was typed
- * into a panel that is opened again. `isStatic`: nothing that it shows changes elsewhere.
+ * A panel's view: title, status line, error pane and code drawer around the content that `build(body, model)` creates. `build`
+ * may return a function that is called when the view closes; `body.keep(off)` collects such functions as well. Errors of
+ * some actions are shown elsewhere with `body.errorsOf(names, node)`. `body.save` and `body.restore` carry the typed texts
+ * into a panel that is reopened. `isStatic`: none of its content changes elsewhere.
  *
  *     export default { render: (view) => panel(view, (body, model) => { … }) };
  */
@@ -174,7 +174,7 @@ function panel({ model, el }, build, { isStatic = false } = {}) {
     node.append(pane);
   };
   root.restore = (kept) => body.restore?.(kept);
-  // JupyterLab reads keys for itself: arrows and Enter inside a panel are the panel's.
+  // JupyterLab handles keys itself: arrows and Enter inside a panel belong to the panel.
   root.addEventListener("keydown", (event) => {
     if (event.target.matches("input,textarea,select,button,summary,[role=grid],[role=tab]") && event.key !== "Escape") event.stopPropagation();
   });

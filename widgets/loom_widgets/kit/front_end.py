@@ -1,4 +1,4 @@
-"""Whether a front end can draw a widget that a cell displays now."""
+"""Check whether a front end can draw a widget that a cell displays."""
 
 # pyright: basic
 
@@ -12,13 +12,13 @@ from typing import Any
 def cannot_draw() -> bool:
     """Return whether the notebook is executed without a user (nbconvert, papermill).
 
-    The kernel is gone before such a notebook is opened, and its export would have an empty place where the view
-    belongs.
+    The kernel has ended before such a notebook is opened, and its export would have an empty space in place of the
+    view.
 
-    Only a front end with a reader lets a cell ask for input. Voilà does not, although it has readers; it sets a
-    variable.
+    Only a front end with a user lets a cell ask for input. Voilà does not, although it has users; it is recognized by
+    its environment variables.
     """
-    # Whoever runs in a kernel has these modules loaded.
+    # Code that runs in a kernel has these modules loaded.
     ipython = sys.modules.get("IPython")
     if ipython is None or "ipykernel" not in sys.modules or any(name.startswith("VOILA_") for name in os.environ):
         return False

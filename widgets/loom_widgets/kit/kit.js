@@ -1,5 +1,5 @@
-// What every panel's view stands on: elements, words, and the kernel's other end. The kit's scripts (panel.py names them) are
-// put in front of the panel's own, as text. Foreign text becomes text nodes and allowed attributes only; nothing here sets markup.
+// The base of every panel's view: elements, texts, and messages to the kernel. The kit's scripts (listed in panel.py) are
+// inserted before the panel's own, as text. Untrusted text becomes text nodes and allowed attributes only, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ALLOWED = new Set(("class id for type value placeholder rows cols min max step disabled checked selected multiple "
@@ -31,7 +31,7 @@ function fill(node, props, children) {
     else if (name === "checked" && "checked" in node) node.checked = Boolean(value);
     else if (ALLOWED.has(name) || name.startsWith("aria-") || name.startsWith("data-")) {
       node.setAttribute(name, value === true ? (name.startsWith("aria-") ? "true" : "") : String(value));
-    } else throw new Error(`the kit sets no attribute ${name}`);
+    } else throw new Error(`the kit does not set the attribute ${name}`);
   }
   put(node, children);
   return node;
@@ -55,7 +55,7 @@ function refill(node, ...children) { node.replaceChildren(); return put(node, ch
 /** A link that opens elsewhere, for checked https addresses; anything else is its text alone. */
 function link(address, text = address) {
   let url = null;
-  try { url = new URL(String(address)); } catch { /* no address */ }
+  try { url = new URL(String(address)); } catch { /* not a URL */ }
   if (url === null || url.protocol !== "https:" || url.username || url.password) return h("span", null, text);
   const node = h("a", { class: "loom-link" }, text);
   node.href = url.href;
@@ -75,7 +75,7 @@ function picture(data, title) {
   return node;
 }
 
-// ---- foreign text ----
+// ---- untrusted text ----
 
 const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 
@@ -84,25 +84,25 @@ function calm(text) {
   return String(text ?? "").replace(COLOURS, "")
     .replace(CONTROLS, (sign) => String.fromCharCode(sign === "\x7f" ? 0x2421 : 0x2400 + sign.charCodeAt(0)));
 }
-/** One line of a stranger's text, cut. */
+/** One line of an untrusted text, cut. */
 function short(text, longest = 80) {
   const line = String(text ?? "").replace(/[\s\p{Cc}]+/gu, " ");
   return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
 }
 
-// ---- the kernel's other end ----
+// ---- messages to and from the kernel ----
 
 const ANSWER_S = 5;
 const CALLS = new WeakMap();
 
-/** Calls `f` for each message of that kind; returns what stops it. */
+/** Calls `f` for each message of that kind; returns a function that stops this. */
 function onMessage(model, kind, f) {
   const receive = (message) => { if (message && message.is === kind) f(message); };
   model.on("msg:custom", receive);
   return () => model.off("msg:custom", receive);
 }
 
-/** Calls `f` now and whenever one of these traits changes; returns what stops it. */
+/** Calls `f` now and whenever one of these traits changes; returns a function that stops this. */
 function onState(model, names, f) {
   const list = [names].flat();
   for (const name of list) model.on(`change:${name}`, f);
@@ -111,8 +111,8 @@ function onState(model, names, f) {
 }
 
 /**
- * What this view waits for. `silent` are functions of "busy" (the kernel runs something else), "lost" (it was restarted or
- * has ended) or "" (it answers); `failed` are called when an action failed that this view asked for.
+ * The calls that this view waits for. `silent` are functions that receive "busy" (the kernel runs something else), "lost"
+ * (it was restarted or has ended) or "" (it responds); `failed` are called when an action of this view has failed.
  */
 function callsOf(model) {
   let calls = CALLS.get(model);
@@ -135,7 +135,7 @@ function callsOf(model) {
     for (const call of calls.waiting.values()) { call.received("lost"); call.resolve(null); }
     calls.waiting.clear();
   };
-  // No message tells that a kernel was shut down while it had a call. A host that tells of no kernel is not judged.
+  // No message reports that a kernel was shut down during a call, so it is polled if the host exposes its kernel.
   const watch = setInterval(() => {
     const host = model.widget_manager ?? {};
     if (calls.waiting.size && "kernel" in host && host.kernel?.isDisposed !== false) lose();
@@ -145,23 +145,23 @@ function callsOf(model) {
 }
 
 /**
- * Asks the panel's `@action` of that name, with the form's content in the message. Resolves with what it returned, or
- * with null when it failed (the error pane says why) or the kernel is lost. When the kernel does not even hear it, the
- * panel says so.
+ * Calls the panel's `@action` of that name with the form's content. Resolves with its result, or with null when it failed
+ * (the error pane shows the reason) or the kernel is lost. When the kernel does not acknowledge the message, the panel
+ * shows that.
  */
 function act(model, name, form = {}) {
   const calls = callsOf(model);
   const id = newId("call");
   return new Promise((resolve) => {
     if (calls.isLost) { calls.say("lost"); return void resolve(null); }
-    // A busy kernel runs something else, and answers later.
+    // A busy kernel runs something else, and responds later.
     const timer = setTimeout(() => calls.say(model.widget_manager?.kernel?.status === "busy" ? "busy" : "lost"), ANSWER_S * 1000);
     calls.waiting.set(id, { resolve, received: (word = "") => { clearTimeout(timer); calls.say(word); } });
     try { model.send({ do: name, with: form, id }); } catch { calls.lose(); }
   });
 }
 
-/** Stops what runs in a lane (in all of them). */
+/** Stops the actions of a lane, or of all lanes. */
 function stop(model, lane = null) { return act(model, "stop", { lane }); }
 
 /**
@@ -192,7 +192,7 @@ function lazyPart(model, name, given = [], onLoad = () => {}) {
 
 const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 
-/** A drawing as wide as its place: `draw(width)` makes the SVG, and makes it again for another width, so that texts keep their size. */
+/** A drawing as wide as its container: `draw(width)` creates the SVG, again for each new width, so that texts keep their size. */
 function fitted(draw) {
   let width = 640;
   const node = h("div", null, draw(width));

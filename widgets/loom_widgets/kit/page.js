@@ -1,6 +1,6 @@
-// The parts that a page is made of: lines, panes, controls, cards, tabs.
+// The parts of a page: lines, panes, controls, cards, tabs.
 
-/** A line that a screen reader speaks when it changes: `.say(text)`. */
+/** A line that a screen reader announces when it changes: `.say(text)`. */
 function live(props = {}) {
   const node = h("div", { class: "loom-status", role: "status", "aria-live": "polite", ...props });
   node.say = (text) => {
@@ -77,7 +77,7 @@ function field(label, { hint, ...props } = {}) {
   return labelled(label, h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...props }), { hint });
 }
 function textarea(label, { hint, ...props } = {}) { return labelled(label, h("textarea", { rows: 3, ...props }), { hint }); }
-/** Options are texts or `[value, text]`; `.options(list, chosen)` replaces them; `none` is shown where there are none. */
+/** Options are texts or `[value, text]`; `.options(list, chosen)` replaces them; `none` is shown when there are no options. */
 function select(label, options = [], { hint, none = "none yet", ...props } = {}) {
   const control = h("select", props);
   const node = labelled(label, control, { hint });
@@ -108,13 +108,13 @@ const STATES = {
   READY: "good", complete: "good", ACTIVE: "good", Active: "good", PREPARED: "good", found: "good", done: "good", passed: "good", connected: "good", ok: "good",
   CREATE_FAILED: "bad", UPDATE_FAILED: "bad", DELETED: "bad", error: "bad", failed: "bad", FAILED: "bad",
 };
-/** A dot with its word; the word carries the meaning. `kind`: good, bad or wait, found by the word when not given. */
+/** A dot with its word; the word carries the meaning. `kind`: good, bad or wait; by default it follows from the word. */
 function statusDot(word, kind = STATES[word] ?? "wait") {
   const sign = { good: "●", bad: "▲", wait: "◌" }[kind] ?? "◌";
   return h("span", { class: `loom-dot loom-${kind}` }, h("span", { "aria-hidden": "true" }, sign), ` ${word}`);
 }
 
-/** A box with a title; `state` is a word for the dot. `.body` takes what comes later. */
+/** A box with a title; `state` is a word for the dot. Content that is added later goes into `.body`. */
 function card(title, { state = "", kind, level = 4 } = {}, ...children) {
   const dot = h("span", { class: "loom-card-state" }, state && statusDot(state, kind));
   const body = h("div", { class: "loom-card-body" }, ...children);
@@ -166,7 +166,7 @@ function tabs(list, { label = "parts" } = {}) {
 const folded = (title, ...children) => h("details", null, h("summary", null, title), children);
 const block = (label, text) => h("pre", { tabindex: 0, "aria-label": label, style: { "unicode-bidi": "plaintext" } }, calm(text));
 
-/** A table of a few rows, as it is: `{head, rows}`. */
+/** A static table of a few rows: `{head, rows}`. */
 function plainTable(label, { head, rows }) {
   const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "overflow-wrap": "break-word" };
   return h("div", { class: "loom-scroll", tabindex: 0, role: "region", "aria-label": label, style: { margin: "6px 0" } },

@@ -1,4 +1,4 @@
-"""The panel: a widget whose views send commands, and whose kernel side runs them and sends results."""
+"""The panel: a widget whose views send commands and whose kernel side runs them and returns the results."""
 
 # pyright: basic
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 KIT = ("format.js", "kit.js", "page.js", "table.js", "frame.js")
-"""The kit's scripts, in this order in front of a panel's own."""
+"""The kit's scripts, inserted in this order before a panel's own script."""
 KIT_PARTS: Mapping[str, Sequence[str]] = {
     "spans.js": ("waterfall(", "spanDetail(", "spanView("),
     "chart.js": ("chart.",),
@@ -53,30 +53,31 @@ _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 class Panel(anywidget.AnyWidget):
     """Base of all panels. A subclass sets `called`, `script` (its own .js), and methods marked with `@action`.
 
-    A panel with many actions groups them in objects that it holds and gives to `__init__`: views call their actions as
-    they call the panel's own, and `panel.action(…)` works for both. Such an object uses the panel through `PanelPort`.
+    A panel with many actions groups them in objects that it passes to `__init__`: views call their actions like the
+    panel's own, and `panel.action(…)` works for both. Such an object uses the panel through `PanelPort`.
 
-    The view's whole state is in `state` (small values) and in what `welcome()` answers to each view that opens, so it
-    can be shown twice and comes back after a reload. Everything else is sent as it happens (`send_message`, `stream`).
+    The view's whole state is in `state` (small values) and in the result of `welcome()` for each view that opens, so a
+    panel can be shown twice and is restored after a reload. Everything else is sent as it happens (`send_message`,
+    `stream`).
     """
 
     script: ClassVar[tuple[str, str]] = ("loom_widgets.kit", "blank.js")
-    """The package and the file of the panel's own script; the kit's text is put in front of it."""
+    """The package and the file of the panel's own script; the kit's scripts are inserted before it."""
 
     parts: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Scripts that stand between the kit and the panel's own: what it shares with others."""
+    """Scripts inserted between the kit and the panel's own script: code that the panel shares with others."""
 
     lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {}
-    """Scripts that a view loads on demand with `lazyPart`: the files of each, by name."""
+    """Scripts that a view loads on demand with `lazyPart`: by name, the files of each."""
 
     opener: ClassVar[str] = ""
-    """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
+    """The function of `loom_widgets` that opens such a panel; "" for views of objects, which cannot be reopened."""
 
     list_lane: ClassVar[str] = "view"
     """The lane in which the panel's lists are read."""
 
     called: ClassVar[str] = "Panel"
-    """The panel's title; a subclass gives its own (a plain `title = …` would take the trait away)."""
+    """The panel's title; set by each subclass (a class attribute `title = …` would replace the trait)."""
 
     title = t.Unicode().tag(sync=True)
     state = t.Dict().tag(sync=True)
@@ -84,7 +85,7 @@ class Panel(anywidget.AnyWidget):
     error = t.Dict().tag(sync=True)
     code = t.Unicode("").tag(sync=True)
     reopen = t.Unicode("").tag(sync=True)
-    """Python that opens the same panel in a kernel that was restarted; "" where nothing can."""
+    """Python that opens the same panel in a restarted kernel; "" when it cannot be reopened."""
     busy = t.Bool(False).tag(sync=True)
     _esm = t.Unicode().tag(sync=True)
     _css = t.Unicode().tag(sync=True)
@@ -103,7 +104,7 @@ class Panel(anywidget.AnyWidget):
         self.bench = bench
         self.tables = Tables()
         self._lock = RLock()
-        self._opened_by = copy_context()  # ipykernel keeps in it which request the panel's opening belongs to
+        self._opened_by = copy_context()  # ipykernel stores in it the request that opened the panel
         self._listeners: list[Callable[[Mapping[str, Any]], None]] = []
         self._lanes = Lanes(type(self).__name__, self._note_busy)
         self._actions = _joined_actions((self, *actions))
@@ -128,7 +129,7 @@ class Panel(anywidget.AnyWidget):
     def _shared_style(self) -> str:
         return text_of("loom_widgets.kit", "kit.css")
 
-    # What a panel uses.
+    # Methods that a panel calls.
 
     def show(self, **values: Any) -> None:
         """Set values in `state`; the others stay."""
@@ -145,11 +146,11 @@ class Panel(anywidget.AnyWidget):
 
         Args:
             error: The error, or its parts `what`, `on` and `try`.
-            action: The action that failed; a view may show its errors beside what asked for it.
+            action: The action that failed; a view may show its errors beside the control that started it.
         """
         parts = error_parts(error, doing=action.replace("_", " ")) if isinstance(error, BaseException) else dict(error)
         with self._lock:
-            if self.status.endswith("…"):  # what was under way is over
+            if self.status.endswith("…"):  # the action has ended
                 self.status = ""
             self.error = parts | ({"action": action} if action else {})
 
@@ -175,7 +176,7 @@ class Panel(anywidget.AnyWidget):
             listener(message)
 
     def tell(self, kind: str, **values: Any) -> None:
-        """Do what `send_message` does, which replaces this."""
+        """Call `send_message`, the new name of this method."""
         warn_renamed("Panel.tell", "Panel.send_message")
         self.send_message(kind, **values)
 
@@ -189,9 +190,10 @@ class Panel(anywidget.AnyWidget):
     def send_state(self, key: Any = None) -> None:
         """Send the values of some traits to the views, or all of them.
 
-        A page that opens while the kernel is busy asks for all traits and takes the first `update` that belongs to its
-        request as the answer. What a thread changes meanwhile would belong to that request too, because ipykernel
-        gives a thread the newest one; so changes are sent as part of the request that opened the panel.
+        A page that opens while the kernel is busy requests all traits and takes the first `update` that belongs to its
+        request as the response. Changes that a thread makes meanwhile would belong to that request too, because
+        ipykernel assigns a thread to the newest request. So changes are sent as part of the request that opened the
+        panel.
 
         Args:
             key: A trait's name or several; None for all traits.
@@ -205,12 +207,12 @@ class Panel(anywidget.AnyWidget):
         """Call `listener` with every message to the views."""
         self._listeners.append(listener)
 
-    # What a panel may give.
+    # Methods that a panel may override.
 
     def welcome(self) -> Mapping[str, Any]:
         """Return what a newly opened view needs besides `state`.
 
-        It must be quick, for it runs on the kernel's main thread.
+        It must be quick, because it runs on the kernel's main thread.
         """
         return {}
 
@@ -226,7 +228,7 @@ class Panel(anywidget.AnyWidget):
     @action(lane=lambda panel, _form: panel.list_lane)
     def look_again(self) -> None:
         """Reload the lists, because the panel became visible or another panel changed something."""
-        with suppress(LoomError):  # nobody asked for it: the next action says what is wrong
+        with suppress(LoomError):  # the user did not request it: the next action shows the error
             self.read_again()
 
     def announce(self) -> None:
@@ -275,7 +277,7 @@ class Panel(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Stop the threads, then close the widget."""
-        # ipywidgets closes on deletion too, of widgets whose making failed half-way as well.
+        # ipywidgets also closes a widget when it is deleted, even if its construction failed half-way.
         if (lanes := getattr(self, "_lanes", None)) is not None:
             lanes.close()
         super().close()
@@ -294,14 +296,14 @@ class Panel(anywidget.AnyWidget):
                 self.fail(error, action=name)
                 self.send_message("failed", id=id)
             else:
-                if self.error and id is not None:  # what follows by itself takes away no error that somebody reads
+                if self.error and id is not None:  # an automatic action does not clear an error that is being read
                     with self._lock:
                         self.error = {}
                 self.send_message("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
 
         try:
             lane = command.lane if isinstance(command.lane, str) else command.lane(holder, form)
-        except ValueError as error:  # a form of any kind
+        except ValueError as error:  # the form is untrusted
             self.fail(error, action=name)
             self.send_message("failed", id=id)
         else:
@@ -319,7 +321,7 @@ class Panel(anywidget.AnyWidget):
     def _answer(self, id: Any, make: Callable[[], Mapping[str, Any]]) -> None:
         try:
             self.send_message("done", id=id, value=dict(make()))
-        except Exception as error:  # noqa: BLE001 -- a panel's own welcome, a form of any kind
+        except Exception as error:  # noqa: BLE001 -- a panel's own `welcome`, an untrusted form
             self.fail(error)
             self.send_message("failed", id=id)
 
@@ -378,7 +380,7 @@ def static_summary(
 
     Args:
         lines: Sentences; a pair is a name in bold and its text.
-        tables: Head and rows each; a table without rows is left out.
-        more: A last sentence.
+        tables: Pairs of head and rows; a table without rows is left out.
+        more: A sentence below the tables.
     """
     return fragment("loom_widgets.kit:summary.html.j2", lines=lines, tables=tables, more=more)

@@ -1,4 +1,4 @@
-"""What an object that a panel holds may use of the panel."""
+"""The part of a panel that the objects it holds may use."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class PanelPort(Protocol):
     """A panel as seen by the objects that it holds: its workbench, its state and its messages to the views.
 
-    `Panel` has all of it. An object that needs more, such as what another object of the panel shows, is given that
-    in its own `__init__`.
+    `Panel` implements all of it. An object that needs more, such as another object of the panel, receives that in its
+    own `__init__`.
     """
 
     bench: Workbench

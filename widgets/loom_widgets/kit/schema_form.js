@@ -1,6 +1,6 @@
 // A form made from a schema, for panels that call tools.
 
-/** The controls of the fields that `schema_forms.fields_of` describes: `.values()` are texts and booleans by name. */
+/** The controls of the fields that `schema_forms.fields_of` describes: `.values()` returns texts and booleans by name. */
 function schemaForm({ checkbox, field, h, select, short, textarea }, fields, label) {
   const controls = fields.map((item) => {
     const name = short(item.label, 200), hint = short(item.hint, 300);

@@ -1,4 +1,4 @@
-"""Forms for JSON schemas: the fields that a page draws, and the values that their texts stand for."""
+"""Forms for JSON schemas: the fields that a page draws, and the values that their texts represent."""
 
 # pyright: basic
 
@@ -64,7 +64,7 @@ def values_of(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
 
 
 def template_fields(template: str) -> list[dict[str, Any]]:
-    """Return the fields of a resource template (RFC 6570): one for each variable, or the whole URI to be edited.
+    """Return the fields of a resource template (RFC 6570): one for each variable, or one with the whole URI.
 
     Expressions beyond `{variable}` and `{+variable}` are left to the user.
     """

@@ -6,7 +6,7 @@ const PARTS = {
 /**
  * Spans as bars over time, any number of them.
  *   bars   [{label, depth, start_ms, duration_ms, part, failed, marks}], parents before their children
- *   model, table, first, last   instead of bars: the table that the kernel keeps, and the ms at which all begins and ends
+ *   model, table, first, last   instead of bars: the table that the kernel stores, and the first and last time in ms
  *   total  the whole in ms; parts: {part: [colour, name]} (the kernel's own theme; see `PART_COLOURS`)
  */
 function waterfall({ bars = [], total = 0, first = null, last = null, parts = PARTS, label = "waterfall", ...rest }) {
@@ -39,8 +39,8 @@ function spanView(span) {
 }
 
 /**
- * Where the rows of a waterfall are opened: `.show(id)` asks the panel's action `span` (with what `about()` gives) and
- * shows the answer. The panel must have that action.
+ * The place where rows of a waterfall are opened: `.show(id)` calls the panel's action `span` (with the values of `about()`)
+ * and shows the result. The panel must have that action.
  */
 function spanDetail(model, about = () => ({})) {
   const node = h("div", { "aria-live": "off" });

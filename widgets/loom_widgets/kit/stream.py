@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, Self
 
 INTERVAL_S = 0.033
-"""Two frames of a screen: faster is not seen."""
+"""Two frames of a screen; more frequent updates would not be visible."""
 
 
 class Stream:
-    """Sends items in batches; made by `Panel.stream`. Closing it sends the remaining items and ends its thread.
+    """Sends items in batches; created by `Panel.stream`. Closing it sends the remaining items and ends its thread.
 
     Examples:
         >>> with self.stream("chunks") as chunks:

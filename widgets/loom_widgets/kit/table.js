@@ -3,16 +3,16 @@
 const ROW_PX = 28, SETTLED_MS = 60;
 
 /**
- * A table of any length: only the rows in sight are in the page.
+ * A table of any length: only the visible rows are in the page.
  *   columns  [{key, name, kind: "text" | "ms" | "number" | "score" | "time" | "status", width, show(row) → node or text, sort: false}]
  *   rows     the rows, or
- *   model + table  the name of a table that the kernel keeps (`self.tables.put(name, rows)`): pages are asked for
- *   given    {rows, total}: its first page, where the view has that already (100 rows, or all)
- *   key      the column, or the columns, by which a row is known again: the active row stays the same one when the rows are
- *            read anew or sorted; without it the active place stays
+ *   model + table  the name of a table that the kernel stores (`self.tables.put(name, rows)`): its pages are requested
+ *   given    {rows, total}: its first page, if the view already has it (100 rows, or all)
+ *   key      the column or columns that identify a row: the active row stays the same one when the rows are reloaded or
+ *            sorted; without it, the active position stays
  *   onOpen(row)    called on click, Enter or Space of a row
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
- * `.rows(list)` replaces rows; `.reload()` asks the kernel again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
+ * `.rows(list)` replaces rows; `.reload()` requests the rows again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
 function table({ columns, rows = null, model = null, table: name = "", given = null, key = [], onOpen = null, height = 280, empty = "No rows yet.", label = "table" }) {
   let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0, near = -1, sought = null, known = false;
@@ -48,7 +48,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   };
   const idOf = (row) => row && keys.length ? Object.fromEntries(keys.map((key) => [key, row[key] ?? null])) : null;
   const inSight = (index) => index * ROW_PX >= scroller.scrollTop && (index + 2) * ROW_PX <= scroller.scrollTop + scroller.clientHeight;
-  // The active row has another place now, or (-1) is gone: then nothing is chosen, and arrows go on where it was.
+  // The active row has another position now, or (-1) no longer exists: then none is chosen, and arrows continue from there.
   const place = (index) => {
     const was = active, moves = index >= 0 && was >= 0 && inSight(was);
     active = index;
@@ -63,7 +63,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     const reply = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down, find: sought, near: active });
     if (mine !== asked) return;
     if (!reply) return void fresh.delete(page);
-    // Rows that were read before stay in sight until those that replace them are here.
+    // Former rows stay visible until the rows that replace them have arrived.
     for (const number of pages.keys()) if (!fresh.has(number)) pages.delete(number);
     pages.set(page, reply.rows);
     known = true;
@@ -80,7 +80,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     drawnAt = performance.now();
     const last = Math.min(total, first + seen + 12);
     if (model) {
-      // Pages that only fly past are not asked for.
+      // Pages that are only scrolled past are not requested.
       wanted = [];
       for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last - 1) / PAGE); page += 1) wanted.push(page);
       clearTimeout(settling);
@@ -94,7 +94,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
         class: `${i === active ? "loom-active" : ""} ${onOpen ? "loom-opens" : ""} ${i % 2 ? "loom-odd" : ""}`, "data-index": i,
       }, columns.map((column) => {
         const content = row ? cell(column, row) : "…";
-        const title = typeof content === "string" && content.length > 12 ? content : null;  // what may be cut off
+        const title = typeof content === "string" && content.length > 12 ? content : null;  // the text may be cut off
         return h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}`, title }, content);
       })));
     }
@@ -151,7 +151,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   scroller.addEventListener("scroll", () => {
     if (!frame) frame = requestAnimationFrame(() => {
       frame = 0;
-      // Rows that fly past are not all drawn: a page as large as JupyterLab takes long to lay out new ones.
+      // Not all rows are drawn while scrolling: in a page as large as JupyterLab, the layout of new rows takes long.
       const flies = Math.abs(scroller.scrollTop / ROW_PX - firstRow) > 60 && performance.now() - drawnAt < 150;
       clearTimeout(later);
       if (flies) later = setTimeout(draw, SETTLED_MS); else draw();

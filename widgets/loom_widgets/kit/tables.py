@@ -12,13 +12,13 @@ from loomlib.presentation.formats import number
 from .actions import Form
 
 MOST_ROWS = 500
-"""Of one page."""
+"""Largest number of rows of one page."""
 _LONGEST_TEXT = 2_000
 
 
 @runtime_checkable
 class Ordered(Protocol):
-    """Rows with their own, faster way to sort."""
+    """Rows that have their own, faster sort method."""
 
     def in_order(self, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         """Return the rows sorted by a column; missing values come last."""
@@ -47,7 +47,7 @@ class Tables:
             kind: The kind, the first word of the table's name.
             name: The rest of the table's name.
             rows: The rows.
-            most: How many tables of the kind are kept.
+            most: How many tables of the kind are stored.
 
         Returns:
             The table's name.
@@ -62,14 +62,15 @@ class Tables:
         return table
 
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """All rows of a table; none when there is no such table."""
+        """Return all rows of a table; no rows when the table does not exist."""
         with self._lock:
             return self._rows.get(name, ())
 
     def page(self, form: Form) -> dict[str, Any]:
         """Return rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`.
 
-        `find` (values by column) asks where a row is now that was at `near`: `at` says so, None when it is gone.
+        `find` (values by column) requests the current index of a row that was at `near`. It is returned as `at`; None
+        when the row no longer exists.
         """
         name = form.text("table")
         first, count = form.count("from"), form.count("count", 100, most=MOST_ROWS)

@@ -8,7 +8,7 @@ from typing import Final
 from loomlib.presentation.formats import number
 
 LONGEST_VALUE: Final = 4_000
-"""Characters of a value that a page is sent."""
+"""Largest number of characters of a value that is sent to a page."""
 
 
 def well_formed(text: str) -> str:
@@ -21,7 +21,7 @@ def well_formed(text: str) -> str:
 
 
 def short_text(value: object) -> str:
-    """Return a value as text: JSON unless it is a text already, cut when long."""
+    """Return a value as text: JSON unless it is already a string; long texts are cut."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     more = len(text) - LONGEST_VALUE
     return well_formed(text) if more <= 0 else f"{well_formed(text[:LONGEST_VALUE])}… ({number(more)} more)"

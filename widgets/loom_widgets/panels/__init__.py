@@ -1,1 +1,1 @@
-"""The five panels: build, test, operate, evaluate, memory; each is imported when it is opened."""
+"""The six panels: build, test, operate, evaluate, memory, tools; each is imported when it is opened."""

@@ -1,8 +1,8 @@
-// Build: what to deploy, how it is going, and the catalog.
+// Build: the form of a deployment, its progress, and the catalog.
 
 const OWN_CODE = "file or folder";
 
-/** The endpoints of an agent with what each serves, and a form to promote one; read when it is opened. */
+/** The endpoints of an agent with the version that each serves, and a form to promote one; read when it is opened. */
 function releases(model, agent) {
   const content = h("div", null, h("p", { class: "loom-hint" }, "Reading the versions …"));
   const endpoint = field("Endpoint", { placeholder: "prod" });
@@ -46,9 +46,9 @@ export default {
     const storage = field("Session storage", { placeholder: "none (a folder such as /mnt/data)" });
     const authorizer = select("Callers"), discovery = field("Discovery URL", { placeholder: "https://…/.well-known/openid-configuration" });
     authorizer.options([["", "AWS identities (signed requests)"], ["local", "tokens of the local issuer"], ["jwt", "tokens of another issuer"]], "");
-    const rules = [["audience", "Audience"], ["clients", "Clients"], ["scopes", "Scopes"]].map(([key, label]) => [key, field(label, { placeholder: "any; several with commas" })]);
+    const rules = [["audience", "Audience"], ["clients", "Clients"], ["scopes", "Scopes"]].map(([key, label]) => [key, field(label, { placeholder: "any; separate several by commas" })]);
     const issuer = h("div", { hidden: true }, h("div", { class: "loom-row" }, discovery), h("div", { class: "loom-row" }, rules.map(([, control]) => control)),
-      h("p", { class: "loom-hint" }, "A token needs one value of each kind that is given; at least one kind is needed."));
+      h("p", { class: "loom-hint" }, "A token must have one value of each field that is filled in. Fill in at least one field."));
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
     const plan = button("Show plan", () => look());

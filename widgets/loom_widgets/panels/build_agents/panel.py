@@ -91,10 +91,10 @@ class BuildPanel(Panel):
         except ActionCancelledError:
             end(
                 "stopped",
-                "Stopped. What was made so far stays: deploy again to continue.",
+                "Stopped. The resources created so far are kept: deploy again to continue.",
             )
             raise
-        except Exception:  # the error pane says why
+        except Exception:  # the error pane shows the reason
             end("failed", f"{source} was not deployed.")
             raise
         self._put_agents()
@@ -104,7 +104,7 @@ class BuildPanel(Panel):
 
     @action(lane="plan")
     def plan(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Return what deploying would make, change and cost; nothing is made."""
+        """Return what deploying would create, change and cost, without deploying."""
         source, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
         if not source:
             raise LoomError("There is nothing to plan", on="no path is given", try_="the path of your agent.py")
@@ -126,7 +126,7 @@ class BuildPanel(Panel):
             progress=step,
             **settings,
         )
-        self.say(f"The plan of {plan.spec.name} is below. Nothing was made.")
+        self.say(f"The plan of {plan.spec.name} is below. Nothing was created.")
         return {"name": plan.spec.name, "text": repr(plan)}
 
     @action(lane="catalog")
@@ -214,13 +214,13 @@ class BuildPanel(Panel):
 
     @action(lane="view")
     def details(self, form: Form) -> Mapping[str, Any]:
-        """Return the details of an open agent; nothing when it is no longer in the catalog."""
+        """Return the details of an open agent; empty when it is no longer in the catalog."""
         try:
             return self._about(self.bench.agent(form.text("arn")))
         except AgentNotFoundError:
             return {}
 
-    # How it is done.
+    # Internal methods.
 
     def _register(self, bench: Workbench, arn: str) -> Mapping[str, Any]:
         self.show_code(f"{connect_code(bench)}agent = bench.register({arn!r})")
@@ -325,7 +325,7 @@ def _variables(text: str) -> dict[str, str]:
 
 
 def _settings(form: Form) -> dict[str, Any]:
-    """Return the runtime's settings that the form gives, as arguments of `bench.deploy`."""
+    """Return the runtime's settings from the form, as arguments of `bench.deploy`."""
     settings: dict[str, Any] = {}
     for item in ("platform_version", "warmup", "protocol", "storage"):
         if text := form.text(item).strip():
@@ -341,7 +341,7 @@ def _settings(form: Form) -> dict[str, Any]:
 
 
 def _authorizer(form: Form) -> JwtAuthorizer | Literal["local"] | None:
-    """Return the authorizer that the form gives: None for signed requests, "local" for the local issuer."""
+    """Return the authorizer from the form: None for signed requests, "local" for the local issuer."""
     kind = form.text("authorizer")
     if kind in ("", "local"):
         return "local" if kind else None

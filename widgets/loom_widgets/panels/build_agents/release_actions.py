@@ -19,8 +19,8 @@ class ReleaseActions:
 
     Args:
         panel: The panel that shows the agent.
-        bench: Returns the workbench that the panel shows at the moment.
-        changed: Called after an endpoint was made or changed.
+        bench: Returns the workbench that the panel currently shows.
+        changed: Called after an endpoint was created or changed.
     """
 
     def __init__(self, panel: PanelPort, bench: Callable[[], Workbench], changed: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class ReleaseActions:
 
     @action(lane="releases")
     def promote(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Let an endpoint serve a version; the endpoint is made if the agent has none of that name."""
+        """Make an endpoint serve a version; the endpoint is created if the agent does not have one of that name."""
         arn, endpoint, version = (form.text(name).strip() for name in ("arn", "endpoint", "version"))
         if not endpoint:
             raise LoomError("There is no endpoint to promote", on="no name is given", try_="prod")
@@ -52,7 +52,7 @@ class ReleaseActions:
 
     @action(lane="releases")
     def roll_back(self, form: Form) -> Mapping[str, Any]:
-        """Let an endpoint serve the version that it served before."""
+        """Make an endpoint serve the version that it served before."""
         arn, endpoint = form.text("arn"), form.text("endpoint")
         self._show_code(arn, f"agent.releases.rollback({endpoint!r})")
         served = self._bench().agent(arn).releases.rollback(endpoint, progress=self._panel.say)

@@ -42,7 +42,7 @@ class RunRequest:
         """Read a form.
 
         Raises:
-            ValueError: A field that should hold a number holds none.
+            ValueError: A numeric field does not contain a number.
         """
         kind, _, source = form.text("set").partition(":")
         if kind == FILE:
@@ -72,7 +72,7 @@ class RunRequest:
         """Load the chosen cases.
 
         Raises:
-            EvalError: There are none.
+            EvalError: No set is chosen, or no case has the tags.
         """
         if not self.source:
             raise EvalError("No eval set is chosen", try_="a shipped set, or the path of a file")
@@ -149,7 +149,7 @@ def set_details(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
         if chosen or evalset.evaluators or any(item.evaluators for item in evalset.cases)
         else []
     )
-    scored_by = f"scored by {', '.join(judges)}" if judges else "it has no expectations, so name an evaluator"
+    scored_by = f"scored by {', '.join(judges)}" if judges else "without expectations; name an evaluator"
     return {
         "sentence": f"{evalset.name}: {len(evalset)} cases, {scored_by}.",
         "description": evalset.description,

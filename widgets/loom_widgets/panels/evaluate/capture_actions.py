@@ -15,7 +15,7 @@ from .capturing import captured_details, invocation_rows
 
 
 class CaptureActions:
-    """Actions that list an agent's invocations and make a case from one."""
+    """Actions that list an agent's invocations and create a case from one."""
 
     def __init__(self, panel: PanelPort) -> None:
         self._panel = panel
@@ -29,10 +29,10 @@ class CaptureActions:
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
-        """Make a redacted case of an invocation or its session; write it to the file or preview it."""
+        """Create a redacted case from an invocation or its session; write it to the file or preview it."""
         name, path, id = form.text("agent"), form.path("path"), form.count("invocation", most=2**60)
         if path is None:
-            raise LoomError("No file is named", try_="captured.json; it is created when there is none")
+            raise LoomError("No file is named", try_="captured.json; it is created if it does not exist")
         if not id:
             raise LoomError("No invocation is chosen", try_="choose a row of the table")
         agent, write = self._panel.bench.agent(name), not form.flag("look")

@@ -36,7 +36,7 @@ def _clean(text: object) -> str:
 
 
 def captured_details(captured: CapturedInto, *, written: bool) -> dict[str, Any]:
-    """Return the case as it is stored, and how much was redacted in it."""
+    """Return the case as it is stored, and the number of redactions of each kind."""
     case = captured.case
     return {
         "case": case.id,

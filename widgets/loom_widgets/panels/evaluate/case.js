@@ -1,4 +1,4 @@
-// What Evaluate and the display of a run share: words with their signs, a case opened, and where two paths part.
+// Parts that the Evaluate panel and the display of a run share: words with their signs, a case, and a diff of two paths.
 
 const WORD_KIND = {
   passed: "good", "low score": "bad", failed: "bad", "answer failed": "bad", "judge failed": "wait", "not judged": "wait",
@@ -22,10 +22,10 @@ function small(label, heads, rows) {
 const SPACED = { style: { margin: "10px 0 4px" } };
 const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "white-space": "pre-wrap", "overflow-wrap": "break-word" };
 
-/** Where the expected path and the one taken part. */
+/** The differences between the expected path and the actual one. */
 function pathView(path) {
   const parted = path.rows.some((row) => row.kind !== "kept");
-  return h("div", null, h("h5", SPACED, `${path.title}: ${parted ? "the paths part" : "the path is the expected one"}`),
+  return h("div", null, h("h5", SPACED, `${path.title}: ${parted ? "the paths differ" : "the path is as expected"}`),
     small(`${path.title}: expected and called`, ["step", "expected", "called"], path.rows.map((row) => [
       h("span", { class: row.kind === "kept" ? "" : "loom-bad", style: { "white-space": "nowrap" } }, `${SIGNS_OF_PATH[row.kind] ?? "?"} ${row.kind}`),
       row.expected ? [h("span", { class: "loom-hint" }, `${row.expected_step ?? ""} `), h("code", null, row.expected)] : "",
@@ -33,7 +33,7 @@ function pathView(path) {
     ])));
 }
 
-/** One case with all that is known of it. `extra` are buttons. */
+/** All details of one case. `extra` are buttons. */
 function caseView(model, result, title) {
   const traced = h("div");
   const look = button("Show trace", async () => {

@@ -23,7 +23,7 @@ _RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank
 
 
 def case_rows(run: EvalRun) -> list[dict[str, Any]]:
-    """Return one row per case and repeat, those that failed first."""
+    """Return one row per case and repeat, failed ones first."""
     names, cases = run.evaluators, run.evalset.cases
     rows: list[dict[str, Any]] = []
     for judgement in run.judgements():

@@ -1,4 +1,4 @@
-// Evaluate: ask a set, watch it, look at cases, compare two runs, make cases of what was asked.
+// Evaluate: run a set, follow it, inspect cases, compare two runs, create cases from invocations.
 
 export default {
   render: (given) => panel(given, (body, model) => {
@@ -7,7 +7,7 @@ export default {
     const tags = field("Only with tags", { placeholder: "all cases" });
     const setSaid = live({ class: "loom-hint" });
     const agents = h("div", { class: "loom-row", role: "group", "aria-label": "Agents" });
-    const judges = field("Evaluators", { placeholder: "default: what the set asks for" });
+    const judges = field("Evaluators", { placeholder: "default: by the set's expectations" });
     const known = select("Add an evaluator", [], { style: { width: "14em" } });
     const repeats = field("Repeats", { type: "number", min: 1, max: 1000, value: 1 });
     const gate = field("Gate", { placeholder: "no gate", style: { width: "17em" } });
@@ -42,11 +42,11 @@ export default {
     const run = async (name = "run", what = form()) => {
       running(true);
       bar.removeAttribute("value");
-      barSaid.textContent = "Beginning …";
+      barSaid.textContent = "Starting …";
       if (name === "resume") parts.open(0);
       const result = await act(model, name, what);
       running(false);
-      if (result) parts.open(result.runs?.length > 1 ? 2 : 1);  // stopped: where Go on is
+      if (result) parts.open(result.runs?.length > 1 ? 2 : 1);  // a stopped run has its button Resume there
     };
     const drawAgents = () => {
       const names = model.get("state").agents ?? [];
@@ -202,7 +202,7 @@ export default {
       ["Compare", h("div", null, h("div", { class: "loom-row" }, newer, older, margin, compare), verdict)],
       ["Stored runs", h("div", null, h("div", { class: "loom-row" }, button("Refresh", () => act(model, "refresh")), h("span", { class: "loom-hint" }, "Open a row to see the run.")), stored)],
       ["Capture", h("div", null,
-        h("p", null, "Turn a real invocation into an eval case. Secrets and personal data are redacted before anything is stored. A new file is created when there is none."),
+        h("p", null, "Turn a real invocation into an eval case. Secrets and personal data are redacted before anything is stored. The file is created if it does not exist."),
         h("div", { class: "loom-row" }, whose, button("Refresh", lookAsked)), asked,
         h("div", { class: "loom-row" }, into, marks, expected, whole),
         h("div", { class: "loom-row" }, button("Capture as case", () => capture(false), { kind: "main" }), button("Preview", () => capture(true))), kept)],

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 _STATIC_ROWS = 50
-_TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views
+_TRACES = 8  # for the open waterfalls: one of a case and two of a comparison, in a few views
 
 
 class EvaluatePanel(Panel):
@@ -123,7 +123,7 @@ class EvaluatePanel(Panel):
         resumed = self._ask(agent, run.evalset, list(run.chosen), run.repeats, {"run_id": run.id}, cancel)
         return {"runs": [resumed.id]}
 
-    # Looking.
+    # Reading runs.
 
     @action(lane="view")
     def open_run(self, form: Form) -> None:
@@ -177,7 +177,7 @@ class EvaluatePanel(Panel):
             raise LoomError("The trace is no longer loaded", try_="press Show trace again")
         return row_details(trace, form.text("id"))
 
-    # How it is done.
+    # Internal methods.
 
     def _ask(
         self,
@@ -189,7 +189,7 @@ class EvaluatePanel(Panel):
         cancel: Cancel,
     ) -> EvalRun:
         cancel.check()
-        self.say(f"Asking {agent.name}: {len(evalset) * repeats} answers of {evalset.name} …")
+        self.say(f"Asking {agent.name}: {len(evalset) * repeats} answers for {evalset.name} …")
         watch = PanelProgress(lambda snapshot: self._note(agent.name, snapshot))
 
         async def asked() -> EvalRun:
@@ -279,6 +279,6 @@ class EvaluatePanel(Panel):
     def static_html(self) -> Markup | str:
         """Return the open run as text."""
         if not self._head:
-            return static_summary(["No run is open. A run asks an agent every case of a set and scores the answers."])
+            return static_summary(["No run is open. A run sends a set's cases to an agent and scores the answers."])
         rows = [[row["case"], row["state"], row["asked"]] for row in self._rows[:_STATIC_ROWS]]
         return static_summary(self._head["sentences"], [(("case", "state", "question"), rows)])

@@ -38,5 +38,5 @@ def set_choices(runs: list[dict[str, Any]]) -> list[list[str]]:
     for row in runs:
         if row["set"] not in set_names and len(set_names) < _MOST_SETS:
             set_names.add(row["set"])
-            chosen.append([f"{STORED}:{row['id']}", f"{row['set']}, as run {row['id']} asked it"])
+            chosen.append([f"{STORED}:{row['id']}", f"{row['set']}, as used by run {row['id']}"])
     return chosen

@@ -2,8 +2,8 @@
 // first opened.
 
 /**
- * What the panel takes of them: `tabs` (their contents by title), `follow(state, isOther)`, which is called with each new
- * state and whether it is of another memory, `shows` for what was found before this view opened, and `empty()`.
+ * The interface to the panel: `tabs` (their contents by title), `follow(state, isOther)`, which is called with each new
+ * state and whether it is of another memory, `shows` for results from before this view opened, and `empty()`.
  */
 export default ({ button, card, checkbox, confirmButton, field, h, refill, select, short, statusDot, table }, model, page, ask, { jump, openRecord }) => {
   const { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, row, small, stated, tab, verdict } = page;
@@ -19,7 +19,7 @@ export default ({ button, card, checkbox, confirmButton, field, h, refill, selec
         figure("count"), { key: "certainty", width: "7em", show: (entry) => certainty(entry.certainty) }],
       onOpen: (entry) => refill(one, card(entry.what, { state: entry.severity, kind: WORST[entry.severity] }, p(h("strong", null, "Fix: "), entry.fix),
         p(certainty(entry.certainty), entry.certainty === "inferred" && " detected by a language rule or by similarity: check before you fix it"),
-        entry.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
+        entry.evidence.map((item) => row(item.id && button("Show", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
   };
   const checkHealth = async () => { const reply = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (reply) showHealth(reply); };
 
@@ -43,7 +43,7 @@ export default ({ button, card, checkbox, confirmButton, field, h, refill, selec
   const counted = [{ key: "what" }, figure("count")];
   const write = async () => {
     const reply = await ask("export", exportForm());
-    if (reply) refill(copied, p(statusDot("done"), ` ${reply.note}`), small(reply.rows, counted, "what was exported"));
+    if (reply) refill(copied, p(statusDot("done"), ` ${reply.note}`), small(reply.rows, counted, "the export"));
   };
   const exporting = h("span");
   const drawExport = () => refill(exporting, plain.value
@@ -57,9 +57,9 @@ export default ({ button, card, checkbox, confirmButton, field, h, refill, selec
   const lookIn = async () => {
     const reply = await ask("import_preview", { path: source.value });
     if (!reply) return;
-    refill(brought, p(`From ${reply.source}: ${reply.note}`), small(reply.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
+    refill(brought, p(`From ${reply.source}: ${reply.note}`), small(reply.rows, four, "preview of the import"), row(button("Write it into this memory", async () => {
       const done = await ask("import_now");
-      if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((entry) => ({ key: entry, kind: entry === "what" ? "text" : "number" })), "what was imported"));
+      if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((entry) => ({ key: entry, kind: entry === "what" ? "text" : "number" })), "the import"));
     }, MAIN)));
   };
 
@@ -68,17 +68,17 @@ export default ({ button, card, checkbox, confirmButton, field, h, refill, selec
   const gone = h("div");
   const showForgotten = (reply) => refill(gone,
     p(verdict(reply.verified, "verified", "not everything was deleted"), reply.verified ? ` A second check found no data of ${reply.actor}.` : ` Some data of ${reply.actor} is still stored.`),
-    small(reply.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
+    small(reply.rows, [{ key: "what" }, figure("deleted"), figure("left")], "deleted data"),
     reply.failures.length > 0 && h("ul", null, reply.failures.map((entry) => h("li", null, entry))),
     p(h("strong", null, "Not stored in this memory; check these places yourself:")), h("ul", null, reply.elsewhere.map((entry) => h("li", null, entry))),
-    row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
+    row(button("Verify again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
   const preview = async () => {
     const reply = await ask("forget", { actor: who.value });
     if (!reply) return;
     const typed = field("Type the actor's id to delete permanently", { placeholder: reply.actor });
     const forget = button("Delete permanently", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
     typed.control.addEventListener("input", () => { forget.disabled = typed.value !== reply.actor; });
-    refill(gone, p(reply.note), small(reply.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (entry) => short(stated(entry.sample), 400) }], "what would be deleted"),
+    refill(gone, p(reply.note), small(reply.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "identified by", width: "16%" }, figure("count"), { key: "sample", show: (entry) => short(stated(entry.sample), 400) }], "data that would be deleted"),
       reply.events + reply.records > 0 && row(typed, forget), reply.events + reply.records > 0 && hint("This cannot be undone. Export a copy first, if you are allowed to keep one."));
   };
   const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");

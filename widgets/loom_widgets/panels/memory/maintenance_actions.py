@@ -92,7 +92,7 @@ class MaintenanceActions:
 
     @action(lane="keep")
     def export_preview(self, form: Form) -> Mapping[str, Any]:
-        """Return the first lines as an export would write them."""
+        """Return the first lines that an export would write."""
         actors, redact = self._export_of(form)
         self._chosen.show_call(f"memory.preview_export({_export_options(actors, redact)})")
         preview = self._chosen.memory.preview_export(actors=actors, redact=redact)
@@ -209,10 +209,10 @@ class MaintenanceActions:
         self._panel.tables.put("changes", ())
         self._panel.show(snapshots=[])
 
-    # How it is done.
+    # Internal methods.
 
     def _is_of_this_memory(self, preview: ForgetPreview | ImportPreview) -> None:
-        """Check that a preview belongs to the memory that the page shows."""
+        """Check that a preview belongs to the memory that the panel shows."""
         of = preview.reader.memory
         if of.memory_id != self._chosen.memory.id:
             self._forget = self._import = None

@@ -1,11 +1,11 @@
-// The small parts that the Memory panel's page is made of.
+// Small parts of the Memory panel's page.
 
 const TIME = { key: "at", name: "when", kind: "time", width: "12em" };
 const WORST = { problem: "bad", warning: "wait", note: "good" };
 const NUM = { type: "number" }, MAIN = { kind: "main" };
 const KINDS = [["semantic", "facts"], ["preferences", "preferences"], ["summary", "summaries"], ["episodic", "episodes"]];
 
-/** When it was said and extracted: a lane for each who spoke and for each strategy. */
+/** The times of messages and extracted records: a lane for each speaker and for each strategy. */
 function laneChart(lanes, label) {
   const L = 190, R = 14, ROW = 24, H = lanes.length * ROW + 26;
   const times = lanes.flatMap(([, marks]) => marks.map(([at]) => at));
@@ -33,7 +33,7 @@ const hint = (...children) => h("p", { class: "loom-hint" }, children);
 const blank = (text) => h("p", { class: "loom-empty" }, text);
 const p = (...children) => h("p", null, children);
 const row = (...children) => h("div", { class: "loom-row" }, children);
-/** What a preference's JSON states; other texts as they are. */
+/** The statement in a preference's JSON; other texts unchanged. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
 const TEXT = { key: "text", show: (item) => short(stated(item.text), 400) };

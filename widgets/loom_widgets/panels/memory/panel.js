@@ -1,4 +1,4 @@
-// Memory: what is remembered, of whom, where it came from, and its order.
+// Memory: stored events and records, their actors, their sources, and their order.
 
 const EVENTS_AT = 1, RECORDS_AT = 2, TIMELINE_AT = 4, ANSWERS_AT = 5;
 const KEEPING = ["Health", "Changes", "Copies", "Forget"];
@@ -9,7 +9,7 @@ export default {
     const loaded = {};
     const key = () => [state().memory, state().actor, state().session].join("|");
 
-    // ---- which memory, whose ----
+    // ---- memory and actor ----
     const labels = hint();
     const memory = select("Memory"), actor = select("Actor"), session = select("Session");
     const halt = button("Stop", () => stop(model), { disabled: true });
@@ -49,7 +49,7 @@ export default {
             result.rows.length > 0 && table({ rows: result.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
               { key: "certainty", width: "7em", show: (item) => certainty(item.certainty) }, { key: "score", kind: "score", width: "5em" },
               { key: "excerpt" }, TIME, { key: "session", width: "16%" }] }),
-            result.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
+            result.rows.length > 0 && hint("Choose a row to open the event in its session."));
           from.scrollIntoView?.({ block: "nearest" });
         }, MAIN)), from);
     };
@@ -71,10 +71,10 @@ export default {
     const sessions = table({ model, table: "sessions", key: "session", label: "sessions of the actor", height: 230, onOpen: (item) => pick({ session: item.session }),
       columns: [{ key: "session" }, { ...TIME, key: "created", name: "created" }], empty: "Choose an actor to see its sessions." });
 
-    // ---- events and records, as far as they were read ----
+    // ---- the events and records read so far ----
     const reader = (what, load, list) => {
       const said = hint();
-      said.say = (text) => { said.textContent = text; };  // the panel's own status line speaks
+      said.say = (text) => { said.textContent = text; };  // not a live region: the panel's own status line is announced
       const on = button("Read 10 000 more", () => ask("more", { what, count: 10000 }));
       const all = button("Read all", () => ask("more", { what, count: 10000000 }));
       const show = ({ count, whole }) => {
@@ -84,7 +84,7 @@ export default {
       };
       return { bar: [button("Read again", load), on, all], said, show };
     };
-    const branch = select("Branch", [["", "all"]]), since = field("Of the last days", { ...NUM, min: 0, placeholder: "all" });
+    const branch = select("Branch", [["", "all"]]), since = field("Last days", { ...NUM, min: 0, placeholder: "all" });
     const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
     const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
@@ -106,7 +106,7 @@ export default {
     query.classList.add("loom-wide");
     const where = field("Namespace", { placeholder: "all namespaces" });
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
-    const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
+    const least = field("Minimum score", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
     let result = [];
     const results = table({ rows: [], key: "id", label: "search results", height: 260, onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
@@ -127,7 +127,7 @@ export default {
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
     least.control.addEventListener("input", drawHits);
 
-    // ---- timeline, and what answers used ----
+    // ---- timeline, and the records that answers used ----
     const time = h("div", null, blank("Choose an actor at the top to see its events and the records extracted from them."));
     const loadTimeline = async () => {
       loaded[TIMELINE_AT] = key();

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TEACH = (
     "No memory yet.",
     "A memory stores conversations as events, by actor (the user) and session. Its strategies extract "
-    "records of them (facts, preferences, summaries), which later sessions are given.",
+    "records of them (facts, preferences, summaries), which later sessions receive.",
     'Create one below; then bench.deploy("assistant_with_memory", memory="assistant") gives you an agent that uses it.',
 )
 STRATEGIES = ("semantic", "preferences", "summary", "episodic")
@@ -61,7 +61,7 @@ class MemoryPanel(Panel):
         if bench.where == "local":
             try:
                 self.chosen.look_around(key, actor)
-            except Exception as error:  # noqa: BLE001 -- the panel opens all the same, and says what is wrong
+            except Exception as error:  # noqa: BLE001 -- the panel opens nevertheless and shows the error
                 self.fail(error, action="refresh")
         else:
             self.later("refresh", memory=key, actor=actor)
@@ -82,7 +82,7 @@ class MemoryPanel(Panel):
         return self.chosen.session
 
     def __getattr__(self, name: str) -> Any:
-        """Return an action of an object that the panel holds, or what an old name stands for."""
+        """Return an action of an object that the panel holds, or the replacement of an old name."""
         return renamed_members(self, _RENAMED, name) if name in _RENAMED else super().__getattr__(name)
 
     @action(lane="view")

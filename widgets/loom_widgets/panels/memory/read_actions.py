@@ -20,10 +20,10 @@ from .rows import Pages, event_details, event_row, record_details, record_row
 
 FIRST = 500
 """Number of events and records read at first; more are read on demand."""
-_SEEK = 20_000  # events that are looked through for one
+_SEEK = 20_000  # events that are searched for one event
 _DRAWN = 2_000
 _ANSWERS = 100
-_OLDEST_DAYS = 36_500  # whatever is older is so for every memory
+_OLDEST_DAYS = 36_500  # no memory has older events
 
 
 class ReadActions:
@@ -202,7 +202,7 @@ class ReadActions:
         read = {"events": self._events, "records": self._records}
         return {name: [0, False] if pages is None else [len(pages), pages.is_whole] for name, pages in read.items()}
 
-    # How it is done.
+    # Internal methods.
 
     def _begin_events(self, actor: str, session: str, **options: Any) -> Pages:
         events = self._chosen.memory.reader.events(
@@ -229,7 +229,7 @@ class ReadActions:
         rest = " (all)" if pages.is_whole else "; there are more"
         stopped = "Stopped: " if cancel.is_set else ""
         self._panel.say(
-            f"{stopped}{plural(len(pages), kind[:-1])} read{rest}." if pages.values else f"No {kind} are here."
+            f"{stopped}{plural(len(pages), kind[:-1])} read{rest}." if pages.values else f"There are no {kind}."
         )
         return {"count": len(pages), "whole": pages.is_whole}
 

@@ -22,7 +22,7 @@ _SERVICE_KEYS = "x-loom-"
 class Pages(Sequence[Mapping[str, Any]]):
     """The rows read so far from a long listing; more are read on demand.
 
-    Rows are made while reading, on the panel's thread: sorting them is the kernel's main thread's.
+    The panel's thread creates rows while it reads; the kernel's main thread sorts them.
     """
 
     def __init__(self, source: Iterator[Any], row: Callable[[Any], Mapping[str, Any]]) -> None:

@@ -25,7 +25,7 @@ class AlertActions:
 
     Args:
         panel: The panel that shows the alerts.
-        bench: Returns the workbench that the panel shows at the moment.
+        bench: Returns the workbench that the panel currently shows.
     """
 
     def __init__(self, panel: PanelPort, bench: Callable[[], Workbench]) -> None:
@@ -40,9 +40,7 @@ class AlertActions:
     def add_alert(self, form: Form) -> None:
         """Store a rule."""
         number, arguments = form.text("number"), _rule(form)
-        rule = AlertRule(
-            number, **arguments
-        )  # refused before anything of it is shown: a name may be an address by mistake
+        rule = AlertRule(number, **arguments)  # may reject it, before it is shown: a name may be an address by mistake
         code = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self._panel.show_code(
             f"from datetime import timedelta\n\n{connect_code(self._bench())}bench.alerts.add({number!r}, {code})"
@@ -74,11 +72,12 @@ class AlertActions:
         """Show the rules with their states.
 
         Args:
-            states: A sentence of each rule by its name, from a check just made; else those of their last changes.
+            states: A sentence for each rule by its name, from a check that has just run; by default those of the last
+                changes.
         """
         bench = self._bench()
         rows, events = frame_rows(bench.alerts.table()), frame_rows(bench.alerts.history(limit=_HISTORY))
-        if states is None:  # the sentence of its last change is the best that is stored
+        if states is None:  # no later sentence than that of its last change is stored
             states = {}
             for event in events:
                 if event["kind"] == "state":

@@ -1,9 +1,9 @@
-// Operate: the numbers on top, then agents, places and alerts; an agent that is opened shows its details below.
+// Operate: the figures on top, then agents, regions and accounts, and alerts; the details of an opened agent are below.
 
 const KINDS = { alarm: "bad", ok: "good", failed: "bad" };
 const EVERY_S = 15;
 
-/** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
+/** `312 ms [305–321]` as a large number with its interval below; a sentence stays as it is. */
 function figure({ title, value, note, observed }) {
   [value, note, observed] = [value, note, observed].map(unbroken);
   const isNumber = observed || /^[\d$<–]|^at least/.test(value);
@@ -89,7 +89,7 @@ function details(model, { again, leave }) {
     refill(charts,
       chart.dots({
         title: "Each complete call", series: [{ name: "duration", points: reply.calls.map(([at, took]) => [seconds(at), took]) }],
-        x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete calls in this time range.",
+        x: { name: "time of the call", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete calls in this time range.",
       }),
       lines.length ? chart.line({ title: "Median and p90 (where there are enough calls)", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
     if (!fresh) charts.querySelectorAll("details").forEach((item, i) => { item.open = open[i] ?? false; });
@@ -202,7 +202,7 @@ export default {
       place: Number(place.value || 0), range: range.value || "all",
       ...(range.value === "between" ? { since: moment(since), until: moment(until) } : {}),
     });
-    // A quiet look leaves the sentence and the code of what the reader did last.
+    // A quiet refresh keeps the sentence and the code of the user's last action.
     const look = async (quiet = false) => {
       refreshing = true;
       await act(model, "load", { ...form(), quiet });
@@ -216,7 +216,7 @@ export default {
     let detail = null, alerts = null;
     const beside = h("div", null, compared, places,
       h("p", { class: "loom-hint" }, "To compare regions or accounts, open the panel with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
-    const view = tabs([["Agents", h("div", null, agents, detailPlace)], ["Regions and accounts", beside], ["Alerts", alertPlace]], { label: "what to look at" });
+    const view = tabs([["Agents", h("div", null, agents, detailPlace)], ["Regions and accounts", beside], ["Alerts", alertPlace]], { label: "views of the panel" });
     beside.parentNode.addEventListener("loom-shown", () => compare());
     alertPlace.parentNode.addEventListener("loom-shown", () => {
       if (alerts) return;
@@ -232,7 +232,7 @@ export default {
     }
     auto.control.addEventListener("change", () => act(model, "auto", { seconds: auto.value ? EVERY_S : 0 }));
     const timer = setInterval(() => {
-      // Not what nobody sees, and not what another view has just asked for.
+      // Skip this while the view is hidden, or if another view has just requested it.
       if (!auto.value || document.hidden || refreshing || Date.now() - newest < EVERY_S * 900) return;
       newest = Date.now();
       look(true);

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOG_LINES = 500
 _CALLS = 1_000
 _OPENING_S = 0.6
-"""The numbers of many agents may take longer: then the panel is there before them."""
+"""The figures of many agents may take longer; then the panel is displayed before them."""
 _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": "sessions"}
 
 
@@ -61,7 +61,7 @@ class OperatePanel(Panel):
             auto_s=0,
         )
         if beside:
-            self.reopen = ""  # the other workbenches are known to this process only
+            self.reopen = ""  # only this process has the other workbenches
         self.say("Reading the figures …")
         self.later("first_look")
         self._opened.wait(_OPENING_S)
@@ -146,7 +146,7 @@ class OperatePanel(Panel):
         self.say("Looking up starts and costs …")
         result = self._looked.telemetry.catch_up(window.since, window.until, progress=progress)
         cancel.check()
-        now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
+        now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # may have changed since
         self.later("load", place=self._place, **now, caught=result.sentence())
 
     @action(lane="places")
@@ -172,7 +172,7 @@ class OperatePanel(Panel):
         """Set the interval of automatic refresh in seconds (0: off)."""
         self.show(auto_s=form.count("seconds", 0, most=3600))
 
-    # How it is done.
+    # Internal methods.
 
     def _look(self, window: TimeRange, *, quiet: bool = False) -> None:
         overview = self._looked.telemetry.overview(window.since, window.until)
@@ -258,7 +258,7 @@ class OperatePanel(Panel):
 
 
 def _cells(figures: Figures) -> dict[str, dict[str, str]]:
-    """Return the metrics as text, and the observed values of estimates that have too few samples."""
+    """Return the metrics as text, and the observed values where there are too few samples for an estimate."""
     return {
         "said": {name: value_text(name, figures.number(name)) for name in NUMBERS},
         "observed": {name: limit_text(name, value) for name, value in figures.observed.items()},
@@ -266,7 +266,7 @@ def _cells(figures: Figures) -> dict[str, dict[str, str]]:
 
 
 def _missing(figures: Figures) -> str:
-    """Return what `catch_up` would look for."""
+    """Return what `catch_up` would look up."""
     starts = figures.sessions - figures.cold_start_mean.n
     costs = figures.failed + figures.complete + figures.interrupted - figures.priced
     parts = [plural(starts, "start")] if starts > 0 else []

@@ -25,7 +25,7 @@ RANGES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRange:
-    """A time range: `since` and `until` for the workbench, and the same as arguments (and an import) in code."""
+    """A time range: `since` and `until` for the workbench, and the same as arguments (and an import) of Python code."""
 
     since: datetime | timedelta | None = None
     until: datetime | None = None
@@ -36,7 +36,7 @@ class TimeRange:
 def time_range_of(form: Form) -> TimeRange:
     """Read the form's `range`.
 
-    It is a name of `RANGES`, all the time, or between two times (ISO 8601 with a zone).
+    It is a name of `RANGES`, `ALL` for all time, or a range between two times (ISO 8601 with a zone).
     """
     name = form.text("range", ALL) or ALL
     if name == ALL:

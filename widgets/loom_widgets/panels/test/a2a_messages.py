@@ -38,7 +38,7 @@ class A2aMessages:
             return {"facts": card_facts(a2a.card())}
 
     def send(self, agent: Agent, prompt: str, session: str, cancel: Cancel) -> Mapping[str, Any]:
-        """Send a message to an A2A agent as a new turn; its task and artifacts are cards that change meanwhile.
+        """Send a message to an A2A agent as a new turn; its task and artifacts are cards that are updated meanwhile.
 
         Args:
             agent: The agent.

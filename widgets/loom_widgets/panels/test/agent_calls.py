@@ -37,18 +37,18 @@ class AgentCalls:
             prompt: The question.
             session: The session's id; "" for a new session.
             cancel: Stop ends the stream.
-            payload: What is sent instead of the prompt.
+            payload: The payload that is sent instead of the prompt.
         """
         turn = self._conversation.begin_turn(prompt, session)
         turn.is_prompt = payload is None or "resume" not in payload
         self._panel.say(f"Asking {agent.name} …")
         try:
             self._listen(agent, turn, session, cancel, payload)
-            if turn in self._conversation.turns:  # nobody has gone on to another conversation meanwhile
+            if turn in self._conversation.turns:  # the user has not switched to another conversation meanwhile
                 self._conversation.show_agent(agent.name, agent.qualifier, turn.session)
-        except Exception:  # the error pane says why
+        except Exception:  # the error pane shows the reason
             turn.status = "error"
-            turn.sentence = "The question was not sent." if turn.invocation is None else "The answer broke off."
+            turn.sentence = "The question was not sent." if turn.invocation is None else "The answer was interrupted."
             raise
         finally:
             self._panel.send_message("ended", **turn.message(text=False))
@@ -58,7 +58,7 @@ class AgentCalls:
     def finish(
         self, agent: Agent, turn: PanelTurn, listen: Callable[[], ProtocolCall], *, shows_text: bool = True
     ) -> Mapping[str, Any]:
-        """Wait for a call that was begun, and show its outcome as the turn's.
+        """Wait for a started call, and show its outcome in the turn.
 
         Args:
             agent: The agent.
@@ -75,7 +75,7 @@ class AgentCalls:
             if turn in self._conversation.turns:
                 self._conversation.show_agent(agent.name, agent.qualifier, turn.session)
         except Exception:
-            turn.status, turn.sentence = "error", "The request broke off."
+            turn.status, turn.sentence = "error", "The request was interrupted."
             raise
         finally:
             self._panel.send_message("ended", **turn.message())

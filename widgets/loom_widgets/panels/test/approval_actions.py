@@ -49,7 +49,7 @@ class ApprovalActions:
             return
         try:
             approvals = self._panel.bench.agent(name).approvals.list()
-        except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
+        except Exception as error:  # noqa: BLE001 -- a failure to read approvals must not prevent questions
             problem = error_parts(error)
             sentence = f"Approvals of {name} could not be read: {problem['what']}"
             self._show({"agent": name, "problem": sentence})

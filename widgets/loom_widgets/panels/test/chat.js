@@ -1,4 +1,4 @@
-// What a conversation shows beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
+// Parts of a conversation beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
 // Loaded when a conversation first has one of these.
 
 export default (kit, model) => {
@@ -104,7 +104,7 @@ export default (kit, model) => {
     const question = (item) => {
       const buttons = [];
       const send = (form) => { node.close("answering …"); answer(item.id, form); };
-      const own = item.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: item.wanted ? `wanted: ${short(item.wanted, 300)}` : "" });
+      const own = item.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: item.wanted ? `expected: ${short(item.wanted, 300)}` : "" });
       if (own) buttons.push(button("Send", () => send({ payload: own.value }), { kind: "main" }));
       else buttons.push(button("Approve", () => send({ approved: true }), { kind: "main" }), button("Reject", () => send({ approved: false }), { kind: "danger" }));
       buttons.push(button("Leave unanswered", () => send({}), { class: "loom-quiet" }));
@@ -128,7 +128,7 @@ export default (kit, model) => {
       const now = JSON.stringify(run.confirmations);
       if (now !== asked) { asked = now; refill(asking, run.confirmations.map(question)); if (!open) node.close("closed"); }
     };
-    /** Nothing can be answered any more: another question was asked since. */
+    /** Close the questions: they can no longer be answered, because another question was asked since. */
     node.close = (word = "closed") => { open = false; for (const item of asking.children) item.close(word); };
     head();
     return node;
@@ -137,11 +137,11 @@ export default (kit, model) => {
   const FRAME = { inSecond: 200, characters: 200000, waiting: 8, height: 600 };
 
   /**
-   * A tool's view in its frame. The frame reaches nothing (its document's policy, an origin of its own); what it posts goes
-   * to the panel's channel and nowhere else, as long as it is not too much. `keep(off)` collects what ends it.
+   * A tool's view in its frame. The frame cannot reach anything (policy of its document, separate origin). Its messages go
+   * only to the panel's channel, within limits. `keep(off)` collects functions that close it.
    */
   function viewFrame(turn, item, keep) {
-    const said = h("p", { class: "loom-hint" });
+    const said = h("p", { class: "loom-hint" }), callable = item.may ? `It can only call ${item.may}.` : "It cannot call any tool.";
     const place = h("div", { style: { "min-height": "220px" } });
     let id = "", frame = null, waiting = 0, second = 0, inSecond = 0, height = 0;
     const close = (why) => {
@@ -155,7 +155,7 @@ export default (kit, model) => {
     };
     const refuse = (text, message) => {
       let asked = null;
-      try { asked = JSON.parse(text)?.id; } catch { /* no JSON: nobody waits for an answer */ }
+      try { asked = JSON.parse(text)?.id; } catch { /* not JSON: nothing waits for a response */ }
       if (frame && (typeof asked === "string" || typeof asked === "number")) frame.contentWindow.postMessage({ jsonrpc: "2.0", id: asked, error: { code: -32000, message } }, "*");
     };
     /** Whether a window is the frame's or nested in it. Nested windows can reach this page through `top`. */
@@ -166,13 +166,13 @@ export default (kit, model) => {
     const receive = async (event) => {
       const isPast = frame && isWithin(event.source);
       if (!frame || (event.source !== frame.contentWindow && !isPast)) return;
-      event.stopImmediatePropagation();  // whoever listens later than this hears nothing of what a stranger's page says
+      event.stopImmediatePropagation();  // later listeners must not receive messages of an untrusted page
       if (isPast) return void close("Closed: the view posted a message to the page outside its channel.");
       if (event.data?.closed) return void close(`Closed: ${short(String(event.data.closed), 200)}.`);
       const now = Math.floor(performance.now() / 1000);
       if (now !== second) { second = now; inSecond = 0; }
       if ((inSecond += 1) > FRAME.inSecond) return void close(`Closed: the view sent more than ${FRAME.inSecond} messages in a second.`);
-      const text = event.data;  // as the frame's own document passes it on: JSON text, so long at most
+      const text = event.data;  // JSON text, as the frame's own document forwards it, up to this length
       if (typeof text !== "string" || text.length > FRAME.characters) return;
       if (waiting >= FRAME.waiting) return void refuse(text, "Too many messages are waiting for an answer");
       const mine = id;
@@ -183,7 +183,7 @@ export default (kit, model) => {
       if (reply.closed) return void close("Closed: the panel no longer serves this frame.");
       for (const text of reply.answers ?? []) frame.contentWindow.postMessage(JSON.parse(text), "*");
       if (reply.height && reply.height !== height) { height = reply.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
-      refill(said, `It can only call ${item.may || "nothing"}.`, reply.refused?.length > 0 && ` Refused: ${reply.refused.join(", ")}.`);
+      refill(said, callable, reply.refused?.length > 0 && ` Refused: ${reply.refused.join(", ")}.`);
     };
     const open = async () => {
       id = newId("view");
@@ -199,7 +199,7 @@ export default (kit, model) => {
       frame.srcdoc = reply.document;
       window.addEventListener("message", receive, true);
       hide.hidden = false;
-      refill(said, `It can only call ${item.may || "nothing"}.`);
+      refill(said, callable);
       refill(place, frame);
     };
     const hide = button("Close view", () => close("Closed."), { class: "loom-quiet", hidden: true });

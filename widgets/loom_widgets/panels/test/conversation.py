@@ -27,7 +27,7 @@ class ChatConversation:
     def __init__(self, panel: PanelPort) -> None:
         self._panel = panel
         self._number = 0
-        self._bearer = ""  # in this process only: what traits hold is saved with the notebook
+        self._bearer = ""  # stored in this process only: the values of traits are saved with the notebook
         self.turns: list[PanelTurn] = []
         self.on_begin: list[Callable[[], object]] = []
         """Called before a new turn is shown."""
@@ -88,7 +88,7 @@ class ChatConversation:
         return turn
 
     def end_turn(self, turn: PanelTurn) -> None:
-        """Start what follows the end of a turn."""
+        """Show a turn's summary, and call the listeners for its end."""
         self._panel.say(turn.summary)
         for listener in self.on_end:
             listener(turn)

@@ -56,7 +56,7 @@ class DetailActions:
             self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
             if turn.status != "error":
                 raise
-            self._panel.say(turn.summary)  # why is said below the question
+            self._panel.say(turn.summary)  # the reason is shown below the question
 
     @action(lane="after")
     def open_turn(self, form: Form, cancel: Cancel) -> None:

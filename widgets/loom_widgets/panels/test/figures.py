@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 _LOOKING_UP = "looking up …"
-_MOST_PICTURES = 6  # of one card, the latest
+_MOST_PICTURES = 6  # the latest ones of a card
 
 
 def figures_of(
@@ -73,7 +73,7 @@ def _row(name: str, value: object, kind: str, *, note: str = "") -> dict[str, An
 def tools_of(trace: TraceView) -> list[dict[str, Any]]:
     """Return the tools that ran, by the trace: name, state, duration in ms, arguments, result, files and pictures.
 
-    Calls of a code interpreter or a browser outside every tool have a card of their own where they left anything.
+    Calls of a code interpreter or a browser outside a tool have their own card if they produced files or pictures.
     """
     artifacts = {item.span_id: _artifacts(item) for item in trace.artifacts() if item.span_id}
     own = [

@@ -91,12 +91,12 @@ class McpActions:
         client, name = self._open_client(form), form.text("name")
         arguments = values_of(as_mapping(client.tool(name).get("inputSchema")), as_mapping(form.get("values")))
         self._show_call(f"mcp.start({name!r}, {arguments!r}).result().value")
-        running = client.start(name, arguments)  # refuses what does not fit before a turn begins
+        running = client.start(name, arguments)  # rejects invalid arguments before a turn starts
         return self._run_call(client, running, f"{name}({_listing(arguments)})", cancel)
 
     @action(lane="invoke")
     def read_resource(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Read a resource, or what a template names with the values of its form; the call becomes a turn."""
+        """Read a resource, or the one that a template names with the values of its form; the call becomes a turn."""
         client = self._open_client(form)
         uri = template_uri(form.text("name"), as_mapping(form.get("values")))
         self._show_call(f"mcp.read({uri!r}).text")
@@ -113,11 +113,11 @@ class McpActions:
 
     @action(lane="invoke")
     def log_level(self, form: Form) -> None:
-        """Ask the server for log lines from a level on."""
+        """Ask the server for log lines of a level and above."""
         level = form.text("level")
         client = self._open_client(form, f"mcp.set_log_level({level!r})")
         client.set_log_level(level)
-        self._panel.say(f"The server sends log lines from the level {level} on.")
+        self._panel.say(f"The server sends log lines of the level {level} and above.")
 
     def _run_call(self, client: McpClient, running: RunningCall, title: str, cancel: Cancel) -> Mapping[str, Any]:
 
@@ -201,7 +201,7 @@ class McpActions:
             return
         self._progress_s = time.monotonic()
         self._panel.say(f"{short_text(progress.message) or 'Progress'}: {number(progress.progress)}{total} …")
-        if not is_kept and self._conversation.turns:  # the list of events is full; the bar goes on
+        if not is_kept and self._conversation.turns:  # the list of events is full; the progress bar continues
             self._panel.send_message("pieces", turn=self._conversation.turns[-1].id, items=[{**item, "unlisted": True}])
 
     def _show_log(self, line: LogMessage) -> None:
@@ -209,7 +209,7 @@ class McpActions:
         self._show_in_turn({"kind": "log", "data": f"{text}: {short_text(line.data)}"})
 
     def _show_in_turn(self, item: dict[str, Any]) -> bool:
-        """Show what the server reports at the call that runs, or in the session's list where there is none.
+        """Show a report of the server at the running call, or in the session's list when no call runs.
 
         Returns:
             Whether it is listed: a turn keeps a limited number of events.

@@ -1,6 +1,6 @@
-// Test: the conversation, and under it figures, waterfall, logs and sessions of what was asked.
+// Test: the conversation, and below it the figures, waterfall, logs and sessions of its questions.
 
-/** What an answer tells beside its text, by the kind of note (loomlib.agents.notes): f(turn's view, item). */
+/** The parts of an answer beside its text, by the kind of note (loomlib.agents.notes): f(turn's view, item). */
 const RENDERERS = {
   tool: (view, item) => view.tool(item),
   agui: (view, item) => view.run((run) => run.event(item)),
@@ -13,13 +13,13 @@ const RENDERERS = {
 const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
 const TORN = /\u001b(?:\[[0-9;:]*)?$/;
 
-/** Text that grows: whole blocks are left alone, so that a long answer stays cheap to add to. */
+/** A growing text: complete blocks are not redrawn, so that adding to a long answer stays cheap. */
 function growing() {
   const node = h("div", { class: "loom-answer", style: { "white-space": "pre-wrap" } });
   let last = null, torn = "";
   node.length = 0;
   node.add = (piece) => {
-    // A colour code may come in two pieces.
+    // A colour code may be split between two chunks.
     piece = torn + piece;
     torn = TORN.exec(piece)?.[0] ?? "";
     let text = calm(torn ? piece.slice(0, -torn.length) : piece);
@@ -72,7 +72,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
   let run = null, isClosed = false, seen = 0, isFolded = false, hasBegun = false, timer = 0;
   const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
   const arriving = (yes) => { hasBegun = yes; refill(word, turn.socket ? statusDot("open") : yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
-  /** While the answer comes: whether its first byte is here, and how long it takes so far. */
+  /** While the answer arrives: whether its first byte has been received, and the time elapsed so far. */
   const asking = (now) => {
     clearInterval(timer);
     if (now.status !== "streaming") return;
@@ -126,7 +126,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
-  /** How far a call is, as its server reports it; the bar goes with the call's end. */
+  /** A call's progress as its server reports it; the bar disappears when the call ends. */
   view.progress = (item) => {
     progress.hidden = false;
     const share = Number.isFinite(item.share) ? Math.min(Math.max(item.share, 0), 1) : null;
@@ -219,8 +219,8 @@ export default {
     const showApprovals = async (reply) => {
       if (chatPart.isAsked() || reply.pending?.length || reply.decided?.length || reply.problem) (await chatPart())?.approvals.show(reply);
     };
-    const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
-    const agui = checkbox("Ask in AG-UI");
+    const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent accepts only bearer tokens. The token is neither stored nor shown." });
+    const agui = checkbox("Use AG-UI");
     agui.style.setProperty("align-self", "center");
     const protocols = h("div");
     const withToken = () => ({ ...form(), bearer: token.value });
@@ -241,7 +241,7 @@ export default {
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
     const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
-    const anew = () => { session.value = ""; choose(); };  // at once: the next click may come before the answer
+    const anew = () => { session.value = ""; choose(); };  // at once: the next click may come before the response
     const invoke = async () => {
       if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
       const asked = prompt.value, mine = (calls += 1);
@@ -269,7 +269,7 @@ export default {
       nothing.hidden = true;
       log.scrollTop = log.scrollHeight;
     };
-    /** Figures and waterfall belong to one question, which is named above them; `wait` stands there until they are known. */
+    /** Figures and waterfall belong to one question, which is named above them; `wait` is shown until they are known. */
     const detailsOf = (turn, wait) => {
       const asked = views.get(turn)?.asked;
       about.hidden = asked === undefined;

@@ -103,7 +103,7 @@ class TestPanel(Panel):
         agui = run is not None or form.flag("agui")
         self.show_code(asking_code(agent, prompt, session, agui=agui))
         payload = None
-        if agui:  # a run goes on in its thread, with the state as it was left
+        if agui:  # the run continues in the AG-UI thread of the last one, with its state
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
             turns = (
                 (f"asked-{turn.invocation}", turn.prompt if turn.is_prompt else "", turn.run)

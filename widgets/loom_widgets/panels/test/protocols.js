@@ -1,4 +1,4 @@
-// What the Test panel shows for MCP and A2A agents: listings with forms made from schemas, the questions of a server, the
+// Parts of the Test panel for MCP and A2A agents: listings with forms made from schemas, the questions of a server, the
 // log of a session, and the card of an A2A agent. Loaded when the first such agent is chosen.
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -7,7 +7,7 @@ const LINES = 200;
 export default (kit, model, { form, asking }) => {
   const { act, button, calm, card, checkbox, facts, field, h, link, put, refill, select, short, stop, tabs, textarea } = kit;
 
-  /** What a server lists: one is chosen, its form filled in, and the call sent. `texts`: label, list and send buttons. */
+  /** A listing of a server: choose an entry, fill in its form and send the call. `texts`: label, list and send buttons. */
   const listing = (what, [label, toList, toSend], [listAction, sendAction]) => {
     const choice = select(label, [], { none: "not listed yet" });
     const about = h("p", { class: "loom-hint" }), place = h("div");
@@ -49,11 +49,11 @@ export default (kit, model, { form, asking }) => {
 
   // ---- MCP ----
 
-  const roots = textarea("Roots", { rows: 2, placeholder: "folder or file:///…", hint: "One per line. A server may ask which folders it can use; another list opens a new session." });
+  const roots = textarea("Roots", { rows: 2, placeholder: "folder or file:///…", hint: "One per line. A server may ask which folders it can use; a changed list opens a new session." });
   const about = h("div"), lines = h("pre", { hidden: true, tabindex: 0, "aria-label": "log lines of the server", style: { "max-height": "12em", overflow: "auto", "unicode-bidi": "plaintext" } });
-  const level = select("Log lines from", LEVELS);
+  const level = select("Minimum log level", LEVELS);
   level.value = "info";
-  const described = button("Show the server", async () => { const reply = await act(model, "server", { ...form(), roots: roots.value }); if (reply?.facts) refill(about, facts(reply.facts.map(([name, value]) => [name, short(calm(value), 600)]))); });
+  const described = button("Show server details", async () => { const reply = await act(model, "server", { ...form(), roots: roots.value }); if (reply?.facts) refill(about, facts(reply.facts.map(([name, value]) => [name, short(calm(value), 600)]))); });
   const listings = [
     listing("tools", ["Tool", "List the tools", "Call"], ["tools", "call_tool"]),
     listing("resources", ["Resource", "List the resources", "Read"], ["resources", "read_resource"]),
@@ -80,7 +80,7 @@ export default (kit, model, { form, asking }) => {
       button("Answer", () => reply("accept", { values: answers.values() }), { kind: "main" }), button("Decline", () => reply("decline")), button("Cancel", () => reply("cancel"), { class: "loom-quiet" }))];
   };
   const sampling = (asked) => {
-    const text = textarea("Answer", { rows: 3, hint: asked.most ? `At most ${asked.most} tokens are asked for.` : "" }), name = field("Model", { value: asked.model ?? "" });
+    const text = textarea("Answer", { rows: 3, hint: asked.most ? `The server requests at most ${asked.most} tokens.` : "" }), name = field("Model", { value: asked.model ?? "" });
     const label = h("span", { class: "loom-hint" });
     const model_ = button("Let the model answer", async () => {
       model_.disabled = true;

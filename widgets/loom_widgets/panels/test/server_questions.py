@@ -27,7 +27,7 @@ class ServerQuestion:
     asked: Elicitation | Sampling
     settled: Event = field(default_factory=Event)
     answer: Mapping[str, Any] | str | None = None
-    """As the callbacks of `agent.protocols.mcp` return it: None declines."""
+    """The answer in the form that callbacks of `agent.protocols.mcp` return; None declines."""
 
     def message(self) -> dict[str, Any]:
         """Return the question as a message to a view."""
@@ -42,7 +42,7 @@ class ServerQuestion:
 
         return {
             "asks": "model",
-            "message": "The server asks for an answer of your model.",
+            "message": "The server requests an answer from your model.",
             "messages": [
                 [short_text(as_text(message.get("role"))), short_text(Sampling(messages=[message]).text)]
                 for message in self.asked.messages[:_MOST_MESSAGES]
@@ -60,7 +60,7 @@ class ServerQuestions:
         self._panel = panel
         self._asking, self._questions = Lock(), list[ServerQuestion]()
         self.on_answer: list[Callable[[str, str], object]] = []
-        """Called with the callback's name and the answer as Python, before the server gets an answer."""
+        """Called with the callback's name and the answer as Python, before the answer is sent to the server."""
 
     @action(lane="question")
     def answer_server(self, form: Form) -> None:
@@ -118,7 +118,7 @@ class ServerQuestions:
         self._show_question()
 
     def drop(self) -> None:
-        """Decline the questions that nobody answered, because their call is over."""
+        """Decline the unanswered questions, because their call has ended."""
         with self._asking:
             questions, self._questions = self._questions, []
         for question in questions:

@@ -1,4 +1,4 @@
-"""One question and its answer while it arrives: what is shown, and what is left out."""
+"""A question and its answer while it arrives: the part that is shown, and the part that is left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loomlib.agents.notes import Note
 from .words import describe_prompt, short_text, short_values, tree_json, well_formed
 
 LONGEST_SHOWN: Final = 200_000
-"""Characters of an answer that a page is given; all of them are in the invocation's `.text`."""
+"""Largest number of characters of an answer that is sent to a page; the invocation's `.text` has all of them."""
 _MOST_NOTES: Final = 500
 _MOST_VIEWS: Final = 20
 _MOST_SHOWN: Final = 100
@@ -41,11 +41,11 @@ class PanelTurn:
     figures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     views: list[AppView] = field(default_factory=list["AppView"])
     is_prompt: bool = True
-    """Whether the prompt is what a person wrote, and no decision or call in words."""
+    """Whether a person wrote the prompt; False when it describes a decision or a call."""
     is_socket: bool = False
     """Whether it is an open WebSocket, beside which other questions can be asked."""
     waits: bool = False
-    """Whether it said that something waits for an approval."""
+    """Whether the agent reported a pending approval."""
     began_s: float = field(default_factory=time.monotonic)
     """When it was asked, by the monotonic clock."""
     _fold: AguiFold | None = None
@@ -71,7 +71,7 @@ class PanelTurn:
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
-        # The session and what all numbers here are (simulated, for one) stand beside it in the panel.
+        # The panel shows the session and the labels of all numbers, such as simulated, beside it.
         summary = invocation.sentence().partition(" · session ")[0] if invocation.ok else invocation.sentence()
         self.sentence = "Stopped. The part received so far is stored." if stopped else well_formed(summary)
         self.invocation = record.id or self.invocation
@@ -94,12 +94,12 @@ class PanelTurn:
 
     @property
     def summary(self) -> str:
-        """The result for the panel's status line; the reason of a failure stands below the question."""
+        """The result for the panel's status line; the reason for a failure is shown below the question."""
         return f"Question {self.id} failed." if self.status == "error" else self.sentence
 
     @property
     def run(self) -> AguiRun | None:
-        """The run that its AG-UI events make up, None without any."""
+        """The run that its AG-UI events describe; None without events."""
         return None if self._fold is None else self._fold.run()
 
     def run_message(self) -> dict[str, Any]:

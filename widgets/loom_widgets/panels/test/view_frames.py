@@ -66,7 +66,7 @@ class ViewFrames:
     def frame_message(self, form: Form) -> Mapping[str, Any]:
         """Handle a message of a frame (JSON text).
 
-        The result holds the answers to post back (JSON texts), the frame's height, and the reasons of refusals.
+        The result has the responses to post back (JSON texts), the frame's height, and the reasons for refusals.
         """
         channel = self.channels.get(form.text("frame"))
         if channel is None:

@@ -7,7 +7,7 @@ export default ({ act, button, h, stop, textarea }, model, { form }) => {
     show(false);
   });
   const close = button("Close it", () => stop(model, "socket"), { disabled: true });
-  const message = textarea("Message", { rows: 2, placeholder: '{"prompt": "What is 2+2?"}', hint: "Sent as it is. Press Ctrl+Enter to send." });
+  const message = textarea("Message", { rows: 2, placeholder: '{"prompt": "What is 2+2?"}', hint: "Sent unchanged. Press Ctrl+Enter to send." });
   const send = button("Send", async () => { if (message.value && await act(model, "send_socket", { text: message.value })) message.value = ""; message.control.focus(); }, { kind: "main", disabled: true });
   const show = (isOpen) => { open.disabled = isOpen; close.disabled = send.disabled = !isOpen; };
   message.control.addEventListener("keydown", (event) => {

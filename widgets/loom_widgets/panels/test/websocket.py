@@ -41,7 +41,7 @@ class WebSocketMessages:
 
     @action(lane="socket")
     def open_socket(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Open a WebSocket as a new turn and show what comes, until one side closes it."""
+        """Open a WebSocket as a new turn and show the received messages until one side closes it."""
         agent, session = self._conversation.agent_of(form), form.text("session")
         arguments = f"session_id={session!r}" if session else ""
         code = f"{opening_code(agent)}\nws = agent.protocols.websocket({arguments})"

@@ -1,1 +1,1 @@
-"""The Tools panel: what agents use, listed and tried."""
+"""The Tools panel: list and try what agents use."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _STEPS: Final = ("kind", "name", "agent", "input", "output", "duration_ms")
 _LONGEST_CELL: Final = 160
-"""Characters of a step's input or output; `reply.steps` has them whole."""
+"""Largest number of characters of a step's input or output; `reply.steps` has the whole texts."""
 
 
 class AgentActions:
@@ -35,7 +35,7 @@ class AgentActions:
 
     @action(lane="agent")
     def ask_agent(self, form: Form) -> None:
-        """Ask the agent; the same agent is asked in the same session until a new one is wanted."""
+        """Ask the agent; questions to one agent share a session until a new session is requested."""
         key, prompt, alias = form.text("key"), form.text("prompt").strip(), form.text("alias").strip()
         if not key:
             raise LoomError("No agent is chosen", try_="choose a row of the table")
@@ -55,12 +55,12 @@ class AgentActions:
     def answer_agent(self, form: Form) -> None:
         """Give the agent the results of the calls that it returned, or deny them."""
         if self._reply is None or form.text("key") != self._key:
-            raise LoomError("The agent waits for no results", try_="ask it")
+            raise LoomError("The agent is not waiting for results", try_="ask it")
         raw_results = as_mapping(form.get("results"))
         results = {name: str(text) for name, text in raw_results.items() if str(text).strip()}
         confirm = not form.flag("deny")
         self._panel.show_code(f"reply = reply.answer({results or None!r}, confirm={confirm})")
-        self._panel.say("Going on …")
+        self._panel.say("Continuing …")
         self._show(self._reply.answer(results or None, confirm=confirm))
 
     def _show(self, reply: BedrockAgentReply) -> None:

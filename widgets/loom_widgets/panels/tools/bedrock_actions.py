@@ -66,12 +66,12 @@ class BedrockActions:
 
     @action(lane="guardrail")
     def check_text(self, form: Form) -> None:
-        """Show what a guardrail says of a text."""
+        """Show a guardrail's assessment of a text."""
         key, text, side = form.text("key"), form.text("text"), form.text("side") or "INPUT"
         if not key:
             raise LoomError("No guardrail is chosen", try_="choose a row of the table")
         if side not in ("INPUT", "OUTPUT"):
-            raise LoomError("A text is a prompt or an answer", on=side[:40], try_="INPUT or OUTPUT")
+            raise LoomError("The side must be INPUT or OUTPUT", on=side[:40], try_="INPUT for a prompt")
         opened = f"bench.bedrock.guardrails.get({key!r})"
         self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}.check({text!r}, side={side!r})")
         check = self._panel.bench.bedrock.guardrails.get(key).check(text, side=cast(Side, side))

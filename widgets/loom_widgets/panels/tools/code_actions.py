@@ -56,7 +56,7 @@ class CodeActions:
 
     @action(lane="code")
     def stop_code(self) -> Mapping[str, Any]:
-        """Stop the session; its variables and files are gone."""
+        """Stop the session; its variables and files are deleted."""
         self.close()
         self._panel.tables.put("files", [])
         self._panel.show(output={})

@@ -29,7 +29,7 @@ class FunctionActions:
         try:
             event = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise LoomError("The event is no JSON", on=text[:200], try_='such as {"order": "4711"}') from error
+            raise LoomError("The event is not JSON", on=text[:200], try_='such as {"order": "4711"}') from error
         function = self._panel.bench.tools.functions.get(key)
         name = function.value.name
         self._panel.show_code(f"{connect_code(self._panel.bench)}bench.tools.functions.get({name!r}).call({event!r})")

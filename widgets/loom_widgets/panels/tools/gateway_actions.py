@@ -30,7 +30,7 @@ class GatewayActions:
         self._gateway: GatewayView | None = None
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self.chosen: dict[str, Any] = {}
-        """What views show of the chosen gateway; empty without one."""
+        """The values of the chosen gateway that views show; empty without a gateway."""
 
     @action(lane="gateway")
     def choose_gateway(self, form: Form) -> Mapping[str, Any]:
@@ -61,7 +61,7 @@ class GatewayActions:
 
     @action(lane="gateway")
     def search_tools(self, form: Form) -> Mapping[str, Any]:
-        """Return the names of the tools that fit a sentence, the best first."""
+        """Return the names of the tools that match a sentence, the best first."""
         query = form.text("query").strip()
         self._panel.show_code(f"{self._opened()}gateway.search({query!r})")
         names = list(self._open().search(query))

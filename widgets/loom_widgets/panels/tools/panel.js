@@ -9,7 +9,7 @@ const row = (...children) => h("div", { class: "loom-row" }, children);
 const labelsOf = (labels) => labels?.length ? h("p", { class: "loom-hint" }, labels.join(" · ")) : null;
 const said = (text) => h("p", { style: LINES }, calm(text));
 
-/** What was tried: `.fill(title, {state, kind, …})`; empty without a result. */
+/** The result of a trial: `.fill(title, {state, kind, …})`; empty without a result. */
 function result() {
   const node = h("div", { "aria-live": "polite" });
   node.fill = (value, title, word, good, ...children) => refill(node, value && Object.keys(value).length > 0
@@ -17,7 +17,7 @@ function result() {
   return node;
 }
 
-/** A list whose chosen row opens what follows it. */
+/** A list; choosing a row opens the details below it. */
 function list(model, name, label, empty, columns, onOpen, key = "arn") {
   return table({ model, table: name, key, label, height: 200, empty, columns: [{ key: "name", name: "name", width: "16em" }, STATUS, ...columns], onOpen });
 }
@@ -28,7 +28,7 @@ function gateways(model) {
   const query = field("Find tools by what they do", { placeholder: "send a letter" });
   const find = async () => {
     const reply = await act(model, "search_tools", { query: query.value });
-    if (reply?.names) found.textContent = reply.names.length ? `Best first: ${reply.names.join(", ")}` : "No tool fits.";
+    if (reply?.names) found.textContent = reply.names.length ? `Best first: ${reply.names.join(", ")}` : "No tool matches.";
   };
   query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") find(); });
   const search = h("div", null, row(h("div", { class: "loom-wide" }, query), button("Search", find)), found);
@@ -96,7 +96,7 @@ function knowledgeBases(model) {
 
 function guardrails(model) {
   let key = "";
-  const name = h("h4"), text = textarea("Text"), side = select("It is", [["INPUT", "a prompt"], ["OUTPUT", "an answer"]]), check = result();
+  const name = h("h4"), text = textarea("Text"), side = select("Check it as", [["INPUT", "a prompt"], ["OUTPUT", "an answer"]]), check = result();
   const run = button("Check", async () => {
     run.disabled = true;
     await act(model, "check_text", { key, text: text.value, side: side.value });
@@ -114,7 +114,7 @@ function guardrails(model) {
   });
   const node = h("div", null, rows, detail);
   node.show = (value) => check.fill(value?.key === key ? value : null, "Check", value?.intervened ? "intervened" : "passed", !value?.intervened,
-    h("p", null, value?.took), said(value?.text), value?.rows?.length > 0 && plainTable("what was found", value));
+    h("p", null, value?.took), said(value?.text), value?.rows?.length > 0 && plainTable("matches", value));
   node.reload = () => rows.reload();
   return node;
 }
@@ -164,7 +164,7 @@ function bedrockAgents(model) {
   }
   const goOn = (deny) => working("answer_agent", { key, deny, results: Object.fromEntries(fields.map(([call, control]) => [call, control.value])) });
   const detail = h("section", { class: "loom-box", "aria-label": "chosen Bedrock agent", hidden: true }, name, row(h("div", { class: "loom-wide" }, question), alias, buttons.slice(0, 2)), turn, place, row(buttons[2], folder, buttons[3]), assessed);
-  const rows = list(model, "bedrock_agents", "Bedrock agents", "No Bedrock agents yet. The notebook 04_bedrock_agent makes one.", [
+  const rows = list(model, "bedrock_agents", "Bedrock agents", "No Bedrock agents yet. The notebook 04_bedrock_agent creates one.", [
     { key: "latest_version", name: "version", width: "7em" }, { key: "description", name: "description" }, MODIFIED,
   ], (item) => {
     key = item.id;
@@ -176,7 +176,7 @@ function bedrockAgents(model) {
   const node = h("div", null, rows, detail);
   node.show = (given) => {
     const value = given?.key === key ? given : null, requests = value?.requests ?? [];
-    turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waits for you" : "answered", true,
+    turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waiting for you" : "answered", true,
       value && h("p", null, value.took), value?.text && said(value.text), value?.rows?.length > 0 && plainTable("steps", value));
     const found = model.get("state").assessed, features = found?.key === key ? found : null;
     assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "needs you" : "can move", !features?.needs,

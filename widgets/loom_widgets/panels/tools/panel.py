@@ -34,7 +34,7 @@ _KINDS: Final = (
     ("bedrock_agents", "Bedrock agent", "bench.bedrock.agents.table()"),
     ("browsers", "browser", "bench.tools.browsers()"),
 )
-"""Each list: its name, one of it in words, and how code reads it."""
+"""Each list: its name, the noun for one item, and the code that reads it."""
 
 
 class ToolsPanel(Panel):
@@ -57,7 +57,7 @@ class ToolsPanel(Panel):
 
     @action(lane="view")
     def refresh(self) -> None:
-        """List everything; one service that refuses leaves the others listed."""
+        """List everything; an error of one service does not affect the other lists."""
         bench = self.bench
         tables = (
             bench.gateways.table,
@@ -82,11 +82,11 @@ class ToolsPanel(Panel):
             raise error
 
     def read_again(self) -> None:
-        """List again; what is chosen stays."""
+        """List again; the selection stays."""
         self.later("refresh")
 
     def welcome(self) -> Mapping[str, Any]:
-        """Return the chosen gateway and its tools' number."""
+        """Return the chosen gateway and the number of its tools."""
         return self._gateways.chosen
 
     def close(self) -> None:
