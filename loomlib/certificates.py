@@ -1,6 +1,6 @@
-"""X.509 certificates of authorities that vouch for a few names only, and of servers under them.
+"""X.509 certificates of authorities that may certify only a few names, and of their servers.
 
-It needs the package `cryptography`, so it is imported where a certificate is made.
+It needs the package `cryptography`, so it is imported where a certificate is created.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LIFE: Final = timedelta(days=365)
 """How long a certificate is valid; browsers refuse those of more than 398 days from public authorities."""
 
 _EARLIER: Final = timedelta(days=1)
-"""How long before now a certificate is valid: the clocks of clients differ."""
+"""How far in the past a certificate's validity begins, because the clocks of clients differ."""
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
@@ -34,7 +34,7 @@ def make_authority(
     Args:
         name: Its common name; X.509 allows 64 characters.
         key: Its key.
-        permitted: The names and networks that it may vouch for.
+        permitted: The names and networks that it may certify.
     """
     subject = _common_name(name)
     return (
@@ -59,7 +59,7 @@ def make_server_certificate(
     Args:
         name: Its common name.
         key: Its key.
-        hosts: The names and addresses that it answers under.
+        hosts: The server's host names and addresses.
         authority: The certificate of the authority.
         signer: The key of the authority.
     """

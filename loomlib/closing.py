@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """An object that holds something open; leaving a `with` block closes it."""
+    """An object with open resources; leaving a `with` block closes it."""
 
     @abstractmethod
     def close(self) -> object:
-        """Release what is held."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
         return self

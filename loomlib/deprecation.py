@@ -72,9 +72,9 @@ def renamed_members(object: Any, names: Mapping[str, str], name: str) -> Any:
     """Resolve an old attribute of an object; call it from the class's `__getattr__`.
 
     Args:
-        object: The object whose attribute was asked for.
+        object: The object whose attribute was requested.
         names: New attribute paths by old names, such as `{"memory_records": "memories.records"}`.
-        name: The attribute that was asked for.
+        name: The requested attribute.
 
     Raises:
         AttributeError: `name` is not an old name of the class.

@@ -21,24 +21,24 @@ _paths: dict[str, str] = {}
 
 
 def register(operation: str, path: str) -> None:
-    """Name the implementation of an operation.
+    """Register the implementation of an operation.
 
     Args:
         operation: The operation's name, `Class.method`.
-        path: Where its implementation is, as `package.module:function`.
+        path: Its implementation, as `package.module:function`.
 
     Raises:
-        ValueError: The operation has another implementation already.
+        ValueError: The operation already has another implementation.
     """
     if _paths.setdefault(operation, path) != path:
-        raise ValueError(f"{operation} is implemented by {_paths[operation]} already")
+        raise ValueError(f"{operation} is already implemented by {_paths[operation]}")
 
 
 def call(operation: str, *args: Any, **kwargs: Any) -> Any:
     """Call the implementation of an operation and return its result.
 
     Raises:
-        KeyError: Nobody registered the operation.
+        KeyError: The operation has no implementation.
     """
     module, _, function = _paths[operation].partition(":")
     return getattr(import_module(module), function)(*args, **kwargs)
@@ -51,8 +51,8 @@ def names_on_use(package: str, homes: Mapping[str, str], other: Callable[[str], 
 
     Args:
         package: The package, usually `__name__`.
-        homes: Names, separated by spaces, by the submodule that has them.
-        other: Called with a name that is in none of them; by default it is an `AttributeError`.
+        homes: Space-separated names by the submodule that defines them.
+        other: Called with a name that no submodule defines; by default an `AttributeError` is raised.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 

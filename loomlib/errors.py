@@ -26,7 +26,7 @@
     │   ├── ToolNotFoundError               (also LookupError) the server has no such tool, resource or prompt
     │   ├── InvalidArgumentsError           (also ValueError) arguments that do not fit a schema; names the field
     │   └── PeerClosedError                 the server's process or connection ended
-    ├── InvocationFailedError               an invocation ended in an error (asked for by raise_for_status)
+    ├── InvocationFailedError               an invocation ended in an error (raised by raise_for_status)
     ├── CodeFailedError                     code, a command or a file operation of a code interpreter failed
     ├── StoreError                          the database refused
     │   ├── StoreFullError                  no space left
@@ -39,12 +39,12 @@
     ├── ClusterError                        a Dask cluster cannot be reached, or cannot do the work
     ├── DeployError                         a deployment cannot be planned, executed or undone
     ├── StudyError                          a study's plan is invalid
-    │   └── StudyInterruptedError           stopped half-way; what was measured is stored
-    ├── EvalError                           an invalid evaluation, or one whose stored form does not fit
-    │   └── EvalInterruptedError            stopped half-way; answers and scores are stored
+    │   └── StudyInterruptedError           stopped early; the measurements are stored
+    ├── EvalError                           an invalid evaluation, or one whose stored form does not match
+    │   └── EvalInterruptedError            stopped early; answers and scores are stored
     ├── InvalidSloError                     (also ValueError) text that is not a service level objective
     ├── InvalidEvalSetError                 (also ValueError) a file or text that is not an eval set, with every problem
-    └── ReportError                         a report could not be made
+    └── ReportError                         a report could not be created
         └── UnknownParameterError           a parameter that the notebook does not have
 
 A message has three parts: what failed, on what, and what to try. A bad argument stays `ValueError` or `TypeError`.
@@ -58,7 +58,7 @@ from .deprecation import renamed_names
 class LoomError(Exception):
     """An expected failure, with a message of three parts.
 
-    `what` failed, `on` what it was working, and what to `try_` next; all three are attributes as well as the message.
+    `what` failed, `on` which object, and what to `try_` next. All three are attributes and parts of the message.
     """
 
     def __init__(self, what: str, *, on: str = "", try_: str = "") -> None:
@@ -96,7 +96,7 @@ class MissingExtraError(LoomError):
 
 
 class AwsError(LoomError):
-    """An AWS call failed. `code` is AWS's error code, `status` the HTTP status (0 when nothing came back)."""
+    """An AWS call failed. `code` is AWS's error code, `status` the HTTP status (0 without a response)."""
 
     def __init__(
         self, what: str, *, on: str = "", try_: str = "", code: str = "", status: int = 0, request_id: str = ""
@@ -130,7 +130,7 @@ class QuotaExceededError(AwsError):
 
 
 class AgentFailedError(AwsError):
-    """The agent itself failed: it died, raised, or answered garbage (RuntimeClientError, 424)."""
+    """The agent itself failed: it ended, raised an exception, or sent an invalid response (RuntimeClientError, 424)."""
 
 
 class ResourceLimitError(AgentFailedError):
@@ -146,15 +146,15 @@ class ServiceFailedError(AwsError):
 
 
 class TransportError(AwsError):
-    """The connection could not be made, or broke before the answer was complete."""
+    """The connection could not be established, or broke before the response was complete."""
 
 
 class RequestTimeoutError(AwsError):
-    """No answer within the time allowed."""
+    """No response within the time limit."""
 
 
 class MalformedResponseError(AwsError):
-    """The answer is not in the documented form."""
+    """The response is not in the documented form."""
 
 
 class ProtocolError(LoomError):
@@ -190,7 +190,7 @@ class InvocationFailedError(LoomError):
 
 
 class CodeFailedError(LoomError):
-    """Code, a command or a file operation of a code interpreter failed (asked for by raise_for_status)."""
+    """Code, a command or a file operation of a code interpreter failed (raised by raise_for_status)."""
 
 
 class StoreError(LoomError):
@@ -234,7 +234,7 @@ class DeployError(LoomError):
 
 
 class StudyError(LoomError):
-    """A study is planned wrongly, or its stored form does not fit."""
+    """A study's plan is invalid, or its stored form does not match."""
 
 
 class StudyInterruptedError(StudyError):
@@ -250,7 +250,7 @@ class EvalInterruptedError(EvalError):
 
 
 class InvalidEvalSetError(LoomError, ValueError):
-    """Nothing was read of an eval set: `problems` states line by line what is wrong and how to fix it."""
+    """An eval set was not read: `problems` states line by line what is wrong and how to fix it."""
 
     def __init__(self, what: str, *, on: str = "", try_: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(what, on=on, try_=try_)
@@ -266,7 +266,7 @@ class InvalidSloError(LoomError, ValueError):
 
 
 class ReportError(LoomError):
-    """A report could not be made."""
+    """A report could not be created."""
 
 
 class UnknownParameterError(ReportError):

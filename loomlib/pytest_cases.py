@@ -38,7 +38,7 @@ class CaseRunner:
     """Runs and judges the cases of one pytest session.
 
     A single process runs all its selected cases of a set when the first of them is set up. A worker of pytest-xdist
-    does not know its share in advance and runs each case when it is set up; there are several workers.
+    does not know its share in advance, so it runs each case when that case is set up.
     """
 
     def __init__(self, config: pytest.Config) -> None:

@@ -3,7 +3,7 @@
     pytest --loom-evalset orders.evalset.json --loom-agent calculator [--loom-evaluator trajectory …]
 
 A low score fails the test and shows each evaluator's rationale and where the tool calls deviate from the expected ones.
-A case without an answer, or that could not be judged, is an error; a case to which no evaluator applies is skipped.
+A case that was not answered or could not be judged is an error; a case to which no evaluator applies is skipped.
 `-k`, `-x`, `-n` and `--junitxml` work as usual. Without a path on the command line only the cases run.
 
 `--loom-agent` takes what `bench.agent(…, deploy=True)` takes (a name, a runtime id, an ARN, a blueprint), or
@@ -40,10 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--loom-agent", metavar="AGENT", help="Agent to test: a name, id or ARN, or module:function.")
     group.addoption(
         "--loom-evaluator", action="append", default=[], metavar="NAME",
-        help="Evaluator by name; repeatable (default: those that the set names or its expectations need).",
+        help="Evaluator by name; repeatable (default: those that the set names or that its expectations require).",
     )  # fmt: skip
     group.addoption("--loom-where", default="local", choices=["local", "aws"], help="Where AgentCore runs.")
-    group.addoption("--loom-repeats", type=int, default=1, help="Times each case is run.")
+    group.addoption("--loom-repeats", type=int, default=1, help="How many times each case is run.")
     group.addoption("--loom-timeout", type=float, metavar="SECONDS", help="Time-out of each turn.")
     group.addoption(
         "--loom-reuse", action="store_true", help="Reuse stored answers of the same agent, version and prompt."
@@ -130,7 +130,7 @@ class EvalCaseTest(pytest.Item):
         self.config.stash[_RUNNER].check(self._result)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Return the test's place, for reports."""
+        """Return the test's location, for reports."""
         return self.path, None, f"{self.parent.name if self.parent else ''}::{self.name}"
 
 

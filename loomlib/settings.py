@@ -1,8 +1,8 @@
 """One frozen `Settings`: arguments, then environment, then a file, then the defaults.
 
 The file is the nearest `loom.toml` in the working folder or above it (or the one that `LOOM_CONFIG` names), table
-`[loom]`; a relative `home` in it counts from the file's folder. A discovered file or home that another user owns or can
-write to is refused (`loomlib.trust`). Reading happens only in `Settings.load`, never at
+`[loom]`; a relative `home` in it is relative to the file's folder. A discovered file or home that another user owns or
+can write to is refused (`loomlib.trust`). Reading happens only in `Settings.load`, never at
 import.
 """
 
@@ -31,7 +31,7 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "tenant": ("LOOM_TENANT",),
     "user": ("LOOM_USER", "JUPYTERHUB_USER"),
 }
-"""The environment variables of each setting; of several the first that is set and not empty counts."""
+"""The environment variables of each setting; of several, the first one that is set and not empty applies."""
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
@@ -42,9 +42,9 @@ class Settings:
 
     `home` holds the local service's state and the default database. `database_url` is an SQLAlchemy address or the path
     of an SQLite file, and stays out of the repr, as it may hold a password. `log_poll_attempts` × `log_poll_interval_s`
-    bounds the wait for an agent's start line (12 × 5 s by default, the specification's figures). `tenant` is whose rows
-    the store reads and writes, unless the role of a PostgreSQL address belongs to a tenant. `user` is written on them:
-    the operating system's user by default.
+    bounds the wait for an agent's start line (12 × 5 s by default, the specification's figures). `tenant` is the tenant
+    whose rows the store reads and writes, unless the role of a PostgreSQL address belongs to a tenant. `user` is stored
+    with them: the operating system's user by default.
     """
 
     home: Path
@@ -77,7 +77,7 @@ class Settings:
 
         Args:
             environ: The environment variables; the process's own if None.
-            arguments: Settings by name; those that are None count as not given.
+            arguments: Settings by name; None means that a setting is not given.
 
         Raises:
             SettingsError: A setting is invalid; the message names it and where it came from.
@@ -121,7 +121,7 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
 def catalog_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the shared catalog of blueprints and eval sets that `LOOM_CATALOG` names, as on a hub; None without it.
 
-    Its subfolders are `blueprints/NAME/agent.py` and `eval_sets/NAME.evalset.json`. Names of Loom's own win.
+    Its subfolders are `blueprints/NAME/agent.py` and `eval_sets/NAME.evalset.json`. Loom's own names take precedence.
     """
     path = (os.environ if environ is None else environ).get("LOOM_CATALOG")
     return Path(path).expanduser().absolute() if path else None

@@ -1,4 +1,4 @@
-"""TOML files that people write: settings, prices, rules. Whatever is in one, it is read or refused with one error."""
+"""TOML files that people write: settings, prices, rules. A file is either read, or rejected with one kind of error."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def read_toml(file: Path, what: str, *, try_: str = "", parse_float: Callable[[s
 
     Args:
         file: The file.
-        what: What it is, such as "settings file", for messages.
+        what: The kind of file, such as "settings file", for messages.
         try_: What to try if it cannot be opened.
-        parse_float: Makes a number of a text with a decimal point.
+        parse_float: Converts a text with a decimal point to a number.
 
     Raises:
         SettingsError: It cannot be opened, is not TOML, or is too large or nested too deeply.
@@ -42,7 +42,7 @@ def read_toml(file: Path, what: str, *, try_: str = "", parse_float: Callable[[s
             on=str(file),
             try_=try_ or "check its owner and mode, or name another file",
         ) from error
-    except (ValueError, ArithmeticError) as error:  # not UTF-8, not TOML, or a number that is none
+    except (ValueError, ArithmeticError) as error:  # not UTF-8, not TOML, or with an invalid number
         raise SettingsError(f"The {what} is not TOML: {error}", on=str(file), try_=correct) from error
     except RecursionError as error:
         raise SettingsError(f"The {what} is nested too deeply", on=str(file), try_=correct) from error

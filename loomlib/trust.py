@@ -1,4 +1,4 @@
-"""Owner checks on folders and settings files that Loom discovers, as git's safe.directory.
+"""Owner checks on folders and settings files that Loom discovers, like git's safe.directory.
 
 Loom looks for `.loom` and `loom.toml` in the working folder and above it, and both decide where data is stored and
 which address is called. One that another user owns or can write to is refused, unless this user trusts it (`loom trust
@@ -18,9 +18,9 @@ from .errors import SettingsError, UntrustedError
 
 
 def check_discovered(path: Path) -> Path:
-    """Return `path` if only this user or root decides what is in it, or if its folder is trusted.
+    """Return `path` if only this user or root controls its content, or if its folder is trusted.
 
-    A link counts with its own owner and with its target's. A file or folder that a group may write passes when the
+    For a link, its own owner and its target's are checked. A file or folder that a group may write passes when the
     group is the user's private one: the primary group, of the user's name, with no other member.
 
     Raises:
@@ -122,7 +122,7 @@ def _is_trusted(path: Path) -> bool:
 
 
 def _reason(path: Path) -> str | None:
-    """Return why others decide what is in `path`; None if nobody else does, or if it does not exist."""
+    """Return why others control the content of `path`; None if nobody else does, or if it does not exist."""
     try:
         link, target = path.lstat(), path.stat()
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _own_ids() -> Iterator[int]:
-    """Yield the users whose files count as this user's: this user, root, and who called sudo."""
+    """Yield the users whose files count as this user's: this user, root, and the user who called sudo."""
     yield os.geteuid()
     yield 0
     if os.geteuid() == 0:

@@ -1,4 +1,4 @@
-"""The machine's time beside a clock that nothing sets: whether the time was set, and how long ago something was."""
+"""Detect changes of the machine's time by a clock that cannot be set, and compute ages in spite of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 SET_BY_S: Final = 60.0
-"""From which difference on the machine's time counts as set; time servers correct smaller ones gradually."""
+"""The machine's time counts as set when it differs by more than this; time servers correct less gradually."""
 
 
 def unix_s() -> float:
@@ -25,7 +25,7 @@ class WallClock:
 
     Args:
         unix_s: The machine's time in Unix seconds.
-        steady_s: Seconds of a clock that nothing sets.
+        steady_s: The seconds of a clock that cannot be set.
     """
 
     def __init__(self, unix_s: Callable[[], float] = unix_s, steady_s: Callable[[], float] = steady_s) -> None:
@@ -33,7 +33,7 @@ class WallClock:
         self._offsets_s = [unix_s() - steady_s()]
 
     def observe(self) -> float:
-        """Return by how many seconds the time was set since the last look; 0 if it was not."""
+        """Return by how many seconds the time was set since the last call; 0 if it was not."""
         offset_s = self._unix_s() - self._steady_s()
         set_by_s = offset_s - self._offsets_s[-1]
         if abs(set_by_s) > SET_BY_S:
@@ -44,12 +44,12 @@ class WallClock:
 
     @property
     def was_set(self) -> bool:
-        """Whether the time was set since this clock was made."""
+        """Whether the time was set since this clock was created."""
         self.observe()
         return len(self._offsets_s) > 1
 
     def age_s(self, moment_s: float) -> float:
-        """Return how many seconds ago a moment was, also if the time was set since.
+        """Return how many seconds ago a moment was, even if the time was set since then.
 
         Args:
             moment_s: The moment in Unix seconds, as the machine's time was then.

@@ -115,18 +115,18 @@ class Catalog:
         }
 
     def add_to_group(self, name: str, keys: Iterable[str | int | AgentEntry]) -> None:
-        """Put agents into a group, which is made when it does not exist.
+        """Put agents into a group, which is created when it does not exist.
 
         Raises:
             AgentNotFoundError: The catalog has no such agent.
-            ValueError: The name is no name of a group.
+            ValueError: The name is not valid for a group.
         """
         if not _GROUP_NAME.fullmatch(name):
             raise ValueError(f"a group's name has letters, digits, hyphens, underscores and dots, 64 at most: {name!r}")
         self._store.groups.add(self.scope, name, [str(self.get(key).arn) for key in keys])
 
     def remove_from_group(self, name: str, keys: Iterable[str | int | AgentEntry] | None = None) -> int:
-        """Take agents out of a group, all by default, and return how many were in it. An empty group is gone."""
+        """Take agents out of a group, all by default, and return how many were in it. An empty group is removed."""
         arns = None if keys is None else [str(self.get(key).arn) for key in keys]
         return self._store.groups.remove(self.scope, name, arns)
 
@@ -181,7 +181,7 @@ class Catalog:
             return entry_from_row(row)
 
     def remove(self, key: str | int | AgentEntry) -> bool:
-        """Remove the agent from the catalog (its runtime and invocations stay); return False when it was not there."""
+        """Remove the agent from the catalog (its runtime and invocations stay); return False if it was not listed."""
         try:
             entry = self.get(key)
         except AgentNotFoundError:

@@ -90,7 +90,7 @@ def read_catalog_text(text: str, *, where: str) -> CatalogFile:
         where: The file, for errors.
 
     Raises:
-        LoomError: It is no catalog file; the message says what is wrong with it.
+        LoomError: It is not a catalog file; the message says what is wrong with it.
     """
     if len(text) > _MOST_BYTES:
         raise _invalid("it is larger than 20 MB", where)
@@ -130,4 +130,4 @@ def _entry(item: Mapping[str, Any], number: int, where: str) -> CatalogFileEntry
 
 
 def _invalid(reason: str, where: str) -> LoomError:
-    return LoomError(f"This is no catalog file: {reason}", on=where, try_="a file that `loom agents export` wrote")
+    return LoomError(f"This is not a catalog file: {reason}", on=where, try_="a file that `loom agents export` wrote")

@@ -67,7 +67,7 @@ class Exchange:
         self.record: InvocationRecord | None = None
 
     def start(self, emit: Emit | None = None) -> Future[InvocationRecord]:
-        """Start the invocation; the future holds the record, and raises only what prevented storing the request."""
+        """Start the invocation; the future holds the record, and raises only if the request was not stored."""
         self._emit = emit or _ignore
         return self._engine.submit(self._run())
 

@@ -52,7 +52,7 @@ class FormatTrial:
 
     Attributes:
         request: The request's form; empty for the request without any field.
-        failure: Why it is no answer; "" for an answer.
+        failure: Why it is not an answer; "" for an answer.
         values: The JSON body, or the events of the stream.
         content_type: The answer's content type.
         body: The answer as it was received.
@@ -102,7 +102,7 @@ def read_trial(request: Mapping[str, Any], content_type: str, pieces: Sequence[b
 def find_format(trial: FormatTrial, control: FormatTrial, prompt: str) -> FoundFormat | str:
     """Return the form that a trial shows, or why it shows none.
 
-    The agent has taken the prompt if its answer is no error and differs from its answer to an empty request.
+    The agent has taken the prompt if its answer is not an error and differs from its answer to an empty request.
 
     Args:
         trial: The answer to a request with the prompt.
@@ -114,7 +114,7 @@ def find_format(trial: FormatTrial, control: FormatTrial, prompt: str) -> FoundF
     error = _error_path(control, trial)
     reported = _reported(trial, error)
     if reported:
-        return f"it answers with an error: {reported}"
+        return f"it returns an error: {reported}"
     usual = _usual_text(trial)
     form = MessageFormat(request=trial.request, error=error)
     answered_nothing = bool(control.failure or _reported(control, error))
@@ -129,7 +129,7 @@ def find_format(trial: FormatTrial, control: FormatTrial, prompt: str) -> FoundF
 def confirm_format(found: FoundFormat, trial: FormatTrial, other: FormatTrial, prompt: str) -> FoundFormat:
     """Return the form with the place of the text that depends on the prompt.
 
-    A text such as "success" at a usual place is the same for every prompt; the answer is then elsewhere.
+    A text such as "success" at a usual place is the same for every prompt, so the answer is elsewhere.
 
     Args:
         found: The form that the trial shows.
@@ -156,7 +156,7 @@ def _elsewhere(
 
 def _reason(answered_nothing: bool) -> str:
     if answered_nothing:
-        return "it answers, and does not without a prompt"
+        return "it answers only if there is a prompt"
     return "its answer differs from that to an empty request"
 
 

@@ -1,7 +1,6 @@
 """Why a response broke off: the local AgentCore writes a limit that a session reached into the runtime's log.
 
-Once the headers of a response have left, HTTP has no place for an error. On AWS nothing more than the interruption is
-known.
+Once the headers of a response are sent, HTTP cannot report an error. On AWS only the interruption itself is known.
 """
 
 from __future__ import annotations

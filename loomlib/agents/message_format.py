@@ -21,7 +21,7 @@ _USUAL: Final = {"prompt": PROMPT}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFormat:
-    """How an agent takes a prompt, and where its answer and its errors are.
+    """The form of an agent's requests, and the places of its answer and its errors.
 
     The paths are JMESPath expressions (jmespath.org), as in `aws --query`. They apply to a JSON body, and to each event
     of a stream.
@@ -74,7 +74,7 @@ def read_message_format(members: Mapping[str, Any]) -> MessageFormat | None:
     """Return a stored or exported format; None for an empty mapping.
 
     Raises:
-        LoomError: It is no format.
+        LoomError: It is not a format.
     """
     if not members:
         return None
@@ -99,7 +99,7 @@ def _compiled(path: str) -> _Expression | None:
     try:
         return cast("_Expression", jmespath.compile(path))
     except JMESPathError as error:
-        raise ValueError(f"{path!r} is no JMESPath expression: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"{path!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from error
 
 
 def _search(path: str, value: object) -> object:

@@ -1,4 +1,4 @@
-"""What an event of a response contains besides its text: a tool call, its arguments and its result.
+"""The content of a response's event besides its text: a tool call, its arguments and its result.
 
 Agents have no common form for this. Each reader knows one convention; the first that recognizes an event wins. What
 none recognizes is a note of kind `event`, so that nothing an agent sends is hidden.

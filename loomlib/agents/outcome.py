@@ -76,7 +76,7 @@ def record_of(
         line: What was measured and received.
         id: Its id in the database.
         done_ns: When it ended, a reading of `time.perf_counter_ns`.
-        was_sent: Whether the request left; a request that did not has no time of sending.
+        was_sent: Whether the request was sent; otherwise it has no time of sending.
     """
     return InvocationRecord(
         id=id,

@@ -1,4 +1,4 @@
-"""One invocation to make, complete and checked."""
+"""One invocation to send, complete and checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class InvocationRequest:
 
 
 class CallOptions(TypedDict, total=False):
-    """What a call of an agent may be given beside the prompt; `Agent.invoke` describes each."""
+    """The arguments of an agent's call besides the prompt; `Agent.invoke` describes each."""
 
     payload: Mapping[str, Any] | bytes | None
     session_id: str | None
@@ -50,7 +50,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class InvokeOptions(CallOptions, total=False):
-    """What `Invoker` takes beside the prompt; `make_request` describes each."""
+    """The arguments of `Invoker` besides the prompt; `make_request` describes each."""
 
     labels: Sequence[str]
     headers: Mapping[str, str] | None
@@ -94,7 +94,7 @@ def make_request(
     for name, value in (headers or {}).items():
         if name.lower() == "authorization":
             raise ValueError(
-                "headers cannot hold Authorization, which requests set themselves: pass a token as bearer="
+                "headers cannot contain Authorization, which each request sets itself: pass a token as bearer="
             )
         if not (name + value).isascii() or not (name + value).isprintable():
             raise ValueError(f"the header {name!r} has characters that HTTP does not allow")

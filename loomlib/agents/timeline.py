@@ -119,7 +119,7 @@ class Timeline:
         return (at_ns - self.sent_ns) / 1e6
 
     def fail(self, failure: str, message: str) -> None:
-        """Record a failure; the first one counts.
+        """Record a failure; only the first one is stored.
 
         Args:
             failure: One of `FAILURES`.

@@ -33,7 +33,7 @@ class AlertResult:
         state: One of `ALERT_STATES`.
         sentence: The state with its evidence.
         estimate: The metric's value, None when it could not be computed.
-        since: Since when the alert has this state.
+        since: The time since which the alert has had this state.
         checked_at: The time of the check.
         changed_from: The previous state when this check changed it, else None.
         notified: Names of the addresses that were notified.
@@ -70,7 +70,7 @@ class AlertResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertCheck:
-    """All alerts at one time; made by `Workbench.alerts.check()`.
+    """All alerts at one time; returned by `Workbench.alerts.check()`.
 
     Attributes:
         checked: The alerts' results.

@@ -1,4 +1,4 @@
-"""Deliver notifications: pending ones are stored for each address, retried, and given up in the end.
+"""Deliver notifications: pending ones are stored for each address, retried, and finally abandoned.
 
 An alarm is sent once to each address, and again as a reminder while it lasts. A failed notification is retried at the
 next check after a delay of 1 minute that doubles each time, `MOST_TRIES` attempts in all (over two hours); after that
@@ -29,7 +29,7 @@ _TITLES: Final[Mapping[str, str]] = {"alarm": "ALARM", "reminder": "STILL IN ALA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The names that were notified, and a sentence for each notification that failed or was given up."""
+    """The names that were notified, and a sentence for each notification that failed or was abandoned."""
 
     notified: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -33,7 +33,9 @@ def register(command: CommandContext, arn: str) -> None:
 @click.argument("agent")
 @click.option("--delete-runtime", is_flag=True, help="Delete the deployed runtime as well.")
 @click.option(
-    "--everything", is_flag=True, help="Delete all that Loom made for it: endpoints, runtime, packages and role."
+    "--everything",
+    is_flag=True,
+    help="Delete everything that Loom created for it: endpoints, runtime, packages and role.",
 )
 @click.option("--plan", "only_plan", is_flag=True, help="With --everything: print what would be deleted and kept.")
 @pass_command_context

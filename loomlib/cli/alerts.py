@@ -37,7 +37,7 @@ def list_(command: CommandContext) -> None:
 @click.argument("number")
 @click.option("--above", help="Alarm above this limit: 0.05 or 5%, milliseconds, USD, or calls.")
 @click.option("--below", help="Alarm below this limit.")
-@click.option("--agent", help="Measure this agent (default: all together).")
+@click.option("--agent", help="Measure this agent (default: all agents together).")
 @click.option("--window", default="24h", show_default=True, help="Measure over the last 30m, 12h, 7d …")
 @click.option(
     "--min-n",

@@ -92,7 +92,7 @@ def generate(
 ) -> None:
     """Write the code of the agent NAME for AgentCore into FOLDER, and keep what was edited there.
 
-    Nothing is written to AWS. It ends with 1 if a file has a conflict that needs you.
+    Nothing is written to AWS. Exit code 1: a file has a conflict that you must resolve.
     """
     with command.connect() as bench:
         code = bench.bedrock.agents.get(name).generate(folder, framework, alias=alias)

@@ -74,7 +74,7 @@ def groups(command: CommandContext) -> None:
     if command.as_json:
         emit_json(rows)
     else:
-        emit_table(rows, empty="No groups yet. `loom agents group team-a AGENT…` makes one.")
+        emit_table(rows, empty="No groups yet. `loom agents group team-a AGENT…` creates one.")
 
 
 @agents.command()

@@ -1,4 +1,4 @@
-"""`loom check snapshot`: what an agent makes at start-up that restored sessions must not share."""
+"""`loom check snapshot`: what an agent creates at start-up that restored sessions must not share."""
 
 from __future__ import annotations
 

@@ -53,11 +53,17 @@ if TYPE_CHECKING:
     metavar="own|ARN",
     help='Role that the agent runs as: "own" for one with only the permissions that it uses (the default on AWS).',
 )
-@click.option("--plan", "only_plan", is_flag=True, help="Print what would be made, changed and paid; make nothing.")
-@click.option("--template", is_flag=True, help="Print a CloudFormation template of the same; make nothing.")
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Print what would be created and changed, and its cost; create nothing."
+)
+@click.option("--template", is_flag=True, help="Print a CloudFormation template of the deployment; create nothing.")
 @click.option("--rollback", is_flag=True, help="Undo an interrupted deployment of the agent.")
-@click.option("--no-file", is_flag=True, help="Write no loom-agent.toml beside the code when there is none.")
-@click.option("--where", type=click.Choice(["local", "aws"]), help="Where to deploy (default: as before the command).")
+@click.option("--no-file", is_flag=True, help="Do not write a loom-agent.toml next to the code if there is none.")
+@click.option(
+    "--where",
+    type=click.Choice(["local", "aws"]),
+    help="Where to deploy (default: the value given before the command).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_command_context
 def deploy(
@@ -85,7 +91,7 @@ def deploy(
 ) -> None:
     """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder.
 
-    Settings of a loom-agent.toml beside the code count where no option is given. Without one it is written.
+    Settings in a loom-agent.toml next to the code apply where no option is given. Without such a file, it is written.
     """
     command = replace(command, where=where or command.where, as_json=as_json or command.as_json)
     environment = dict(_pair(text) for text in variables)

@@ -48,7 +48,7 @@ class Check:
 
 @click.command()
 @click.argument("what", required=False, type=click.Choice(["aws"]))
-@click.option("--model", "models", multiple=True, help="A model whose access is checked; may be repeated.")
+@click.option("--model", "models", multiple=True, help="A model whose access is checked; repeatable.")
 @pass_command_context
 def doctor(command: CommandContext, what: str | None, models: tuple[str, ...]) -> int:
     """Check Python, packages, home folder, loopback, database, AgentCore, isolation and plugins.
@@ -133,7 +133,7 @@ def _folder(command: CommandContext) -> str:
         raise LoomError(
             "Damaged files were set aside",
             on=f"{names} in {command.settings.home}",
-            try_="what was readable is in the new files; remove these when you need nothing more of them",
+            try_="what was readable is in the new files; delete these when you no longer need them",
         )
     free = shutil.disk_usage(command.settings.home).free
     return f"{command.settings.home} ({size(free)} free)"

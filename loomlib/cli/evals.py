@@ -67,7 +67,7 @@ _JUNIT = click.option(
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Let the workers of a Dask cluster ask the cases; its scheduler, such as tcp://host:8786.",
+    help="Scheduler of a Dask cluster whose workers ask the cases, such as tcp://host:8786.",
 )
 @_JUNIT
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the whole run as JSON to this file.")
@@ -93,7 +93,7 @@ def evaluate(
 ) -> int:
     """Evaluate AGENT on SET (a file, or a shipped set's name): ask every case, score the answers, store everything.
 
-    Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. A
+    Exit code 0: done; 1: the evaluation failed, or nothing could be judged; 2: a gate was missed. A
     baseline adds a gate: the run must not be worse by more than the margin, with 95 % confidence.
     """
     from ..evals.compare.gate_requests import GateRequest, named

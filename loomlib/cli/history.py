@@ -36,7 +36,7 @@ def export(
 ) -> None:
     """Write ended invocations with traces and costs to FOLDER as Parquet files; by default `history` in the home.
 
-    What FOLDER has already is not written again.
+    Invocations that FOLDER already has are not written again.
     """
     with command.connect() as bench:
         result = bench.telemetry.history.export(
@@ -51,7 +51,7 @@ def export(
 
 @store.command(name="prune")
 @click.argument("folder", type=_FOLDER, required=False)
-@click.option("--before", type=click.DateTime(["%Y-%m-%d"]), required=True, help="The first day (UTC) that stays.")
+@click.option("--before", type=click.DateTime(["%Y-%m-%d"]), required=True, help="The first day (UTC) to keep.")
 @pass_command_context
 def prune(command: CommandContext, folder: Path | None, before: datetime) -> None:
     """Remove invocations before a day from the store, after verifying that FOLDER has each of them.
@@ -63,14 +63,14 @@ def prune(command: CommandContext, folder: Path | None, before: datetime) -> Non
     if command.as_json:
         emit_json({"before": result.before.isoformat(), "removed": result.invocations, "kept": result.kept})
     else:
-        note = f"; {result.kept} stay, which studies or others refer to" if result.kept else ""
+        note = f"; {result.kept} stay because studies or other data refer to them" if result.kept else ""
         say(f"removed {plural(result.invocations, 'invocation')} before {day(result.before)}{note}")
 
 
 @store.command(name="query")
 @click.argument("sql")
 @click.option("--folder", type=_FOLDER, help="The exported history; by default `history` in the home folder.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most rows.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of rows.")
 @pass_command_context
 def query(command: CommandContext, sql: str, folder: Path | None, limit: int) -> None:
     """Run one SELECT over the exported history and the store.

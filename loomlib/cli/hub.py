@@ -25,12 +25,12 @@ def hub() -> None:
 @hub.command()
 @_FOLDER
 @click.option("--host", default="localhost", show_default=True, help="Name or address that users type.")
-@click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 for all.")
-@click.option("--port", default=8443, show_default=True, help="Port to listen at.")
+@click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
+@click.option("--port", default=8443, show_default=True, help="Port to listen on.")
 def init(folder: Path, host: str, address: str, port: int) -> None:
-    """Make FOLDER: settings, a certificate for the host, the shared catalog, and JupyterHub's configuration.
+    """Create FOLDER: settings, a certificate for the host, the shared catalog, and JupyterHub's configuration.
 
-    What exists already stays as it is. Run as root, the hub has users of the operating system; otherwise all its users
+    Existing files are not changed. Run as root, the hub has users of the operating system; otherwise all its users
     share one account.
     """
     from ..hub import HubSettings, prepare_folder

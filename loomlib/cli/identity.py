@@ -26,7 +26,7 @@ def identity() -> None:
 @click.option("--client", default=local.DEFAULT_CLIENT, show_default=True, help="The client (client_id).")
 @click.option("--audience", multiple=True, help="An audience (aud); repeatable.")
 @click.option("--expires", type=click.FloatRange(min=1), default=3600, show_default=True, help="Seconds of validity.")
-@click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="A further claim, as JSON or text.")
+@click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="An additional claim, as JSON or text.")
 @pass_command_context
 def token(
     command: CommandContext,
@@ -92,7 +92,7 @@ def read_bearer(source: str | None) -> str | None:
     else:
         text = os.environ.get(source, "")
     if not text.strip():
-        raise click.BadParameter(f"{source} holds no token", param_hint="--bearer")
+        raise click.BadParameter(f"{source} does not contain a token", param_hint="--bearer")
     return text.strip()
 
 

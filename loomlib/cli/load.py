@@ -1,4 +1,4 @@
-"""`loom load`: whether an agent holds a service level objective at a fixed load. For nightly runs."""
+"""`loom load`: test whether an agent meets a service level objective at a fixed load. For nightly runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
 @click.command()
 @click.argument("agent")
 @click.option(
-    "--at", "load", type=click.FloatRange(min=0, min_open=True), required=True, help="Calls a second that are offered."
+    "--at",
+    "load",
+    type=click.FloatRange(min=0, min_open=True),
+    required=True,
+    help="Calls per second that are offered.",
 )
 @click.option(
     "--slo",
     default="p90 TTFT < 800 ms, errors < 1 %",
     show_default=True,
-    help="What must hold: limits on pNN TTFT, pNN duration, errors.",
+    help="The SLO: limits on pNN TTFT, pNN duration, errors.",
 )
 @click.option(
     "--seconds",
@@ -44,9 +48,11 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
 )
 @click.option("--prompt", default="", help="Sent with every call; the agent's first sample by default.")
 @click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint that is called.")
-@click.option("--most-calls", type=click.IntRange(min=0), default=0, help="The most calls; on AWS 5000 unless given.")
+@click.option(
+    "--most-calls", type=click.IntRange(min=0), default=0, help="Maximum number of calls (default on AWS: 5000)."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the arrivals.")
-@click.option("--allow-overload", is_flag=True, help="Decide also when this machine was overloaded.")
+@click.option("--allow-overload", is_flag=True, help="Decide even if this machine was overloaded.")
 @pass_command_context
 def load(
     command: CommandContext,
@@ -62,11 +68,11 @@ def load(
     seed: int,
     allow_overload: bool,
 ) -> int:
-    """Offer AGENT a fixed number of calls a second, and decide whether it holds an SLO there.
+    """Offer AGENT a fixed number of calls a second, and decide whether it meets an SLO at this load.
 
     The whole 95 % interval of every limited figure decides. The result is a stored load test.
 
-    Exit code 0: it holds; 1: not decided, or it could not be done; 2: it does not hold.
+    Exit code 0: it meets the SLO; 1: not decided, or the test could not be run; 2: it does not meet the SLO.
     """
     from ..experiments import Silent
     from ..latency.load_test import LoadStudy

@@ -30,8 +30,8 @@ from .output import emit_json, say, seconds_since
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Let the workers of a Dask cluster make the calls of latency_study, or ask the cases of eval_set; its "
-    "scheduler, such as tcp://host:8786.",
+    help="Scheduler of a Dask cluster whose workers make the calls of latency_study, or ask the cases of eval_set, "
+    "such as tcp://host:8786.",
 )
 @pass_command_context
 def report(

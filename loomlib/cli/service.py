@@ -58,7 +58,7 @@ from .output import emit_json, emit_table, say, seconds_since
     "--sandbox-network",
     type=click.Choice(["open", "service"]),
     default=None,
-    help="What isolated sessions reach: the internet (open, default), or the local AgentCore only (service).",
+    help="What isolated sessions can reach: the internet (open, default), or the local AgentCore only (service).",
 )
 @click.option(
     "--sandbox-read",
@@ -93,7 +93,7 @@ from .output import emit_json, emit_table, say, seconds_since
     "--web-search-folder",
     default=None,
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="A folder of pages (.html, .md, .txt) that web search finds; without one web search is refused.",
+    help="A folder of pages (.html, .md, .txt) that web search searches; without one, web search is refused.",
 )
 @pass_command_context
 def up(

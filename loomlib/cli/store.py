@@ -90,7 +90,7 @@ def _address(argument: str, settings: Settings) -> str:
 
 
 def _progress() -> Progress:
-    """Return what prints a line for each table that takes more than one batch."""
+    """Return a function that prints a line for each table that takes more than one batch."""
 
     def show(table: str, copied: int, total: int) -> None:
         if copied and (copied == total or copied % 20_000 < 1_000):

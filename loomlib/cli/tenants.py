@@ -37,8 +37,9 @@ def tenants() -> None:
 def add(command: CommandContext, name: str, credit: str | None, call: str) -> None:
     """Add the tenant NAME.
 
-    On PostgreSQL this makes a role that reaches the rows of this tenant only, and prints its DATABASE_URL, which is
-    stored nowhere. On SQLite, LOOM_TENANT names the tenant, and nothing keeps a notebook from another one's rows.
+    On PostgreSQL this creates a role that can access the rows of this tenant only, and prints its DATABASE_URL, which
+    is stored nowhere. On SQLite, LOOM_TENANT names the tenant, and nothing prevents a notebook from accessing another
+    tenant's rows.
     """
     from ..store import Tenants
 
@@ -51,9 +52,9 @@ def add(command: CommandContext, name: str, credit: str | None, call: str) -> No
 @click.argument("name")
 @pass_command_context
 def renew(command: CommandContext, name: str) -> None:
-    """Give the tenant NAME a new DATABASE_URL on PostgreSQL, which is stored nowhere; its former one ends.
+    """Give the tenant NAME a new DATABASE_URL on PostgreSQL, which is stored nowhere; its former one stops working.
 
-    For an address that was lost or seen, and after `loom store copy`, which copies no roles.
+    Use it for an address that was lost or exposed, and after `loom store copy`, which copies no roles.
     """
     from ..store import Tenants
 

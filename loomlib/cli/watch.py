@@ -42,7 +42,7 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Count changes that were found in so many last days.",
+    help="Count only changes that were found in this many past days.",
 )
 @click.option("--max-slower", default="0%", show_default=True, help="How much slower is allowed: 10% or 0.1.")
 @click.option("--max-dearer", default="0%", show_default=True, help="How much more a call may cost: 10% or 0.1.")
@@ -54,7 +54,7 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     type=click.DateTime(["%Y-%m-%d"]),
     help="Begin the history on this day, to accept a change as the new level.",
 )
-@click.option("--allow-overload", is_flag=True, help="Compare also studies that an overloaded machine disturbed.")
+@click.option("--allow-overload", is_flag=True, help="Also compare studies that an overloaded machine disturbed.")
 @click.option(
     "--notify", "names", multiple=True, help="Notify the address in LOOM_ALERT_URL_<NAME> of a regression; repeatable."
 )
@@ -129,7 +129,7 @@ def _notify(result: WatchResult, names: tuple[str, ...]) -> Sequence[str]:
 
 
 def _agent(store: Store, scope: str, agent: str) -> tuple[str, str]:
-    """Return the ARN and the name of an agent that latency studies or evaluations are stored of.
+    """Return the ARN and the name of an agent that has stored latency studies or evaluations.
 
     Args:
         store: The store.

@@ -59,7 +59,7 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
 def similarity(a: str, b: str) -> float:
     """Return the cosine similarity of two texts: 1 for the same direction, near 0 for unrelated texts.
 
-    Two texts without words are equal (1); a text without words is similar to no other (0).
+    Two texts without words are equal (1); a text without words is not similar to any other (0).
     """
     first, second = embed([a, b])
     if not first.any() or not second.any():

@@ -1,4 +1,4 @@
-"""A hub: JupyterHub for a class or a team on one machine, each user with an own local AgentCore.
+"""A hub: JupyterHub for a class or a team on one machine, each user with their own local AgentCore.
 
 `loom hub init FOLDER` writes the settings and a `jupyterhub_config.py` that calls `configure`.
 

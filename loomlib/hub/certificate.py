@@ -1,7 +1,7 @@
-"""The hub's certificate: made for one host by an authority of its own, whose key is thrown away.
+"""The hub's certificate: issued for one host by an authority of its own, whose key is discarded.
 
-Browsers warn until they trust the authority. Since its key is not kept, and it may sign for this host only, who trusts
-it trusts this hub and nothing else. A certificate of the organization's authority in the same two files replaces it.
+Browsers warn until they trust the authority. Since its key is not stored, and it may sign for this host only, trusting
+it means trusting only this hub. A certificate of the organization's authority in the same two files replaces it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubCertificate:
-    """The files of a hub's certificate, the hosts that it is for, and the end of its validity."""
+    """The files of a hub's certificate, its hosts, and the end of its validity."""
 
     certificate: Path
     key: Path
@@ -31,10 +31,10 @@ class HubCertificate:
 
 
 def make_certificate(folder: Path, host: str) -> HubCertificate:
-    """Make a key and a certificate for a host, and the certificate of the authority that browsers may trust.
+    """Create a key and a certificate for a host, and the certificate of the authority that browsers may trust.
 
     Args:
-        folder: The folder, made if it is missing. The key in it is readable by its owner only.
+        folder: The folder, created if it is missing. The key in it is readable by its owner only.
         host: The host's name or IP address; `localhost` is added.
 
     Raises:
@@ -71,7 +71,7 @@ def read_certificate(folder: Path) -> HubCertificate:
     """Read the certificate in a folder, which need not be Loom's own.
 
     Raises:
-        LoomError: A file is missing or is no certificate.
+        LoomError: A file is missing or is not a certificate.
     """
     try:
         from cryptography import x509
@@ -84,7 +84,9 @@ def read_certificate(folder: Path) -> HubCertificate:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, x509.ExtensionNotFound) as error:
         raise LoomError(
-            f"The hub's certificate cannot be read ({error})", on=str(file), try_="loom hub certificate makes a new one"
+            f"The hub's certificate cannot be read ({error})",
+            on=str(file),
+            try_="loom hub certificate creates a new one",
         ) from error
     hosts = (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
     return HubCertificate(

@@ -1,4 +1,4 @@
-"""What a hub needs, and what of it is missing: `loom hub check`."""
+"""The requirements of a hub, and which of them are not met: `loom hub check`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _private(settings: HubSettings) -> str:
     stores = sorted(settings.databases.iterdir())
     for file in stores:
         read_database_url(settings, file.name)
-    return f"closed to others; {plural(len(stores), 'user')} with a store of their own address, others use SQLite"
+    return f"closed to others; {plural(len(stores), 'user')} with a store at their own address, others use SQLite"
 
 
 def _catalog(settings: HubSettings) -> str:
@@ -160,7 +160,7 @@ def _homes(settings: HubSettings) -> Iterator[HubCheck]:
     try:
         accounts = _accounts(settings)
     except LoomError:
-        return  # the check of the users says so
+        return  # the check of the users reports it
     well = 0
     for account in accounts.values():
         try:
@@ -185,7 +185,7 @@ def _accounts(settings: HubSettings) -> dict[str, pwd.struct_passwd]:
                 accounts[member] = pwd.getpwnam(member)
             except KeyError as error:
                 raise LoomError(
-                    "A member of the group is no user", on=f"{member} in {name}", try_=f"useradd -m {member}"
+                    "A member of the group is not a user", on=f"{member} in {name}", try_=f"useradd -m {member}"
                 ) from error
     return accounts
 

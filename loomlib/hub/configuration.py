@@ -25,7 +25,7 @@ from .proxy import find_proxy
 from .settings import USER_NAME, HubSettings
 
 CULL_EVERY_S: Final = 300
-"""Seconds between two looks for idle servers."""
+"""Seconds between two checks for idle servers."""
 _START_WITHIN_S: Final = 300
 _PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _CULLER: Final = "idle-culler"
@@ -146,7 +146,8 @@ def _use_system_users(config: Any, settings: HubSettings) -> None:
     config.JupyterHub.internal_ssl = True
     config.JupyterHub.internal_certs_location = str(settings.internal_certificates)
     config.Spawner.notebook_dir = "~"
-    # Kernels speak through sockets in a folder of the user's: at a port of loopback, any user could read their output.
+    # Kernels communicate through sockets in a folder of the user's: at a port of loopback, any user could read their
+    # output.
     config.Spawner.args = ["--KernelManager.transport=ipc"]
     config.Spawner.pre_spawn_hook = _check_user
 

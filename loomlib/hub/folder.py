@@ -1,4 +1,4 @@
-"""The folder of a hub: `loom hub init` makes it, and `loom hub check` and JupyterHub read it."""
+"""The folder of a hub: `loom hub init` creates it, and `loom hub check` and JupyterHub read it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ eval_sets/NAME.evalset.json   EvalSet.read("NAME")
 
 
 def prepare_folder(settings: HubSettings) -> list[Path]:
-    """Make the files of a hub that are missing; those that exist stay as they are.
+    """Create a hub's missing files; existing files are not changed.
 
     Returns:
         The new files.
@@ -85,7 +85,8 @@ def read_settings(folder: Path | str) -> HubSettings:
     """Read the settings of the hub in a folder from its `hub.toml`.
 
     Raises:
-        LoomError: The folder is no hub's, a setting is wrong, or others than its owner and root can change them.
+        LoomError: The folder is not a hub's, a setting is wrong, or users other than its owner and root can change the
+            settings.
     """
     folder = Path(folder)
     file = folder.absolute() / _SETTINGS
@@ -97,7 +98,7 @@ def read_settings(folder: Path | str) -> HubSettings:
         raise LoomError(
             "Others can change the hub's settings", on=str(file), try_=f"chown root {file}; chmod go-w {file}"
         )
-    values = read_toml(file, "settings of the hub", try_="loom hub init in another folder shows the form")
+    values = read_toml(file, "settings of the hub", try_="loom hub init in another folder shows the format")
     defaults = HubSettings(folder=folder)
     kinds: dict[str, str] = {item.name: type(getattr(defaults, item.name)).__name__ for item in fields(HubSettings)}
     for name, value in values.items():

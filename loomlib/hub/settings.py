@@ -20,13 +20,13 @@ class HubSettings:
     Args:
         folder: Its folder, which belongs to whoever runs the hub.
         host: The name or address that users type into their browser; the certificate is for it.
-        address: The address to listen at; `0.0.0.0` for all of the machine's.
-        port: The port to listen at.
+        address: The address to listen on; `0.0.0.0` for all of the machine's addresses.
+        port: The port to listen on.
         group: The group of the operating system whose members may sign in. Used by a hub that root runs.
         teachers: The group whose members administrate the hub and may open the servers of others.
         idle_s: Seconds without activity after which a user's server is stopped, with its kernels and AgentCore.
         first_page: The notebook that opens first, relative to the user's home folder.
-        starts_at_once: Servers that start at the same time; others wait for their turn.
+        starts_at_once: The maximum number of servers that start at the same time; others wait.
     """
 
     folder: Path
@@ -83,7 +83,7 @@ class HubSettings:
 
     @property
     def internal_certificates(self) -> Path:
-        """The authorities and certificates by which hub, proxy and servers know each other."""
+        """The authorities and certificates by which hub, proxy and servers authenticate each other."""
         return self.state / "internal-ssl"
 
     @property

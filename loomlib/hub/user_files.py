@@ -1,4 +1,4 @@
-"""What a user finds in their home folder: the lessons. Written as the user, never by the hub."""
+"""The files in a user's home folder: the lessons. They are written as the user, never by the hub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import LoomError
 
 
 def copy_lessons(home: Path) -> list[Path]:
-    """Copy the workshop's lessons into `home/workshop`; what is there already stays as it is.
+    """Copy the workshop's lessons into `home/workshop`; existing files are not changed.
 
     Returns:
         The new files.

@@ -1,7 +1,7 @@
 """Run foreign functions, each in a daemon thread that does not keep the process alive.
 
-An executor's threads are few and are waited for at the end: a function that hangs would keep others from their turn,
-which then seem late too, and would hold the run open behind its own timeout.
+An executor has few threads and waits for them at the end. A function that hangs would delay others, which would then
+seem late too, and would keep the run open beyond its own timeout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def begin(function: Callable[[], T]) -> asyncio.Future[T]:
     future: asyncio.Future[T] = loop.create_future()
 
     def deliver(result: T | None, error: BaseException | None) -> None:
-        if future.done():  # given up meanwhile
+        if future.done():  # cancelled meanwhile
             return
         if error is not None:
             future.set_exception(error)
@@ -40,7 +40,7 @@ def begin(function: Callable[[], T]) -> asyncio.Future[T]:
         raised: BaseException | None = None
         try:
             result = function()
-        except StopIteration as error:  # no future takes it: whoever waits would wait forever
+        except StopIteration as error:  # a future does not accept it: its caller would wait forever
             raised = RuntimeError("it raised StopIteration")
             raised.__cause__ = error
         except BaseException as error:  # noqa: BLE001 - carried over to the waiter, who raises it

@@ -38,7 +38,7 @@ class OwnThread(Generic[S, T]):
         work: The work; it is called with a function that takes snapshots.
         progress: Shows the snapshots.
         name: The thread's name.
-        interrupted: Makes the error that cancelled work ends with.
+        interrupted: Creates the error with which cancelled work ends.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _import_serve() -> Callable[..., ServiceState]:
-    """Import the service without looking for garbage: what is imported stays, and is left out of all later searches."""
+    """Import the service with garbage collection off, and exclude the imported objects from later collections."""
     gc.disable()
     defer_service_packages()
     from .serve import serve

@@ -33,11 +33,11 @@ class AdminRoutes:
         options: How the service was started.
         resources: The control plane's resources.
         sessions: The sessions of all runtimes.
-        leases: What keeps the service running.
-        label: Name of the model that answers.
+        leases: The leases that keep the service running.
+        label: Name of the model that answers requests.
         simulated: Whether that model's latencies are simulated.
-        isolation: What separates sessions from this machine.
-        on_persist: Called when the service is told to run until it is stopped.
+        isolation: The isolation of sessions from this machine.
+        on_persist: Called when the service is requested to run until it is stopped.
         issuer: The service's own issuer of tokens.
     """
 
@@ -128,7 +128,7 @@ class AdminRoutes:
 
 _TOKEN_REQUEST_BYTES = 100_000
 _JSON = (b"content-type", b"application/json")
-_ENDING = 503  # the service is stopping: the caller waits for its end and starts another
+_ENDING = 503  # the service is stopping: the caller waits until it has ended and starts another
 
 
 async def _disconnected(receive: Receive) -> None:

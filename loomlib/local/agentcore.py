@@ -1,4 +1,4 @@
-"""The routers of AgentCore's control plane and data plane, from what the capabilities have added."""
+"""The routers of AgentCore's control plane and data plane, built from the registered capabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def agentcore_routers(
     Args:
         engine: Answers the operations on declared resources.
         policies: Answers the operations on resource-based policies.
-        capabilities: All that has been added.
+        capabilities: The registered capabilities.
     """
     handlers = {**capabilities.control_handlers, **GatewayOperations(engine).handlers}
     return (

@@ -1,4 +1,4 @@
-"""The ASGI application: each request passes the guard and goes to the component that answers it."""
+"""The ASGI application: each request passes the guard and goes to the component that handles it."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ class Application:
         sockets: Answers WebSockets.
         browsers: Answers the live view of browsers.
         gateways: Answers calls of gateways.
-        models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
-        guardrails: The guardrails that requests to models name.
-        routers: Routers by the service name that clients sign for, in the order in which they are asked.
-        moto: Answers what no router does.
+        models: Answers Converse and ConverseStream, and InvokeModel in the supported formats.
+        guardrails: The guardrails that model requests refer to.
+        routers: Routers by the service name that clients sign for, in the order in which they are tried.
+        moto: Answers the requests that no router handles.
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
-        check_place: Refuses resources of another region or account than the caller's, by their ARN or id.
+        check_place: Refuses resources in a region or account other than the caller's, by their ARN or id.
         identity: The issuers of tokens, the resource-based policies, and the credentials with which agents call others.
-        explain: Logs an error and what failed by it, and returns the message for the caller.
+        explain: Logs an error with the failed operation, and returns the message for the caller.
         account_id: The account.
-        region: The region of requests that name none.
+        region: The region of requests that do not specify one.
         outward: Records which credentials sessions fetch.
     """
 
@@ -157,9 +157,9 @@ class Application:
         except ConnectionAbortedError:
             return  # the client disconnected while sending
         except (AgentProcessError, SessionEndedError) as broke:
-            # Headers are sent: all that is left is to end without the last chunk. uvicorn closes the connection when an
-            # application returns in mid-body.
-            _log.warning("An answer was interrupted: %s", broke)
+            # The headers are already sent, so the response ends without its last chunk: uvicorn closes the connection
+            # when an application returns before the body is complete.
+            _log.warning("A response was interrupted: %s", broke)
         except Exception as error:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
             message = await asyncio.to_thread(self._explain, error, scope["method"])
             if not begun:
@@ -179,7 +179,7 @@ class Application:
         request_id: str,
     ) -> None:
         if caller.service == "bedrock-agentcore" and scope["raw_path"].startswith(b"//"):
-            # As on AWS: a client that joins an address which ends with a slash to a path.
+            # As on AWS: a client may join a path to an address that ends with a slash.
             scope["raw_path"] = b"/" + scope["raw_path"].lstrip(b"/")
         path, service = scope["raw_path"].decode("latin-1"), caller.service
         if caller.unsigned is not None:
@@ -231,7 +231,7 @@ class Application:
                 await self._invoke.agent_card(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                 return
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] != "POST" and parts[3] == "invocations":
-                # As on AWS, which has neither MCP's stream of GET nor its DELETE of a session.
+                # As on AWS, which supports neither MCP's GET stream nor its DELETE of a session.
                 raise RefusedError("UnknownOperationException", 404, f"No operation matches {scope['method']} {path}")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
@@ -305,7 +305,7 @@ class Application:
             await self._moto(scope, receive, send)
 
     def _permit(self, caller: Caller, operation: str, arn: str) -> None:
-        """Refuse a signed call that its key does not permit; without a key the runtime's authorizer decides.
+        """Refuse a signed call that its key does not permit; for calls without a key the runtime's authorizer decides.
 
         With a policy on the runtime, the authorizer decides too: the policy may allow what the key does not.
         """

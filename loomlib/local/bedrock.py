@@ -33,12 +33,12 @@ def add_bedrock(
     functions: FunctionPool,
     sandboxes: AgentSandboxes,
 ) -> GuardrailPlane:
-    """Add guardrails, knowledge bases and Bedrock Agents; return the guardrails that requests to models name.
+    """Add guardrails, knowledge bases and Bedrock Agents; return the guardrails that model requests refer to.
 
     Args:
-        context: What the service is built from.
-        capabilities: Where they are added.
-        models: Answers what knowledge bases and agents ask.
+        context: The common parts of the service.
+        capabilities: The registry to which they are added.
+        models: Answers the requests of knowledge bases and agents.
         functions: Runs action groups that are Lambda functions.
         sandboxes: Executes the code of agents.
     """

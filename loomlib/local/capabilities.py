@@ -1,4 +1,4 @@
-"""What capabilities are built from, and what each adds to the service."""
+"""The common parts from which capabilities are built, and the parts that each adds to the service."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .telemetry import ServiceTelemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceContext:
-    """What every capability is built from.
+    """The common parts of the service, from which every capability is built.
 
     Attributes:
         state: The service's home, address, keys and options.
-        keys: The access keys that requests may be signed with.
+        keys: The access keys with which requests may be signed.
         quotas: Limits of requests and sessions.
         limits: Limits of a session's resources.
-        isolation: What separates sessions from this machine.
+        isolation: The isolation of sessions from this machine.
         telemetry: Logs, spans and metrics.
         resources: The control plane's resources.
         sessions: The sessions of runtimes.
@@ -56,17 +56,17 @@ class ServiceContext:
 
 @dataclass(slots=True, kw_only=True)
 class Capabilities:
-    """What the capabilities have added; each one's function appends its part.
+    """The parts that capabilities have added to the service; the function of each capability appends its own.
 
     Attributes:
         resources: Declared resources of AgentCore's control plane, with their hooks.
         control_handlers: Other operations of the control plane, by name.
         data_components: Objects whose methods answer operations of AgentCore's data plane.
-        data_handlers: Operations of the data plane that need the caller's place, by name.
+        data_handlers: Operations of the data plane that need the caller's region and account, by name.
         large_bodies: Operations of the data plane that take large requests, with their limit in bytes.
         routers: Routers of other services, by the service name that clients sign for.
-        stopping: Closed, the newest first, while the service still answers: what runs in sessions.
-        closing: Closed, the newest first, once the service no longer answers: files and threads.
+        stopping: Objects to close, the newest first, while the service still answers: whatever runs in sessions.
+        closing: Objects to close, the newest first, once the service no longer answers: files and threads.
     """
 
     resources: list[tuple[Resource, Behaviour]] = field(default_factory=list[tuple[Resource, Behaviour]])

@@ -1,7 +1,8 @@
-"""Resources in CloudFormation stacks that moto has no type for: moto reads templates, operations make resources.
+"""CloudFormation resource types that moto lacks: moto reads templates, and service operations create the resources.
 
-The resource engine makes AgentCore's, and the service's own API the others (see `stack_types`). A type that neither
-has is refused by name (see `moto_stacks`): moto would leave the resource out and report the stack as complete.
+The resource engine creates AgentCore's resources, and the service's own API the others (see `stack_types`). A type that
+neither supports is refused by name (see `moto_stacks`): moto would leave the resource out and report the stack as
+complete.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from .state import ServiceState
 from .wire import RefusedError
 
 _WITHIN_S: Final = 45.0
-"""How long a request waits for a resource; boto3 gives up after 60 s."""
+"""Maximum time for which a request waits for a resource, in seconds; boto3 times out after 60 s."""
 _CALL_WITHIN_S: Final = 30.0
 _SETTLES_WITHIN_S: Final = 900.0
 _PAUSE_S: Final = 0.05
 _MOST_AT_ONCE: Final = 4
-"""Requests that are answered at once: each holds a thread of moto's, and its resources need others."""
+"""Maximum number of concurrent requests: each occupies one of moto's threads, and its resources need more."""
 
 
 class Stacks:
     """Adds types to moto's CloudFormation, once for a process, when the first template arrives.
 
     Args:
-        engine: Makes AgentCore's resources.
-        state: The service, whose API makes the others.
+        engine: Creates AgentCore's resources.
+        state: The service, whose API creates the others.
     """
 
     def __init__(self, engine: ResourceEngine, state: ServiceState) -> None:
@@ -56,11 +57,11 @@ class Stacks:
         """Answer a CloudFormation request on this thread.
 
         Args:
-            principal: The role that calls; None for the owner.
+            principal: The calling role; None for the owner.
             answer: moto's answer.
 
         Raises:
-            RefusedError: Too many are being answered; AWS's SDKs repeat the request.
+            RefusedError: Too many requests are in progress; AWS's SDKs retry the request.
         """
         if not self._free.acquire(blocking=False):
             raise RefusedError("Throttling", 400, "Rate exceeded")
@@ -98,14 +99,15 @@ class Stacks:
             )
             return dict(waiting.result(_CALL_WITHIN_S))
         if account_id != self._state.account_id:
-            raise RefusedError("AccessDenied", 403, f"{kind.name} can be made in the account {self._state.account_id}")
+            own_account = self._state.account_id
+            raise RefusedError("AccessDenied", 403, f"{kind.name} can only be created in account {own_account}")
         try:
             return dict(getattr(self._client(kind.service, region), xform_name(operation))(**parameters))
         except ClientError as error:
             refused = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
             raise RefusedError(str(refused.get("Code")), status, str(refused.get("Message"))) from error
-        except BotoCoreError as error:  # parameters that the service's model does not allow, or no answer
+        except BotoCoreError as error:  # invalid parameters, or no response
             raise RefusedError("ValidationError", 400, " ".join(str(error).split())) from error
 
     def _make_client(self, service: str, region: str) -> Any:
@@ -146,7 +148,7 @@ def parameters_of(shape: Any, value: Any) -> Any:
         RefusedError: A property is unknown.
     """
     if shape.type_name == "structure" and isinstance(value, str) and "serverProtocol" in shape.members:
-        return {"serverProtocol": value}  # the property ProtocolConfiguration is a text
+        return {"serverProtocol": value}  # the property ProtocolConfiguration is a string
     if shape.type_name == "structure" and isinstance(value, dict):
         names = {name.lower(): name for name in shape.members}
         parameters: dict[str, Any] = {}
@@ -176,7 +178,7 @@ def _shape(kind: StackType, operation: str) -> Any:
 
 
 def _model_of(kind: StackType, stacks: Stacks) -> type:
-    """Return moto's class of a type; that it exists makes moto know it."""
+    """Return moto's class for a type; defining the class registers the type with moto."""
     from moto.core.common_models import CloudFormationModel
 
     class Model(CloudFormationModel):
@@ -264,7 +266,7 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             try:
                 shape = _shape(kind, operation)
                 properties = kind.arrange(properties, self.call)
-                if self.shown:  # the name stays, and tags are not part of an update
+                if self.shown:  # an update changes neither the name nor the tags
                     known_names = {name.lower() for name in shape.members}
                     properties = {name: value for name, value in properties.items() if name.lower() in known_names}
                 parameters = parameters_of(shape, properties)
@@ -282,7 +284,7 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             return {parameter: self.shown[attribute] for parameter, attribute in kind.keys.items()}
 
         def look(self) -> str:
-            """Read the resource again where it has a status; return the status."""
+            """Read the resource again if it has a status; return the status."""
             if not kind.read:
                 return "READY"
             self.shown = {**self.shown, **self._within(self.call(kind.read, self.keys()))}
@@ -300,11 +302,11 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
 
         def delete(self, account_id: str, region: str) -> None:
             if not self.shown or not kind.delete:
-                return  # it was never made, or ends with another
+                return  # it was never created, or is deleted with another resource
             try:
                 self.call(kind.delete, {**self.keys(), **kind.deletion})
             except RefusedError as refused:
-                # An endpoint ends with its runtime, a client with its user pool, a policy with its bucket.
+                # An endpoint is deleted with its runtime, a client with its user pool, a policy with its bucket.
                 if not ("NotFound" in refused.code or refused.code.startswith("NoSuch")):
                     raise
 

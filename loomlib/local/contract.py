@@ -1,4 +1,4 @@
-"""Values that the components of the local AgentCore exchange: versions, invocations, answers and failures."""
+"""Values that the components of the local AgentCore exchange: versions, invocations, responses and failures."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class RuntimeVersion:
         environment: The runtime's own variables.
         search_path: Folders that precede the workbench's own packages on `sys.path`, such as installed requirements.
         header_allowlist: Further request headers that the agent may see, in lower case.
-        role_arn: The role that its sessions run as.
+        role_arn: The role of its sessions.
         protocol: HTTP, MCP, A2A or AGUI.
-        port: Where its server listens.
-        path: Where its server takes invocations.
+        port: The port on which its server listens.
+        path: The path at which its server accepts invocations.
         authorizer: AWS's `customJWTAuthorizer`; None when callers sign their requests.
-        mount_paths: Where sessions have storage that is kept when they end.
+        mount_paths: Mount paths of the storage that outlives a session.
         memory_bytes: The memory of a session; None for the limit of all sessions.
         interpreter: The Python that runs its sessions; None for the workbench's.
-        interpreter_folders: What that Python consists of.
+        interpreter_folders: The folders of that Python.
         node: The Node.js that runs its script; None for Python.
         allowed_ports: First and last port of each range that session endpoints reach.
         platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
         warm_up: Path that is called once before the snapshot is taken, and in each session that is booted all the
             same; empty without a hook.
-        warm_up_port: The agent's port at which it is called.
+        warm_up_port: The agent's port to which the warm-up request is sent.
     """
 
     runtime_id: str
@@ -68,7 +68,7 @@ class RuntimeVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimCheck:
-    """One rule of an authorizer and what a token said about it; `message` is empty when it passed."""
+    """One rule of an authorizer, applied to a token; `message` is empty if the token satisfies it."""
 
     claim: str
     expected: tuple[str, ...]
@@ -84,14 +84,14 @@ class CallIdentity:
     Attributes:
         kind: "sigv4" or "jwt".
         caller: The ARN of the key's principal, or the issuer and the subject of the token.
-        user_id: The user on whose behalf a signed call says it is made; nothing proves it.
+        user_id: The user for whom a signed call claims to act; the claim is not verified.
         issuer: The token's issuer.
         subject: Its subject.
         client_id: Its client.
         scopes: Its scopes.
         expires_at: When it expires, as Unix time.
-        tenant: The tenant of the token's user, or of the session that calls; empty for none.
-        checks: The rules that decided.
+        tenant: The tenant of the token's user, or of the calling session; empty for none.
+        checks: The authorizer's rules with their outcomes.
     """
 
     kind: Literal["sigv4", "jwt"]
@@ -128,10 +128,10 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """The answer of an agent's process.
+    """The response of an agent's process.
 
-    `chunks` yields each HTTP chunk as it arrives. It raises `AgentProcessError` when the process ends before its answer
-    does; headers are sent by then, so the client sees an interrupted stream.
+    `chunks` yields each HTTP chunk as it arrives. It raises `AgentProcessError` when the process ends before the
+    response is complete; the headers are already sent by then, so the client sees an interrupted stream.
     """
 
     status: int
@@ -203,18 +203,18 @@ class KeyIssuer(Protocol):
         Args:
             runtime: The version of the runtime that the session runs.
             qualifier: The endpoint.
-            session_id: The session that the key ends with.
+            session_id: The session; the key becomes invalid when it ends.
             mark: The mark of the session's process, unique among all processes of the service.
         """
         ...
 
     def end(self, mark: str) -> None:
-        """End the key of a session."""
+        """Revoke the key of a session."""
         ...
 
 
 class LogSink(Protocol):
-    """Takes log lines in order; never blocks and never drops one."""
+    """Accepts log lines in order; never blocks and never drops a line."""
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
         """Append a line to a stream.

@@ -1,7 +1,7 @@
 """Packages whose initialisers run when one of their names is first used, not when a submodule is imported.
 
 The initialisers of moto load what patches boto3 in tests, and that of uvicorn its command line and its supervisors: a
-tenth of the processor time that the service needs to start, for names which it does not use.
+tenth of the processor time that the service needs to start, for names that it does not use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def defer_initialiser(name: str, **known: object) -> None:
         known: Values of names that are available without running the initialiser.
 
     Raises:
-        ModuleNotFoundError: There is no such package.
+        ModuleNotFoundError: The package does not exist.
     """
     if name in sys.modules:
         return

@@ -1,7 +1,7 @@
-"""AWS's error form in each of its protocols, and the operation that a request names.
+"""AWS's error form in each of its protocols, and the operation of a request.
 
 moto is imported where a REST path is read: the service's own processes, such as the one that extracts memories, import
-this module for its errors, and moto would double the start of each.
+this module for its errors, and moto would double the start-up time of each.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def operation_of(
         name = parse_qs(form or query).get("Action", [""])[0]
     else:
         name = _rest_operation(service, method, raw_path, query, headers)
-    return f"{service}:{name}" if name else f"{method} {raw_path} of {service or 'a service that the signature lacks'}"
+    return f"{service}:{name}" if name else f"{method} {raw_path} of {service or 'an unnamed service'}"
 
 
 def _rest_operation(service: str, method: str, raw_path: str, query: str, headers: Mapping[str, str]) -> str:
@@ -125,7 +125,7 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
             "SERVER_NAME": "127.0.0.1",
             "SERVER_PORT": "80",
             "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(),  # read where no content type tells the protocol
+            "wsgi.input": io.BytesIO(),  # used where no content type identifies the protocol
             **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
         }
     )
@@ -142,17 +142,18 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
 
 
 def likeness(template: str, raw_path: str) -> int:
-    """Return how much a path is like an operation's in its service model, where operations of two services match it.
+    """Return how closely a path matches an operation's template, to choose between operations of two services.
 
     moto lets the last label of every template match several parts, because some clients leave slashes unencoded, and
-    ignores a slash at the end, which alone tells PrepareAgent from InvokeInlineAgent.
+    ignores a trailing slash, the only difference between PrepareAgent and InvokeInlineAgent.
 
     Args:
         template: Such as `/datasets/{datasetId}?version`.
         raw_path: The path as it was sent.
 
     Returns:
-        2 for as many parts and the same end, 1 for as many parts, 0 for neither.
+        2 if both have the same number of parts and the same trailing slash, 1 if only the number of parts is the same,
+        otherwise 0.
     """
     path = template.partition("?")[0]
     if "+}" in path:
@@ -173,7 +174,7 @@ def _router(service: str) -> Any:
 
 
 def _cbor(document: Mapping[str, str]) -> bytes:
-    """Encode a map of texts (RFC 8949, major types 5 and 3)."""
+    """Encode a map of strings (RFC 8949, major types 5 and 3)."""
     return bytes([0xA0 + len(document)]) + b"".join(_cbor_text(text) for pair in document.items() for text in pair)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from ..wall_clock import WallClock, steady_s, unix_s
 
 STABLE_S: Final = 3_600.0
-"""How long the machine's time must not have been set before anything is deleted by its age."""
+"""Time since the last change of the machine's clock, in seconds, before anything is deleted by age."""
 
 _log = logging.getLogger(__name__)
 
@@ -17,14 +17,14 @@ _log = logging.getLogger(__name__)
 class ExpiryClock:
     """The Unix time, or 0 while that may be wrong, so that nothing is old enough to be deleted.
 
-    Whether the time is right cannot be known, but a time that was set by mistake is usually corrected soon. So deletion
-    by age begins an hour after the process started, and waits for an hour after each time that the time was set.
+    Nobody can know whether the time is right, but a wrong setting is usually corrected soon. So deletion by age begins
+    an hour after the process started, and pauses for an hour after each change of the clock.
 
     Args:
-        data: What expires, such as "memory event", for the service's log.
+        data: The kind of data that expires, such as "memory event", for the service's log.
         unix_s: The machine's time in Unix seconds.
-        steady_s: Seconds of a clock that nothing sets.
-        stable_s: How long the time must not have been set.
+        steady_s: Seconds of a monotonic clock.
+        stable_s: Seconds since the last change of the clock before data may be deleted.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Final
 
 INSTALL: Final = "install it (Debian, Ubuntu: apt-get install chromium) or run `playwright install chromium`"
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_DEBIAN: Final = Path("/usr/lib/chromium/chromium")  # what Debian's start script, which reads the user's files, starts
+_DEBIAN: Final = Path("/usr/lib/chromium/chromium")  # run by Debian's start script, which reads the user's files
 _PLAYWRIGHT: Final = ".cache/ms-playwright/chromium-*/chrome-linux*/chrome"
 
 

@@ -10,7 +10,7 @@ from .state import ServiceOptions, ServiceState
 
 
 def serve_in_foreground(home: Path, options: ServiceOptions | None = None) -> ServiceState:
-    """Replace this process by the service of a home folder; return only if one is running there already.
+    """Replace this process with the service of a home folder; return only if one is already running there.
 
     The service runs in a new program, because a program cannot remove the user's secrets from its own
     `/proc/<pid>/environ`.

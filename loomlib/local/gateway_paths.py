@@ -8,10 +8,10 @@ from typing import Final
 from .wire import AsgiScope
 
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""Where a gateway says which authorization server it trusts (RFC 9728)."""
+"""The path at which a gateway names the authorization server that it trusts (RFC 9728)."""
 
 MCP_PATHS: Final = ("/mcp", "/mcp/")
-"""Where a gateway speaks MCP."""
+"""The path of a gateway's MCP endpoint."""
 
 CONTROL_PATHS: Final = frozenset({"rate-limits", "rules", "synchronizeTargets", "targets"})
 """First parts of paths below a gateway that belong to the control plane, which has the same address here."""
@@ -22,7 +22,7 @@ _TARGET: Final = re.compile(r"/([0-9a-zA-Z][0-9a-zA-Z-]*)(?:/(.*))?\Z", re.DOTAL
 
 
 def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
-    """Return the gateway's id and the path below it, by the local address or by AWS's name of the gateway.
+    """Return the gateway's id and the path below it, from the local address or from AWS's host name of the gateway.
 
     Returns:
         None for any other request.
@@ -39,7 +39,7 @@ def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
 
 
 def target_path(path: str) -> tuple[str, str]:
-    """Return the target's name and the path below it that a path below a gateway is for.
+    """Return the name of the target that a path below a gateway addresses, and the path below the target.
 
     Examples:
         >>> target_path("/assistant/invocations")

@@ -38,7 +38,7 @@ class Caller:
         service: The AWS service of the credential scope, "loom" for Loom's own requests, or "public" for documents that
             anyone may read.
         region: The region of the scope; empty when there is none.
-        key: The key that the request names; None when it names none.
+        key: The request's key; None if it has none.
         bearer: The token of a call to a runtime or a gateway, not verified.
         signature: Its signature; None with a bearer token.
         unsigned: The operation that needs no signature, if it is one.
@@ -55,10 +55,10 @@ class Caller:
 
     @property
     def principal(self) -> SessionPrincipal | None:
-        """The session that calls; None for the owner.
+        """The calling session; None for the owner.
 
         Raises:
-            RefusedError: The request names no key.
+            RefusedError: The request does not name a key.
         """
         if self.key is None:
             raise refusal("missing", self.service, "Missing Authentication Token")
@@ -66,18 +66,18 @@ class Caller:
 
     @property
     def account_id(self) -> str:
-        """The account that the key names; empty for the service's own."""
+        """The account of the key; empty for the service's own."""
         return self.key.account_id if self.key else ""
 
     def header(self, name: str) -> str:
-        """Return a header by its lower-case name, "" when there is none."""
+        """Return a header by its lower-case name, or "" if it is missing."""
         return next(iter(self.fields.get(name, ())), "")
 
     async def read(self, scope: AsgiScope, receive: Receive) -> Body:
         """Read the body of a signed request and verify the signature, if the operation needs one.
 
         Raises:
-            RefusedError: The signature is not the key's, or the body is too large or not the one that was signed.
+            RefusedError: The signature does not match the key, or the body is too large or differs from the signed one.
             ConnectionAbortedError: The client disconnected.
         """
         signature = self.signature
@@ -111,7 +111,7 @@ class Caller:
         AgentCore's SDK signs it for AWS's own host name, whatever the endpoint is, so that name is accepted as well.
 
         Raises:
-            RefusedError: The signature is not the key's.
+            RefusedError: The signature does not match the key.
         """
         signature = self.signature
         if signature is None:
@@ -153,7 +153,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """
     if host != "127.0.0.1":
         raise LocalServiceError("The local AgentCore only listens on 127.0.0.1", on=host, try_="127.0.0.1")
-    # With an explicit protocol asyncio disables Nagle's algorithm for accepted connections; else answers wait 40 ms.
+    # With an explicit protocol asyncio disables Nagle's algorithm for accepted connections; otherwise responses wait 40
+    # ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -195,7 +196,7 @@ class Guard:
             return Caller(service="bedrock-agentcore", key=None, bearer=bearer, fields=fields)
         signature = read_signature(fields, query)
         if signature is None and own:
-            # Which answer this gets is decided by the runtime or the gateway: its authorizer names its issuer.
+            # The runtime or the gateway chooses the response: its authorizer names its issuer.
             return Caller(service="bedrock-agentcore", key=None, fields=fields)
         if signature is None:
             may_be_unsigned = "authorization" not in fields and scope["type"] == "http"
@@ -212,10 +213,10 @@ class Guard:
         return Caller(service=signature.service, region=signature.region, key=key, signature=signature, fields=fields)
 
     def admit_page(self, scope: AsgiScope) -> None:
-        """Admit a browser that opens one of the service's pages, as which another site may send it.
+        """Admit a browser that opens one of the service's pages, possibly from a link on another site.
 
         Raises:
-            RefusedError: A script of another site asks for it, or it is embedded there.
+            RefusedError: A script of another site requests the page, or the page is embedded there.
         """
         fields = _fields(scope)
         modes, targets = fields.get("sec-fetch-mode", ["navigate"]), fields.get("sec-fetch-dest", ["document"])
@@ -234,11 +235,11 @@ def _security_token(fields: Mapping[str, Sequence[str]], query: str) -> str:
 
 
 def _bearer(fields: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the bearer token of a request, also of a WebSocket whose token is the name of a subprotocol."""
+    """Return the bearer token of a request; a WebSocket request may have it in the name of a subprotocol."""
     authorization = fields.get("authorization", ())
     if authorization:
         scheme, _, token = authorization[0].partition(" ")
-        # Two headers might be read differently by the agent: no token, which is refused as malformed.
+        # The agent might read two headers differently, so they count as no token, which is refused as malformed.
         return (token.strip() if len(authorization) == 1 else "") if scheme.lower() == "bearer" else None
     for name in ",".join(fields.get("sec-websocket-protocol", ())).split(","):
         if name.strip().startswith(f"{TOKEN_SUBPROTOCOL}."):
@@ -258,7 +259,7 @@ def _fields(scope: AsgiScope) -> dict[str, list[str]]:
     hosts = fields.get("host", [""])
     # The SDK's header fields of a WebSocket hold AWS's host name, and clients add their own before it.
     others = [host for host in hosts[1:] if scope["type"] != "websocket" or not is_served(host)]
-    # Clients that come through the proxy say AWS's names, which no web page can rebind.
+    # Clients that connect through the proxy send AWS's host names, which no web page can rebind.
     if others or not (_LOOPBACK_HOST.match(hosts[0]) or is_served(hosts[0])):
         # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
         raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")

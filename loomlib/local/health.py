@@ -24,8 +24,8 @@ class ServiceStatus:
         model: Name of the model that answers Converse.
         simulated: Whether model latencies come from a profile rather than from a model.
         rss_bytes: Resident memory of the service itself, without its sessions.
-        damaged: Files of the home folder that were damaged and set aside, by the path in it that they have now.
-        isolation: What separates sessions from this machine, in a sentence; "unknown" of an earlier release.
+        damaged: Damaged files of the home folder that were set aside, by their present paths in it.
+        isolation: The isolation of sessions from this machine, in a sentence; "unknown" for an earlier release.
         isolation_label: The same as a provenance label.
         limits: The limits of one session, as given to `ServiceOptions`.
     """

@@ -11,12 +11,12 @@ _LEASE_AFTER_PING_S = 2.0
 class ServiceLeases:
     """Counts the open leases; `ended` is set when the service should stop.
 
-    A persistent service ignores leases. Another stops some time after the last one ended, so that a notebook can
-    reconnect.
+    A persistent service ignores leases. A service that is not persistent stops some time after the last lease ended, so
+    that a notebook can reconnect.
 
     Args:
         persistent: Whether the service runs until it is stopped.
-        linger_s: Seconds from the end of the last lease to the service's.
+        linger_s: Seconds between the end of the last lease and the end of the service.
     """
 
     def __init__(self, *, persistent: bool, linger_s: float = 2.0) -> None:

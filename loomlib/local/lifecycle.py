@@ -29,7 +29,7 @@ _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
 """A matrix product in several threads takes twice the processor time, and waits where the cores are busy."""
 
 SERVICE_TEMPLATE: Final = "LOOM_SERVICE_TEMPLATE"
-"""The variable that names the socket of a process that forks services, in tests."""
+"""The environment variable with the socket of a process that forks services, used by tests."""
 
 
 def find(home: Path) -> ServiceState | None:
@@ -40,9 +40,9 @@ def find(home: Path) -> ServiceState | None:
 
 
 def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool) -> tuple[ServiceState, bool]:
-    """Return the service of a home folder; start it and wait until it answers, if none is running.
+    """Return the service of a home folder; if none is running, start it and wait until it answers.
 
-    A running service keeps its own options, but becomes persistent when asked to.
+    A running service keeps its own options, but becomes persistent on request.
 
     Args:
         home: The home folder.
@@ -71,12 +71,12 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
 
 @contextmanager
 def starting(home: Path, *, persistent: bool) -> Generator[ServiceState | None]:
-    """Lock the home folder against other starters for the block, and yield a service that is running already.
+    """Lock the home folder against other starters for the block, and yield a service that is already running.
 
-    Two notebooks that start at the same time so get one service.
+    So two notebooks that start at the same time share one service.
 
     Args:
-        home: The home folder, made if need be.
+        home: The home folder, created if it does not exist.
         persistent: Whether a running service becomes persistent.
     """
     make_home(home)
@@ -113,10 +113,10 @@ def stop(home: Path) -> bool:
 
 
 def isolation_sentence(home: Path | None = None) -> str:
-    """Return the isolation that sessions of a new service would have on this machine, after a trial of it.
+    """Return the isolation that sessions of a new service would have on this machine, after testing it.
 
     Args:
-        home: The service's home folder; None to leave it out.
+        home: The service's home folder; None to skip its check.
     """
     return choose(home=home).sentence
 
@@ -176,7 +176,7 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
 
 
 def _run(command: list[str], options: ServiceOptions, log: int, notify: int) -> None:
-    """Run the command. Its process is only the parent of the service, which it forks so that nobody gets a zombie."""
+    """Run the command. Its process forks the service and exits, so that the caller has no zombie child."""
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -190,18 +190,18 @@ def _run(command: list[str], options: ServiceOptions, log: int, notify: int) -> 
 
 
 def _fork_from_template(command: list[str], options: ServiceOptions, log: int, notify: int) -> bool:
-    """Let the process at the socket `LOOM_SERVICE_TEMPLATE` fork what the command would start.
+    """Let the process at the socket `LOOM_SERVICE_TEMPLATE` fork the service that the command would start.
 
-    It has imported the service, which is most of the work of a start: tests start hundreds of services.
+    It has already imported the service, which takes most of the start-up time; tests start hundreds of services.
 
     Args:
         command: The command of the service.
         options: How the service behaves.
         log: Descriptor of the service's log.
-        notify: Descriptor that the service announces itself on; its number in the command is replaced.
+        notify: Descriptor on which the service reports that it is ready; its number in the command is replaced.
 
     Returns:
-        False where there is no such process, or where the service would differ from one that the command starts.
+        False if there is no such process, or if the service would differ from one that the command starts.
     """
     if not (address := os.environ.get(SERVICE_TEMPLATE)):
         return False

@@ -1,7 +1,7 @@
-"""Keys of log groups, whose names are of one region of one account.
+"""Keys of log groups, whose names are unique only within one region of one account.
 
 Lines and telemetry of all places are stored together. A group of the service's own place is stored under its name, as
-in homes of earlier releases; one of another place under `account:region:name`, which no name of a group can be.
+in homes of earlier releases; one of another place under `account:region:name`, which cannot be the name of a group.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from .resources import Place, place_of
 
 
 def group_key(place: Place, name: str) -> str:
-    """Return the key of a group in any place; the service's own place is still to be left out.
+    """Return the key of a group in any place; the caller still has to leave out the service's own place.
 
     Args:
-        place: Where the group is; empty for the service's own place.
+        place: The group's region and account; empty for the service's own.
         name: Its name.
     """
     return f"{place.account_id}:{place.region}:{name}" if place.region else name

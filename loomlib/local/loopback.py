@@ -23,7 +23,7 @@ def ask(state: ServiceState, method: str, path: str, *, body: bytes | None = Non
 
     Raises:
         LocalServiceNotRunningError: It does not answer, or is about to stop.
-        LocalServiceError: It answered with an error.
+        LocalServiceError: It returned an error.
     """
     connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=timeout_s)
     try:
@@ -39,12 +39,12 @@ def ask(state: ServiceState, method: str, path: str, *, body: bytes | None = Non
     if answer.status == 503:
         raise LocalServiceNotRunningError("The local AgentCore is stopping", on=state.url, try_="loom up")
     if answer.status != 200:
-        raise LocalServiceError(f"The local AgentCore answered {answer.status}{_reason(content)}", on=path)
+        raise LocalServiceError(f"The local AgentCore returned HTTP {answer.status}{_reason(content)}", on=path)
     return content
 
 
 def _reason(content: bytes) -> str:
-    """Return the message of an error response after a colon, "" when it has none."""
+    """Return the message of an error response, preceded by a colon; "" if it has none."""
     try:
         return ": " + str(json.loads(content)["message"])
     except (ValueError, KeyError, TypeError):
@@ -52,7 +52,7 @@ def _reason(content: bytes) -> str:
 
 
 class ServiceLease:
-    """An open connection that keeps a service running that was started without `persistent`.
+    """An open connection that keeps a non-persistent service running.
 
     The kernel closes it when its holder ends, whatever the reason, so there is no further protocol.
     """

@@ -1,4 +1,4 @@
-"""moto's web application, as far as it answers for AWS. Importing it loads Flask."""
+"""moto's web application, limited to its AWS endpoints. Importing it loads Flask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from .wire import not_found, not_implemented
 
 _INTERNAL: Final = frozenset({"moto_api", "instance_metadata"})
-"""moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
+"""moto's own pages, through which a caller could read and reset everything, and EC2's metadata, which returns keys."""
 
 
 class AwsApplication(DomainDispatcherApplication):

@@ -1,4 +1,4 @@
-"""moto's S3, corrected where its answers lack what AWS's have."""
+"""moto's S3, with members added to its responses that AWS returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 @cache
 def correct_buckets() -> None:
-    """Let GetBucketNotificationConfiguration say that EventBridge gets a bucket's events, once for a process."""
+    """Patch moto, once per process, so that GetBucketNotificationConfiguration returns EventBridgeConfiguration."""
     from moto.core.responses import ActionResult
     from moto.s3 import responses
 

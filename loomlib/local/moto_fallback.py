@@ -34,7 +34,7 @@ _KEYS_MISSING_IN_S3 = frozenset(
     | {"session", "torrent"}
 )
 _OPERATIONS_MISSING_IN_S3 = frozenset({"DELETE inventory", "GET retention"})
-"""What moto's S3 lacks. It ignores these keys of a query: DeleteBucketMetricsConfiguration deletes the bucket."""
+"""Query keys that moto's S3 ignores: for it, DeleteBucketMetricsConfiguration would delete the bucket."""
 
 # moto keeps a list of all instances of its models for its own dashboard, so deleted log lines would never be freed.
 BaseModel.__new__ = lambda cls, *_, **__: super(BaseModel, cls).__new__(cls)
@@ -48,10 +48,10 @@ class MotoFallback:
 
     Args:
         logs: The store of log groups.
-        assumed_roles: Takes the keys that moto's STS makes.
+        assumed_roles: Receives the keys that moto's STS issues.
 
     Attributes:
-        serve_stacks: Answers CloudFormation's requests, given the role that calls and moto's answer.
+        serve_stacks: Answers CloudFormation requests, given the calling role and moto's handler.
     """
 
     def __init__(self, logs: Logs, assumed_roles: AssumedRoles) -> None:
@@ -83,7 +83,7 @@ class MotoFallback:
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input"] = scope["loom.body"].opened()
         environ["wsgi.input_terminated"] = True
-        environ["HTTP_X_MOTO_ACCOUNT_ID"] = scope["loom.place"].account_id  # in place of whatever the client sent
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = scope["loom.place"].account_id  # replaces the value that the client sent
         if region := scope.get("loom.unsigned_region"):
             # moto reads service and region from the credential scope; without one it takes us-east-1.
             environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
@@ -191,7 +191,7 @@ class _Described:
         )
 
     def is_missing_in_s3(self) -> bool:
-        """Return whether moto's S3 would take this operation for another one."""
+        """Return whether moto's S3 would mistake this operation for another one."""
         query: str = self._environ["QUERY_STRING"]
         if self._service != "s3" or not query:
             return False
@@ -237,7 +237,7 @@ class _Described:
 
 
 def moto_methods(service_name: str) -> frozenset[str]:
-    """Return the names of the methods with which moto answers a service's operations; none for one that it lacks.
+    """Return the names of the methods with which moto answers a service's operations; none for a service that it lacks.
 
     Args:
         service_name: The service as botocore names it.

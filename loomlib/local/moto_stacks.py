@@ -1,8 +1,8 @@
 """moto's CloudFormation, corrected where it differs from AWS's.
 
-A template is refused before anything is made, by what is wrong with it; a resource that cannot be made fails its stack,
-which says which and why, and nothing that follows it is made. moto would answer with the error of another service, in
-that service's form, and keep what it had made.
+An invalid template is refused before any resource is created, and the error names the fault. A resource that cannot be
+created fails its stack; the stack reports the resource and the reason, and no later resource is created. moto would
+return the error of another service, in that service's form, and keep the resources that it had created.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .wire import RefusedError
 
 _log = logging.getLogger(__name__)
 _OF_CDK: Final = "AWS::CDK::Metadata"
-"""A resource of every CDK stack, which makes nothing."""
+"""The metadata resource of every CDK stack; it does not create anything."""
 _CUSTOM: Final = ("Custom::", "AWS::CloudFormation::CustomResource")
 _NO_FUNCTION: Final = "stacks of the local AgentCore do not call the function of a custom resource (lambda:Invoke)"
 
 
 class FailedResource:
-    """In place of a resource that could not be made.
+    """A placeholder for a resource that could not be created.
 
     Args:
         logical_id: Its name in the template.
@@ -37,7 +37,7 @@ class FailedResource:
         return ""
 
     def is_created(self) -> bool:
-        """Return that it was not made."""
+        """Return False: it was not created."""
         return False
 
     def delete(self, account_id: str, region: str) -> None:
@@ -57,7 +57,7 @@ class _CustomResource:
 
 
 class _CancelledError(Exception):
-    """Another resource failed before this one was made."""
+    """Another resource failed before this one was created."""
 
 
 def stack_of(account_id: str, region: str, stack_id: str) -> Any:
@@ -74,7 +74,7 @@ def stack_of(account_id: str, region: str, stack_id: str) -> Any:
 
 
 def fail(stack: Any, logical_id: str, kind: str, reason: str) -> None:
-    """Fail a stack; its first failure stays its reason.
+    """Fail a stack; the first failure remains its status reason.
 
     Args:
         stack: moto's stack.
@@ -89,7 +89,7 @@ def fail(stack: Any, logical_id: str, kind: str, reason: str) -> None:
 
 
 def correct() -> None:
-    """Correct moto's CloudFormation, once for a process."""
+    """Correct moto's CloudFormation, once per process."""
     from moto.cloudformation import models, parsing
 
     _correct_templates(models, parsing)
@@ -98,7 +98,7 @@ def correct() -> None:
 
 
 def _correct_roles() -> None:
-    """Keep the policies of stacks' roles as JSON: moto keeps Python's text of a dictionary, which nothing can read."""
+    """Store the policies of stacks' roles as JSON: moto stores the `str` of a dictionary, which is not JSON."""
     from moto.iam import models
 
     role: Any = models.Role
@@ -149,7 +149,7 @@ def _correct_templates(models: Any, parsing: Any) -> None:
         load(resource_map)
 
     def load_lists(resource_map: Any) -> None:
-        """Split the defaults of lists, which moto leaves as texts."""
+        """Split the default values of list parameters, which moto leaves as strings."""
         load_parameters(resource_map)
         parameters: dict[str, dict[str, Any]] = resource_map._template.get("Parameters") or {}
         for name, parameter in parameters.items():
@@ -164,7 +164,7 @@ def _correct_templates(models: Any, parsing: Any) -> None:
 
 
 def _where_malformed(template: str) -> str:
-    """Return in AWS's words where a template is not well-formed."""
+    """Return AWS's message that says where a template is not well-formed."""
     import yaml
 
     if template.lstrip().startswith("{"):
@@ -191,7 +191,7 @@ def _correct_failures(models: Any, parsing: Any) -> None:
         before: str | list[str] = resource_json.get("DependsOn") or []
         try:
             for other in [before] if isinstance(before, str) else before:
-                resources_map.get(other)  # makes it; moto does so only for a stack without exports
+                resources_map.get(other)  # creates it; moto does so only for a stack without exports
             return create(logical_id, arranged, resources_map, account_id, region_name)
         except _CancelledError:
             return FailedResource(logical_id, kind)
@@ -228,7 +228,7 @@ def _unless_failed(read: Callable[[Any], Any], none: Any) -> Callable[[Any], Any
         try:
             return read(stack)
         except Exception:
-            if not _has_failed(stack):  # reading an output makes the resources that it names
+            if not _has_failed(stack):  # reading an output creates the resources that it refers to
                 raise
             return none
 

@@ -22,7 +22,7 @@ _NOT_THE_QUERY = ("maxResults", "nextToken", "includePayloads")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """The page that a list operation asks for.
+    """The page that a list operation requests.
 
     Attributes:
         size: Most items on the page.
@@ -58,16 +58,16 @@ class PageRequest:
 
 
 def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, size: int = _DEFAULT_PAGE) -> PageRequest:
-    """Return the page that `maxResults` and `nextToken` ask for.
+    """Return the page that `maxResults` and `nextToken` specify.
 
     Args:
         parameters: The request's parameters.
         operation: Name of the list operation.
-        kinds: Types of the values that make a position.
+        kinds: Types of the values in a position.
         size: Items of a page when `maxResults` is not given.
 
     Raises:
-        Refused: The token is damaged, or of another listing (another resource, session or filter).
+        Refused: The token is damaged, or belongs to another listing (another resource, session or filter).
     """
     request = {name: value for name, value in parameters.items() if name not in _NOT_THE_QUERY and value is not None}
     query = hashlib.sha256(json.dumps([operation, request], sort_keys=True).encode()).hexdigest()[:16]

@@ -1,8 +1,8 @@
-"""Regular expressions that callers bring, matched in time linear in the text.
+"""Callers' regular expressions, matched in time linear in the length of the text.
 
 Python's `re` backtracks: `(a+)+$` on forty letters takes hours and holds the interpreter, so one log filter would stop
-the service. RE2 (google-re2) never backtracks and bounds its memory. It has no look-around and no back-references,
-which CloudWatch Logs does not have either.
+the service. RE2 (google-re2) never backtracks and bounds its memory. It does not support look-around or
+back-references; neither does CloudWatch Logs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast
 import re2
 
 LONGEST_PATTERN = 10_000
-"""Characters; CloudWatch Logs limits a query to 10,000 and a filter pattern to 1,024."""
+"""Maximum length in characters; CloudWatch Logs limits a query to 10,000 and a filter pattern to 1,024."""
 
 _MEMORY_BYTES = 8 << 20  # RE2's default for one compiled pattern and its automaton
 _SYNTAX_ERROR: type[Exception] = cast("type[Exception]", re2.error)  # pyright: ignore[reportUnknownMemberType]
@@ -30,7 +30,7 @@ class Pattern:
 
     Args:
         pattern: An expression in RE2's syntax; named groups are `(?P<name>…)` or `(?<name>…)`.
-        dot_all: Whether `.` matches line ends too.
+        dot_all: Whether `.` also matches line breaks.
 
     Raises:
         PatternError: The pattern is malformed, too long, or needs look-around or back-references.

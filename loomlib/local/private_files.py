@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_private(file: Path, content: bytes) -> None:
-    """Write a file with mode 0600, complete or not at all, whoever else writes it at the same time."""
+    """Write a file with mode 0600 atomically, even if others write it at the same time."""
     descriptor, name = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)  # with mode 0600
     partial = Path(name)
     try:

@@ -1,4 +1,4 @@
-"""The files of a home folder: checked before the service opens them, and when one turns out to be damaged in use."""
+"""The files of a home folder: checked before the service opens them, and when one proves to be damaged in use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DATABASES: Final = (RESOURCES, LOGS, EVENTS, RECORDS, KNOWLEDGE, TELEMETRY, "ru
 
 
 def recover_home(home: Path) -> None:
-    """Set every damaged file aside, with what is readable in a new one; call it before any of them is opened."""
+    """Set every damaged file aside and save its readable content to a new one; call it before any of them is opened."""
     if has_damaged_state(home):
         set_aside(state_file(home), "it does not contain the state of a service")
     for name in _DATABASES:
@@ -44,7 +44,7 @@ def explain_failure(home: Path, error: BaseException, failed: str) -> str:
     Args:
         home: The home folder.
         error: The error.
-        failed: What failed.
+        failed: The operation that failed.
     """
     if isinstance(error, MissingExtraError):
         _log.error("%s failed: %s", failed, error)

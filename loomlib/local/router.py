@@ -1,4 +1,4 @@
-"""One router for the operations that are answered here, over botocore's service models.
+"""A router for the operations that are implemented here, based on botocore's service models.
 
 A request becomes an operation with parameters, and a result its form on the wire. Adding an operation means writing a
 method that is named after it in a component given to `Router`, or declaring a resource.
@@ -74,7 +74,7 @@ class Match:
 
 
 def best_match(routers: Iterable[Router], scope: AsgiScope) -> tuple[Router, Match] | None:
-    """Return a request's router and operation: the first whose path is most like the request's."""
+    """Return a request's router and operation: the first one whose path matches the request's most closely."""
     matched: tuple[Router, Match] | None = None
     best, raw_path = -1, scope["raw_path"].decode("latin-1")
     for router in routers:
@@ -92,18 +92,19 @@ class Router:
 
     Components have methods such as `create_event(parameters) -> result`. Parameters of AgentCore's operations are
     checked against the service model before a method sees them; those of CloudWatch Logs, whose methods check them with
-    that service's own errors, are the request's JSON. A method of a JSON service, or of one whose rest moto answers,
-    may return None: then moto answers. One with a parameter `place` is given the caller's region and account.
+    that service's own errors, are the request's JSON. A method of a JSON service, or of a service whose other
+    operations moto answers, may return None: then moto answers. A method with a parameter `place` receives the caller's
+    region and account.
 
     Args:
         service_name: The service as botocore names it.
-        components: Objects that answer operations; the first that has a method does.
+        components: Objects that answer operations; the first one with the method is used.
         resources: The control plane's resources.
         regional: Further operations by name, which are called with the caller's region and account as well; they come
             before those of the resources.
         limit_bytes: Largest request body.
         large: Operations that take larger ones, by name.
-        rest_to_moto: Whether moto answers all other operations, whatever it names its methods.
+        rest_to_moto: Whether moto answers all other operations, whatever names its methods have.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Router:
         return moto_methods(self._service_name)
 
     @cached_property
-    def _router(self) -> Any:  # reading a service's model takes 50 ms, which a service that nobody asks does not cost
+    def _router(self) -> Any:  # reading a service's model takes 50 ms, so it is deferred until the first request
         return get_service_router(self._service_name)
 
     def match(self, scope: AsgiScope) -> Match | None:
@@ -171,11 +172,11 @@ class Router:
             receive: Where the body comes from.
             send: Where the answer goes.
             region: The caller's region.
-            request_id: Id that the answer carries.
+            request_id: Id of the request, returned in the response.
             account_id: The caller's account; empty for the service's own.
 
         Returns:
-            None when the request is answered; otherwise the body for moto, which implements the operation.
+            None if the request was answered; otherwise the body, to be passed to moto, which implements the operation.
 
         Raises:
             Refused: The answer is an AWS error; 501 for an operation that nothing implements.
@@ -234,7 +235,7 @@ class Router:
 
 
 def _status(operation: OperationModel, result: Mapping[str, Any] | None) -> int:
-    """Return the HTTP status that a member of the result stands for in the service model, 0 without one."""
+    """Return the HTTP status from the result's member for it in the service model; 0 if there is none."""
     shape: Any = operation.output_shape
     members: Mapping[str, Any] = shape.members if shape is not None else {}
     status_members = (name for name, member in members.items() if member.serialization.get("location") == "statusCode")

@@ -1,7 +1,8 @@
 """The service itself: its components put together, one uvicorn server, and an orderly end.
 
-What of moto most services need is imported here, before any thread runs: its modules import one another in circles, and
-a second thread would see them half-initialised. Its web application is loaded by the first request to it, under a lock.
+The parts of moto that most services need are imported here, before any thread runs: its modules import one another in
+circles, and a second thread would see them half-initialised. Its web application is loaded by the first request to it,
+under a lock.
 """
 
 from __future__ import annotations
@@ -83,13 +84,13 @@ def serve(
     on_ready: Callable[[ServiceState], None] | None = None,
     model_settings: Mapping[str, str] | None = None,
 ) -> ServiceState:
-    """Serve in this process until stopped.
+    """Serve requests in this process until stopped.
 
     Args:
         home: The home folder.
         options: How the service behaves.
         persistent: Whether it runs until it is stopped, rather than until the last lease on it ends.
-        host: Address to listen on; no other than loopback is accepted.
+        host: Address to listen on; only loopback is accepted.
         on_ready: Called as soon as requests are answered.
         model_settings: Variables for the model only, such as its key; they are not in the environment.
 
@@ -97,7 +98,7 @@ def serve(
         The service as it was, once it has stopped.
     """
     ServiceLock(make_home(home)).take()
-    os.umask(0o077)  # whatever the service writes holds code, keys or conversations
+    os.umask(0o077)  # the service writes files with code, keys or conversations
     recover_home(home)
     former = read_state(home)
     listener = listening_socket(host, former.port if former else 0)
@@ -136,7 +137,7 @@ async def _serve(
         return await server.serve_also(endpoint, AwsNames(state.home, state.port, dial))
 
     context = _context(state, serve_endpoint, capabilities)
-    # Each capability adds its part, and returns what others need of it.
+    # Each capability adds its part, and returns the objects that others need.
     identity = add_identity(context, capabilities)
     functions = add_functions(context, capabilities)
     corpus = add_web_search(context, capabilities)
@@ -205,7 +206,7 @@ async def _serve(
             http=BoundedProtocol,
             ws=ServedWebSocket,
             ws_max_size=cast(int, largest(context.limits.frame)),  # passed on to `websockets`, which takes a pair
-            ws_per_message_deflate=False,  # would cost more time than loopback
+            ws_per_message_deflate=False,  # would take longer than loopback
             loop="asyncio",
             lifespan="off",
             access_log=False,
@@ -230,7 +231,7 @@ async def _serve(
         _log.info("Serving %s from process %d, model %s", state.home, state.pid, models.label)
         await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        leases.ended.set()  # releases the leases that are still held
+        leases.ended.set()  # ends the leases that are still open
         await aws_names.close()
         await capabilities.stopping.aclose()
         server.should_exit = True
@@ -240,7 +241,7 @@ async def _serve(
 
 
 def _context(state: ServiceState, serve_endpoint: ServeEndpoint, capabilities: Capabilities) -> ServiceContext:
-    """Return what the capabilities are built from, which ends after them."""
+    """Return the common parts of the service; they are closed after the capabilities."""
     home, options = state.home, state.options
     resources = ResourceStore(home)
     capabilities.closing.callback(resources.close)
@@ -255,7 +256,7 @@ def _context(state: ServiceState, serve_endpoint: ServeEndpoint, capabilities: C
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
     quotas, limits = QuotaKeeper(Quotas.of(options.quotas, state.region)), Limits.of(options.limits)
-    # A session with a network of its own reaches the service at the service's port, and the proxy as well.
+    # A session with its own network reaches both the service and the proxy at the service's port.
     proxy = state.url if isolation.has_own_network else f"http://127.0.0.1:{state.aws_names_port}"
     sessions = SessionPool(
         home=home,

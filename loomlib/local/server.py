@@ -22,7 +22,7 @@ class ServiceServer(Server):
 
         Args:
             listener: The socket.
-            names: Answers for AWS's names on the same socket.
+            names: The proxy that answers for AWS's host names on the same socket.
         """
         loop = asyncio.get_running_loop()
 
@@ -53,7 +53,7 @@ async def until_started(server: Server, serving: asyncio.Task[None]) -> None:
     """Wait until a server answers requests.
 
     Raises:
-        RuntimeError: It stopped before.
+        RuntimeError: It stopped before it served requests.
     """
     while not server.started:
         if serving.done():

@@ -15,12 +15,12 @@ from botocore.exceptions import DataNotFoundError
 from botocore.loaders import ExtrasProcessor, Loader
 from moto.core.model import ServiceModel
 
-_NAME: Final = re.compile(r"[a-z0-9-]+")  # a name comes from a caller, and becomes a part of a path
+_NAME: Final = re.compile(r"[a-z0-9-]+")  # a name comes from a caller and becomes part of a path
 
 
 @cache
 def service_model(service: str) -> ServiceModel:
-    """Return boto3's model of a service, without what moto adds for the services that it answers. It is kept.
+    """Return boto3's model of a service, without moto's additions, and cache it.
 
     Args:
         service: The service, as botocore names it, such as `bedrock-agentcore-control`.
@@ -33,7 +33,7 @@ def service_model(service: str) -> ServiceModel:
 
 @lru_cache(maxsize=1_000)
 def signing_name(service: str) -> str | None:
-    """Return the name that requests of a service are signed for; None if botocore has no such service.
+    """Return the signing name of a service; None if botocore does not have the service.
 
     Args:
         service: The service, as botocore names it.
@@ -46,7 +46,7 @@ def signing_name(service: str) -> str | None:
 
 
 def _description(service: str) -> dict[str, Any]:
-    """Load the latest API version with what botocore adds to it, as `Loader.load_service_model` does."""
+    """Load the latest API version with botocore's additions, as `Loader.load_service_model` does."""
     if _NAME.fullmatch(service) is None:
         raise DataNotFoundError(data_path=service)
     loader = Loader()

@@ -1,4 +1,4 @@
-"""Types of resources in CloudFormation stacks that operations make: AgentCore's, and those that moto has no type for.
+"""CloudFormation resource types that service operations create: AgentCore's, and others that moto lacks.
 
 Source: AWS CloudFormation template reference; the members of operations: botocore's service models.
 """
@@ -26,21 +26,22 @@ class StackType:
 
     Attributes:
         name: The type's name.
-        service: The service, as botocore names it, whose operations make the resource.
-        create: The operation that makes it. Its parameters are the template's properties, with a small first letter
-            where it has one.
-        delete: The operation that deletes it; "" where it ends with the resource that it belongs to.
-        update: The operation that changes it; "" where a changed template is refused.
-        read: The operation that returns its status; "" where it can be used as soon as it is made.
-        name_property: The property with the resource's name, which CloudFormation generates where it is optional and
+        service: The service, as botocore names it, whose operations manage the resource.
+        create: The operation that creates it. Its parameters are the template's properties, with a lower-case first
+            letter if the operation uses one.
+        delete: The operation that deletes it; "" if it is deleted with its parent resource.
+        update: The operation that changes it; "" if a changed template is refused.
+        read: The operation that returns its status; "" if it can be used as soon as it is created.
+        name_property: The property with the resource's name, which CloudFormation generates if it is optional and
             missing; "" for a type without one.
-        keys: The parameters by which the other operations find it, each with the attribute of the created resource.
+        keys: The parameters with which the other operations identify it, each with the attribute of the created
+            resource.
         deletion: Further parameters of the operation that deletes it.
         ref: The attribute that `Ref` returns.
         inside: The member of the operations' answers that holds the resource; "" when it is the answer itself.
         attributes: The attributes of `Fn::GetAtt`, each with the attribute of the created resource that has its value,
             or a text with such attributes, `region` and `account_id` in braces.
-        arrange: Returns the parameters of properties that are not parameters as they are.
+        arrange: Converts properties that differ from the operation's parameters.
     """
 
     name: str

@@ -22,7 +22,7 @@ from .sandbox.isolation import MODES, NETWORKS, Mode, Network
 from .sandbox.limits import Limits
 
 ACCOUNT_ID: Final = "123456789012"
-"""The account of the service: the one that moto gives to keys it does not know."""
+"""The account of the service: the one that moto assigns to unknown keys."""
 
 FOREIGN_VARIABLES: tuple[str, ...] = (
     "AWS_PROFILE",
@@ -33,7 +33,7 @@ FOREIGN_VARIABLES: tuple[str, ...] = (
     "AWS_USE_FIPS_ENDPOINT",
     "AWS_USE_DUALSTACK_ENDPOINT",
 )
-"""Variables that would lead an AWS SDK past `ServiceState.environment`: other credentials, other addresses."""
+"""Variables that would make an AWS SDK bypass `ServiceState.environment`: other credentials, other addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +46,24 @@ class ServiceOptions:
         quotas: "none", "aws" or figures such as "sessions_per_minute=5,active_sessions=3" (see `quotas.Quotas`).
         log_delay_s: How long a log line stays invisible, as with CloudWatch's ingestion.
         model_url: Address of an OpenAI-compatible service that answers model requests.
-        invoke_timeout_s: Time for an agent to begin an answer, and again between two chunks of it.
-        start_timeout_s: Time for an agent to answer its first ping.
+        invoke_timeout_s: Longest time until an agent begins its response, and between two chunks of it, in seconds.
+        start_timeout_s: Longest time until an agent answers its first ping, in seconds.
         memory_delay_s: How long a complete turn waits until it is extracted into long-term memory;
             LOOM_MEMORY_DELAY_S takes precedence.
         memory_extractor: "offline" or "model".
-        linger_s: How long a service that is not persistent outlives the last lease on it.
+        linger_s: How long a service that is not persistent continues to run after the last lease on it, in seconds.
         sandbox: "best" (the strongest isolation of sessions that this machine has), "required" (refuse to start
             without bubblewrap) or "off".
         sandbox_network: "open" (the internet, as in AWS's PUBLIC mode) or "service" (the local AgentCore only).
         limits: "aws", "none" or figures such as "memory=512m,processes=64" (see `sandbox.limits.Limits`).
         sandbox_read: Further files and folders of this machine that isolated sessions may read.
         sandbox_write: Further folders that they may write.
-        web_search_folder: A folder of pages that web search finds; without one it is refused.
-        python: "workbench" (its Python runs the code of every version that a runtime names, which the log notes) or
-            "machine" (the version that is named runs it; a runtime is refused if this machine has none).
-        platform_default: Platform of new runtimes that name none: "V2", as on AWS since November 2026, or "V1".
+        web_search_folder: The folder of pages that web search searches; without it, web search is refused.
+        python: "workbench" (its Python runs all code, whatever version a runtime specifies; the log notes a difference)
+            or "machine" (the specified version runs it; a runtime is refused if this machine does not have that
+            version).
+        platform_default: Platform of new runtimes that do not specify one: "V2", as on AWS since November 2026, or
+            "V1".
 
     Examples:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
@@ -107,7 +109,7 @@ class ServiceOptions:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ServiceOptions:
-        """Return the options of a state file; names that this release does not know are ignored."""
+        """Return the options of a state file; unknown names are ignored."""
         field_names = {item.name for item in fields(cls)}
         values: dict[str, Any] = {name: value for name, value in document.items() if name in field_names}
         for name in ("sandbox_read", "sandbox_write"):
@@ -145,8 +147,8 @@ class ServiceState:
     def environment(self) -> dict[str, str]:
         """Return the variables that point every client of an AWS SDK in another process at this service.
 
-        `AWS_ENDPOINT_URL` holds for all services, so no call leaves the machine; AgentCore's own SDK and toolkit read
-        the two variables of their own. What the service does not implement is refused by name.
+        `AWS_ENDPOINT_URL` applies to all services, so no call leaves the machine; AgentCore's own SDK and toolkit read
+        two variables of their own. Operations that the service does not implement are refused by name.
         """
         return {
             "AWS_ENDPOINT_URL": self.url,
@@ -173,7 +175,7 @@ def log_file(home: Path) -> Path:
 
 
 def read_state(home: Path) -> ServiceState | None:
-    """Return the state last written to a home folder, whether or not the service still runs; None without one.
+    """Return the state last written to a home folder, whether or not the service still runs; None if there is none.
 
     Raises:
         UntrustedError: Another user wrote it.

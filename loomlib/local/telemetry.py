@@ -25,18 +25,18 @@ _LOGS_LIMIT_BYTES: Final = 1_000_000
 
 
 class ServiceTelemetry:
-    """The store of logs, the process that collects spans and metrics, and what answers for both.
+    """The store of logs, the process that collects spans and metrics, and the handlers of requests to both.
 
     Args:
         home: The home folder.
-        resources: The resources that have logs of their own.
+        resources: The resources that have their own logs.
         delay_s: How long records stay invisible, as with CloudWatch's ingestion.
         account_id: The service's account.
         region: The service's region.
 
     Attributes:
         logs: The store of log groups.
-        spans: Writes spans of operations whose callers pass a trace context.
+        spans: Writes spans for operations whose callers pass a trace context.
         deliveries: Deliveries of AgentCore's own logs.
     """
 
@@ -64,7 +64,7 @@ class ServiceTelemetry:
         )
 
     def intake(self, sessions: SessionPool) -> OtlpIntake:
-        """Return what takes the telemetry that sessions export."""
+        """Return the handler of the telemetry that sessions export."""
         return OtlpIntake(
             self._collector,
             self._reader,

@@ -1,7 +1,7 @@
 """The tenant for which a request acts, and what it may see: resources of its own or without a tenant, and its own rows.
 
-AWS knows no tenants within an account; the local AgentCore refuses where a backend has to. A request of the service's
-owner acts for nobody in particular and sees everything.
+AWS does not have tenants within an account, so a backend must enforce them; the local AgentCore enforces them itself. A
+request of the service's owner does not act for a tenant and sees everything.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 TENANT_CLAIMS: Final = ("tenant_id", "custom:tenant", "tenant")
-"""The claims of a token, and the tags of an IAM role, that name a tenant; the first that is a text counts."""
+"""The claims of a token, and the tags of an IAM role, that name a tenant; the first one with a string value is used."""
 
 _ACTING: ContextVar[str | None] = ContextVar("acting_tenant", default=None)
 
 
 def tenant_of(claims: Mapping[str, Any]) -> str:
-    """Return the tenant that a verified token or the tags of a role name; "" if they name none.
+    """Return the tenant named by a verified token or by the tags of a role; "" if they do not name one.
 
     Args:
         claims: The claims of the token, or the tags by their names.
@@ -33,7 +33,7 @@ def acting_tenant() -> str | None:
 
 @contextmanager
 def acting_for(tenant: str | None) -> Generator[None]:
-    """Let what is done in the block act for a tenant.
+    """Act for a tenant within the block.
 
     Args:
         tenant: The tenant; "" for none, None for the owner.
@@ -46,7 +46,7 @@ def acting_for(tenant: str | None) -> Generator[None]:
 
 
 def sees_resource(tenant: str) -> bool:
-    """Return whether the current request may know of a resource: its own, or one without a tenant, which all share."""
+    """Return whether the current request may see a resource: its own, or one without a tenant, which all share."""
     return acting_tenant() in (None, tenant) or not tenant
 
 
@@ -69,7 +69,7 @@ def new_tenant(above: str = "") -> str:
     """Return the tenant of a new resource or row: the acting tenant, or, when the owner acts, that of its parent.
 
     Args:
-        above: The tenant of the resource that it belongs to.
+        above: The tenant of the parent resource.
     """
     acting = acting_tenant()
     return above if acting is None else acting

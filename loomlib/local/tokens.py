@@ -1,4 +1,4 @@
-"""Tokens of the local issuer, as its owner asks for them."""
+"""Tokens of the local issuer, requested by its owner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .loopback import ask
 from .state import ServiceState
 
 DEFAULT_CLIENT: Final = "loom"
-"""The `client_id` of tokens for which no other is asked."""
+"""The default `client_id` of tokens."""
 
 
 def issue_token(
@@ -35,7 +35,7 @@ def issue_token(
         claims: Further claims.
 
     Raises:
-        LocalServiceError: The service does not run, or refuses an argument.
+        LocalServiceError: The service is not running, or refuses an argument.
     """
     request = {
         "user": user,

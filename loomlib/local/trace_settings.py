@@ -1,4 +1,4 @@
-"""X-Ray's settings of Transaction Search. Here all spans go to CloudWatch Logs, and all are found."""
+"""X-Ray's settings of Transaction Search. Here all spans go to CloudWatch Logs, and all are searchable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _RULE = "Default"
 
 
 class TraceSettings:
-    """Answers the operations with which samples switch Transaction Search on."""
+    """Answers the operations with which samples enable Transaction Search."""
 
     def __init__(self) -> None:
         self._since = int(time.time())
 
     async def get_trace_segment_destination(self, _parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return where spans go."""
+        """Return the destination of spans."""
         return {"Destination": "CloudWatchLogs", "Status": "ACTIVE"}
 
     async def update_trace_segment_destination(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -33,7 +33,7 @@ class TraceSettings:
         return {"IndexingRules": [self._rule(100.0)]}
 
     async def update_indexing_rule(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Accept any share of indexed traces; all are found."""
+        """Accept any sampling percentage; all traces are searchable."""
         if parameters.get("Name") != _RULE:
             raise RefusedError("ResourceNotFoundException", 404, f"The only indexing rule is {_RULE}")
         rule: Mapping[str, Any] = parameters.get("Rule") or {}

@@ -34,12 +34,12 @@ class RefusedError(Exception):
 
 
 class ChallengeError(RefusedError):
-    """401: the caller must prove who it is, with a token of the issuer that the challenge leads to.
+    """401: the caller must authenticate with a token of the issuer that the challenge names.
 
     Args:
         message: A sentence.
         challenge: The value of `WWW-Authenticate`.
-        members: Further facts, for whoever handles the error here.
+        members: Further members, for the handlers of the error in this service.
     """
 
     def __init__(self, message: str, challenge: str, **members: Any) -> None:
@@ -52,12 +52,12 @@ class Encoded(bytes):
 
 
 class EncodedStream(bytes):
-    """A result that is a complete event stream, with further headers of its answer."""
+    """A result that is a complete event stream, with further response headers."""
 
     headers: Headers
 
     def __new__(cls, frames: bytes, headers: Headers = ()) -> EncodedStream:
-        """Make it of encoded events."""
+        """Create it from encoded events."""
         stream = super().__new__(cls, frames)
         stream.headers = headers
         return stream
@@ -65,7 +65,7 @@ class EncodedStream(bytes):
 
 @dataclass(frozen=True, slots=True)
 class LiveStream:
-    """A result whose events are sent as they come, with further headers of its answer."""
+    """A result whose events are sent as they arrive, with further response headers."""
 
     frames: AsyncIterator[bytes]
     headers: Headers = ()
@@ -118,14 +118,14 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
 
 
 async def send_frames(send: Send, frames: AsyncIterator[bytes], headers: Headers) -> None:
-    """Send an event stream as its events come.
+    """Send an event stream as its events arrive.
 
     Args:
         send: ASGI's channel of the response.
         frames: The encoded events; a refusal that comes before the first becomes an error with a status.
         headers: Header fields beside the content type.
     """
-    first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
+    first = await anext(aiter(frames))  # a refusal is raised here, while the status can still be an error
     content = (b"content-type", b"application/vnd.amazon.eventstream")
     await send({"type": "http.response.start", "status": 200, "headers": [content, *headers]})
     await send({"type": "http.response.body", "body": first, "more_body": True})

@@ -1,4 +1,4 @@
-"""What changed in a memory between two snapshots."""
+"""The changes in a memory between two snapshots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryDiff(TableReport):
-    """Changes between two snapshots of a memory; made by `memory.diff(before, after)`.
+    """Changes between two snapshots of a memory; returned by `memory.diff(before, after)`.
 
     Attributes:
         before: The earlier snapshot.

@@ -82,7 +82,7 @@ class Provenance:
             "inferred": f"Inferred by similarity ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)}); "
             "the service states no sources",
             "no_similar_event": "The service states no sources, and no event is similar to the record",
-            "no_events": "No sources: the actor has no events, or no events any more",
+            "no_events": "No sources: the actor has no events, or no longer has any",
         }[self.state]
         if self.state == "stated" and self.missing:
             how += f"; {number(len(self.missing))} more have expired or were deleted"
@@ -124,8 +124,8 @@ def find_provenance(
     Args:
         reader: Reads the memory.
         record: The record.
-        top: The most sources to infer.
-        scan: The most events to read.
+        top: The maximum number of sources to infer.
+        scan: The maximum number of events to read.
         progress: Called with a sentence while events are read.
     """
     owners = (owner_of(namespace, reader.memory.strategies) for namespace in record.namespaces)

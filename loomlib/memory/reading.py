@@ -39,7 +39,7 @@ class MemoryReader:
         """Yield the actors' ids.
 
         Args:
-            limit: The most actors; None for all.
+            limit: The maximum number of actors; None for all.
             progress: Called with a sentence after every 100 actors.
         """
         actors = service.iter_actors(self.clients, self.memory.memory_id, region=self.memory.region)
@@ -52,7 +52,7 @@ class MemoryReader:
 
         Args:
             actor: The actor's id.
-            limit: The most sessions; None for all.
+            limit: The maximum number of sessions; None for all.
             progress: Called with a sentence after every 100 sessions.
         """
         sessions = service.iter_sessions(self.clients, self.memory.memory_id, actor, region=self.memory.region)
@@ -75,7 +75,7 @@ class MemoryReader:
             session: Only this session's events; needs `actor`.
             since: Only events from this time on (UTC without a zone), or within this time before now.
             branch: Events of this branch, with those before its fork.
-            limit: The most events; None for all.
+            limit: The maximum number of events; None for all.
             progress: Called with a sentence after every 100 events.
 
         Raises:
@@ -105,7 +105,7 @@ class MemoryReader:
             strategy: Only records of this strategy (name or id).
             exact: Only records of `namespace` itself.
             filters: Metadata filters, as ListMemoryRecords takes them.
-            limit: The most records; None for all.
+            limit: The maximum number of records; None for all.
             progress: Called with a sentence after every 100 records.
 
         Raises:
@@ -133,7 +133,7 @@ class MemoryReader:
             actor: The actor's id.
             strategy: Only records of this strategy (name or id).
             exact: Only records of `namespace` itself.
-            top_k: The most records.
+            top_k: The maximum number of records.
             filters: Metadata filters, as RetrieveMemoryRecords takes them.
         """
         best: dict[str, MemoryRecord] = {}

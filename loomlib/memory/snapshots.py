@@ -38,7 +38,7 @@ class RecordState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemorySnapshot:
-    """The redacted state of a memory at one time; made by `memory.snapshot()`.
+    """The redacted state of a memory at one time; returned by `memory.snapshot()`.
 
     Attributes:
         memory_id: The memory's id.

@@ -20,7 +20,7 @@ _State = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """What the installed distributions announce.
+    """The plugins that the installed distributions declare.
 
     Attributes:
         entry_points: The entry points of plugins, in no particular order.

@@ -1,4 +1,4 @@
-"""What the plugins provide, by kind and name."""
+"""The entries that plugins provide, by kind and name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PluginEntry:
 
 @dataclass(slots=True)
 class Plugins:
-    """Everything that plugins provide. Made by `find_plugins` and `load_plugins`.
+    """Everything that plugins provide. Returned by `find_plugins` and `load_plugins`.
 
     Examples:
         >>> plugins = find_plugins("evaluators")
@@ -119,7 +119,7 @@ class Plugins:
         return self._entries[kind, name].origin.distribution == "loomlib"
 
     def report(
-        self, kind: str, name: str, error: BaseException | str, *, did: str = "could not be made"
+        self, kind: str, name: str, error: BaseException | str, *, did: str = "could not be created"
     ) -> PluginError:
         """Record that an entry does not work, and return the error to raise.
 

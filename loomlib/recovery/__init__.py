@@ -1,4 +1,4 @@
-"""Damaged files: detected, set aside under a name that says so, and replaced by what could be read of them.
+"""Damaged files: detected, set aside under a name that says so, and replaced by files with their readable content.
 
 Full disks are recognized here too.
 """

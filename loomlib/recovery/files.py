@@ -22,11 +22,11 @@ class DamagedFile:
     """A damaged file that was set aside.
 
     Attributes:
-        file: The name that it had.
-        aside: The name that it has now.
+        file: Its former name.
+        aside: Its present name.
         at: When it was set aside.
         reason: What was found to be wrong; empty if it is read from the folder afterwards.
-        recovered: What was recovered of it into the new file, such as "120 rows of 3 tables"; empty for nothing.
+        recovered: What was recovered from it into the new file, such as "120 rows of 3 tables"; empty for nothing.
     """
 
     file: Path
@@ -37,7 +37,7 @@ class DamagedFile:
 
     def __str__(self) -> str:
         outcome = (
-            f"{self.recovered} recovered into a new file" if self.recovered else "nothing could be recovered of it"
+            f"{self.recovered} recovered into a new file" if self.recovered else "nothing could be recovered from it"
         )
         return f"{self.file} was damaged ({self.reason}); it was set aside as {self.aside.name}, {outcome}"
 

@@ -10,7 +10,7 @@ from typing import Final
 DISK_IS_FULL: Final = "The local AgentCore's disk is full"
 """How the local AgentCore begins the message of a request that failed for lack of space."""
 
-# A file-size limit or a quota is for its user what a full disk is.
+# For the user, a file-size limit or a quota has the same effect as a full disk.
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_TEXTS: Final = tuple(f"[Errno {number}]" for number in sorted(_FULL))
 # SQLite reports FULL for ENOSPC only; a file-size limit or a quota is a failed write to it.

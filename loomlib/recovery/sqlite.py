@@ -38,7 +38,7 @@ _LOCK_BYTES: Final = 512
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether an error, or what it was raised from, says that an SQLite file is damaged or is none."""
+    """Whether an error, or what it was raised from, says that an SQLite file is damaged or is not an SQLite file."""
     seen_ids: set[int] = set()
     while error is not None and id(error) not in seen_ids:
         seen_ids.add(id(error))
@@ -70,7 +70,7 @@ def recover_if_damaged(file: Path, *, thorough: bool = True, needs: Sequence[str
         needs: Tables without whose rows the others are of no use; if one is lost, nothing is recovered.
 
     Returns:
-        What was done, or None if the file is sound.
+        What was done, or None if the file is not damaged.
 
     Raises:
         StoreError: Another process has the damaged file open.
@@ -132,7 +132,7 @@ def find_damage(file: Path, *, thorough: bool = True) -> str | None:
 
 
 def _salvage(file: Path, partial: Path, needs: Sequence[str]) -> str:
-    """Copy what is readable of `file` into a new file; return what, or "" for nothing.
+    """Copy the readable rows of `file` into a new file; return what was copied, or "" for nothing.
 
     Nobody else may have `file` open.
     """
@@ -270,7 +270,7 @@ def _alone(file: Path) -> Generator[None]:
                         "The database is damaged, and another process has it open",
                         on=str(file),
                         try_="end that process (a kernel, a report, or the service: loom down) and open it again; "
-                        "then what is readable is recovered",
+                        "the readable rows are then recovered",
                     ) from error
                 time.sleep(0.05)
         yield

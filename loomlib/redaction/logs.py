@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class RedactingFormatter(logging.Formatter):
     """Formats a record as `logging.Formatter` does, and redacts the text, tracebacks included.
 
-    Random-looking text stays, because ids look like that. Records below WARNING are not examined: Loom's own have no
-    values of callers.
+    Random-looking text stays, because ids look like that. Records below WARNING are not examined: Loom's own do not
+    contain values of callers.
     """
 
     def format(self, record: logging.LogRecord) -> str:

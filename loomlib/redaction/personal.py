@@ -136,7 +136,7 @@ _BEFORE_A_PLACE: Final = re.compile(
 
 
 def _email_in_words(text: str) -> list[tuple[int, int]]:
-    """Confirm an e-mail address in words ("ann at example dot org"): "look at example dot org" is none."""
+    """Confirm an e-mail address in words ("ann at example dot org"): "look at example dot org" is not one."""
     return [] if _BEFORE_A_PLACE.fullmatch(text.split(maxsplit=1)[0]) else [(0, len(text))]
 
 

@@ -75,7 +75,7 @@ def rule(
     anchors: tuple[str, ...] = (),
     canonical: Callable[[str], str] = str,
 ) -> RedactionRule:
-    """Make a rule from a pattern's text.
+    """Create a rule from a pattern's text.
 
     Args:
         name: Name in the placeholder.

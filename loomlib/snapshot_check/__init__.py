@@ -1,4 +1,4 @@
-"""Snapshot safety: what an agent makes at start-up that sessions restored from one snapshot must not share."""
+"""Snapshot safety: what an agent creates at start-up that sessions restored from one snapshot must not share."""
 
 from .finding import KINDS, SnapshotFinding
 from .package import with_probe

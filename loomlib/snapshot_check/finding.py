@@ -22,8 +22,9 @@ _WHAT: Final = {
     "cache": "A cache counts its age from the build, so that sessions start with entries that have expired",
 }
 _FIX: Final = {
-    "id": "Make the id in the request (the entrypoint's context has the session id), not at import.",
-    "random": "Make the value or generator in the request, or reseed there: random.seed(); secrets and uuid4 are safe.",
+    "id": "Create the id in the request (the entrypoint's context has the session id), not at import.",
+    "random": "Create the value or generator in the request, or reseed there: random.seed(); "
+    "secrets and uuid4 are safe.",
     "clock": "Read the clock in the request.",
     "credential": "Get the credential in the request, or from a provider that refreshes it; let boto3 find its own.",
     "connection": "Open it at first use (functools.cache on a function), and close what the warm-up hook opens.",
@@ -37,14 +38,14 @@ _FIX: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFinding:
-    """One line of an agent that makes something which restored sessions must not share.
+    """One line of an agent that creates something that restored sessions must not share.
 
     Attributes:
         kind: One of `KINDS`.
         file: The file in the agent's package; "" when the line is unknown.
         line: The line number; 0 when it is unknown.
         source: The line itself, with secrets redacted.
-        made_by: The function that made it, or what it is.
+        made_by: The function that created it, or what it is.
         paths: Where it is kept, such as `agent.SETTINGS['id']`.
         detail: What was compared.
     """

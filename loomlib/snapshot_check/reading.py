@@ -22,7 +22,7 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What two starts of an agent showed.
+    """The result of two starts of an agent.
 
     Attributes:
         findings: The findings, by file and line.
@@ -38,7 +38,7 @@ class Checked:
 def read_findings(answers: Sequence[bytes], package: bytes) -> Checked:
     """Read the answers of two starts of the same package.
 
-    Values of the agent's own that differ between the starts are made anew by each start, so they are findings too.
+    The agent's own values that differ between the starts are created again at each start, so they are findings too.
 
     Args:
         answers: The probe's answer of each start.
@@ -96,7 +96,7 @@ def _differences(documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
                 "line": line,
                 "paths": [path],
                 "made_by": made_by or "a value that differs at each start",
-                "detail": "two starts made different values",
+                "detail": "two starts created different values",
             }
         )
     return findings

@@ -21,7 +21,7 @@ _SHOWN_ROWS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SnapshotReport:
-    """What all sessions restored from a snapshot of an agent would share and should not; made by `check_snapshot()`.
+    """What sessions restored from one snapshot of an agent would share but should not; returned by `check_snapshot()`.
 
     Attributes:
         name: The agent's name.

@@ -187,7 +187,7 @@ class Alerts:
         Args:
             scope: The environment: "local" or "aws".
             alert: The name of an alert; None for all.
-            limit: The most entries.
+            limit: The maximum number of entries.
         """
         chosen = select(*own_columns(alert_events)).where(alert_events.c.scope == scope)
         if alert is not None:

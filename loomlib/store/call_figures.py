@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DAYS_AT_ONCE: Final = 7
-"""Days that one transaction builds: other writers wait for its end."""
+"""Number of days that one transaction builds, because other writers wait for its end."""
 
 _SUMMED: Final = ("agent_id", "timed", "outcomes", "costs", "cold_starts", "sessions", "durations")
 _IN_ORDER: Final = ("agent_id", "timed", "outcomes", "durations", "asked", "places")
@@ -43,7 +43,7 @@ _IN_ORDER: Final = ("agent_id", "timed", "outcomes", "durations", "asked", "plac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFigures:
-    """What the metrics of one agent are computed from.
+    """The figures from which the metrics of one agent are computed.
 
     Attributes:
         outcomes: Number of invocations by outcome.

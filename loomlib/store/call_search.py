@@ -17,17 +17,17 @@ SearchOrder: TypeAlias = Literal["newest", "slowest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFilter:
-    """Which invocations a search returns; None is no condition.
+    """The conditions of a search for invocations; None means no condition.
 
     Attributes:
-        agent_ids: Those of these agents.
-        since: Those sent at this time or later.
-        until: Those sent before this time.
-        failed: Those that failed, or those that did not.
-        failure: Those of this failure class.
-        min_duration_ms: Those that took at least so long.
-        session_id: Those of this session.
-        trace_id: The one with this trace id.
+        agent_ids: Only invocations of these agents.
+        since: Only invocations sent at this time or later.
+        until: Only invocations sent before this time.
+        failed: Only invocations that failed, or only those that did not.
+        failure: Only invocations of this failure class.
+        min_duration_ms: Only invocations that took at least this long.
+        session_id: Only invocations of this session.
+        trace_id: Only the invocation with this trace id.
     """
 
     agent_ids: tuple[int, ...] | None = None
@@ -71,9 +71,9 @@ class CallSearch:
         """Return invocations.
 
         Args:
-            wanted: Which ones.
+            wanted: The conditions.
             order: The newest, or the slowest first.
-            limit: The most invocations.
+            limit: The maximum number of invocations.
         """
         calls = invocations.c
         # Two steps: the ids along an index that has every condition, then their rows.

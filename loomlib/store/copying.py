@@ -1,7 +1,7 @@
 """Copying of a whole store into an empty one, between SQLite and PostgreSQL in either direction.
 
-The copy is one transaction of the target: it is there as a whole or not at all, also after a kill. What the target then
-holds is read again and compared with the source by number of rows and checksum.
+The copy is one transaction of the target: it exists completely or not at all, even if the process is killed. The
+target's rows are then read again and compared with the source's by number and checksum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODULUS: Final = 2**256
 _LOCK_TIMEOUT_S: Final = 30.0
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Gets a table's name, how many of its rows are copied, and how many it has."""
+"""Called with a table's name, the number of its rows copied so far, and the number of all its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class CopiedTable:
 
     Attributes:
         name: Its name.
-        rows: How many rows it has, in the source and in the target alike.
+        rows: The number of its rows, the same in the source and in the target.
         checksum: The sum of the rows' SHA-256 digests modulo 2²⁵⁶, in hexadecimal: the same in any order of the rows.
     """
 
@@ -75,7 +75,7 @@ def copy_store(source: str, target: str, *, progress: Progress | None = None) ->
     """Copy every row of a store, of all tenants, into an empty one and verify it.
 
     The source is read as it is at one moment; what is written to it afterwards is not copied. Its schema is migrated to
-    this release's as at any opening. Tenants lose their database roles, which belong to a server.
+    this release's, as whenever a store is opened. Tenants lose their database roles, which belong to a server.
 
     Args:
         source: The address of the database that is read.
@@ -83,8 +83,8 @@ def copy_store(source: str, target: str, *, progress: Progress | None = None) ->
         progress: Called after each batch.
 
     Raises:
-        StoreError: The source does not exist, the target has rows, or what the target holds differs from the source.
-            The target is then as before.
+        StoreError: The source does not exist, the target has rows, or the rows of the target differ from the source's.
+            The target is then unchanged.
     """
     old = _open(source, must_exist=True)
     try:
@@ -131,14 +131,14 @@ def _refuse_rows(writing: Connection, target: Database) -> None:
     filled = [table.name for table in metadata.sorted_tables if writing.execute(select(table).limit(1)).first()]
     if filled:
         raise StoreError(
-            f"The target has rows already, in {', '.join(filled)}", on=target.where, try_="a new, empty database"
+            f"The target already has rows, in {', '.join(filled)}", on=target.where, try_="a new, empty database"
         )
 
 
 def _raw_tables() -> Iterator[Table]:
     """Yield each table, those that others refer to first, with columns of the types that the database has.
 
-    Texts of JSON and compressed texts are copied as they are stored: reading and writing them anew could change them.
+    JSON and compressed texts are copied as stored, because decoding and encoding them again could change them.
     """
     raw = MetaData()
     # Last: the invocations that are copied mark the target's days.
@@ -204,7 +204,7 @@ def _digest(table: Table, row: Mapping[str, Any]) -> int:
 
 
 def _canonical(value: Any) -> str:
-    """Return a text that two values share only if they are equal, whichever database they came from."""
+    """Return a text that is the same for equal values only, whichever database they came from."""
     match value:
         case None:
             return "-"
@@ -221,7 +221,7 @@ def _canonical(value: Any) -> str:
 
 
 def _continue_ids(table: Table, writing: Connection) -> None:
-    """Let PostgreSQL's sequence continue behind the copied ids; SQLite does so by itself."""
+    """Set PostgreSQL's sequence to continue after the copied ids; SQLite does so by itself."""
     if writing.dialect.name != "postgresql" or "id" not in table.c:
         return
     sequence = writing.execute(select(func.pg_get_serial_sequence(table.name, "id"))).scalar_one()

@@ -29,10 +29,10 @@ _LIMITED: Final = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCredit:
-    """What is held for calls that are not stored one by one.
+    """The amount held for calls that are not stored one by one.
 
     Attributes:
-        calls: For how many calls.
+        calls: The number of calls.
         picos: The amount in 10⁻¹² US dollars.
     """
 
@@ -54,11 +54,11 @@ class Credits:
         """Hold the amounts of calls before they are sent.
 
         Args:
-            calls: The most calls.
+            calls: The maximum number of calls.
             fewest: The fewest calls that the rest of the credit must cover.
 
         Returns:
-            What is held, for `calls` or as many as are covered; None when the credit is unlimited.
+            The amount held, for `calls` or as many as the credit covers; None when the credit is unlimited.
 
         Raises:
             CreditsUsedUpError: The rest covers fewer; nothing is held.

@@ -38,7 +38,7 @@ class Database:
 
     Attributes:
         place: Its address without the password.
-        is_recovered: Whether the file was damaged, and holds what was readable of it since this opening.
+        is_recovered: Whether this opening found the file damaged and replaced it by a new file with the readable rows.
         is_tenants_address: Whether the role of the address belongs to a tenant, once the database is limited.
     """
 
@@ -94,13 +94,13 @@ class Database:
             yield connection
 
     def write_again(self, work: Callable[[Connection], Result]) -> Result:
-        """Return the result of `work` in a writing transaction, which begins anew after a deadlock.
+        """Return the result of `work` in a writing transaction, which is repeated after a deadlock.
 
         For transactions that lock several rows: PostgreSQL ends one of two that wait for each other. SQLite, with one
         writer at a time, has no deadlocks.
 
         Args:
-            work: All of the transaction, which may be called several times.
+            work: The whole transaction; it may be called several times.
         """
         for attempt in range(_ATTEMPTS):
             try:
@@ -217,10 +217,10 @@ def _open_engine(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _recover(file: Path) -> bool:
-    """Set a file aside that was found to be damaged, unless this process has it open.
+    """Set aside a file that was found to be damaged, unless this process has it open.
 
     Returns:
-        Whether anything of it was recovered.
+        Whether any of its content was recovered.
     """
     if not is_marked(file) or _open_databases.get(file):
         return False

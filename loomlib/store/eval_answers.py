@@ -146,7 +146,7 @@ class EvalAnswers:
         Args:
             run_id: The run.
             after: The (repeat, place) of the last result that was read before; the default begins at the first one.
-            limit: The most results.
+            limit: The maximum number of results.
         """
         repeat, place = after
         chosen = (

@@ -14,7 +14,7 @@ stays `running` without a valid lease. All but complete runs can be resumed."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSet:
-    """An eval set, addressed by its hash: the cases as canonical texts, all else as JSON values in `details`."""
+    """An eval set, addressed by its hash: the cases as canonical texts, everything else as JSON values in `details`."""
 
     digest: str
     name: str

@@ -45,7 +45,7 @@ class EvalRuns(StoredRuns[EvalRunRow]):
         Args:
             agent_arn: Only runs of this agent.
             set_digest: Only runs of the eval set with this digest.
-            limit: The most runs; None for all.
+            limit: The maximum number of runs; None for all.
         """
         return self.newest(limit, agent_arn=agent_arn, set_digest=set_digest)
 

@@ -83,11 +83,11 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
             message,
             on=place,
             try_="open it again when nothing else has it open (restart the kernel; loom down): it is then set aside, "
-            "and what is readable of it is copied into a new one",
+            "and its readable rows are copied into a new one",
         )
     if name in _LOCKED:
         return StoreError(
-            "The database stayed locked by another process", on=place, try_="repeat it when that process has ended"
+            "The database stayed locked by another process", on=place, try_="try again when that process has ended"
         )
     if name in _UNREACHABLE:
         return StoreError(
@@ -107,7 +107,7 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
 
 
 def _of_server(error: BaseException, text: str, place: str) -> StoreError | None:
-    """Return what PostgreSQL's error code says; its driver's errors without a code are lost connections."""
+    """Return the meaning of PostgreSQL's error code; its driver's errors without a code are lost connections."""
     code: str | None = getattr(error, "sqlstate", "")
     if code == "":
         return None
@@ -115,13 +115,13 @@ def _of_server(error: BaseException, text: str, place: str) -> StoreError | None
     text = text.removeprefix("connection failed: ")
     if code == "55P03":
         return StoreError(
-            "The database stayed locked by another process", on=place, try_="repeat it when that process has ended"
+            "The database stayed locked by another process", on=place, try_="try again when that process has ended"
         )
     if code in TRY_AGAIN:
         return StoreError(
             "Two processes wrote the same rows at once, and the database ended this one's transaction",
             on=place,
-            try_="repeat it; nothing of it is stored",
+            try_="try again; nothing was stored",
         )
     if code == "53300" or (is_connecting and any(words in text for words in _TOO_MANY_TEXTS)):
         return StoreError(
@@ -133,7 +133,7 @@ def _of_server(error: BaseException, text: str, place: str) -> StoreError | None
         return StoreError(
             f"The database refused: {text}",
             on=place,
-            try_="check the user, the password and the rights in DATABASE_URL",
+            try_="check the user, the password and the permissions in DATABASE_URL",
         )
     if is_connecting or (code or "").startswith(_CONNECTION_LOST):
         return StoreError(

@@ -197,7 +197,7 @@ def read_part(
 
 
 def build_days(connection: Connection, days: Iterable[DayKey]) -> None:
-    """Read days of agents anew and store their arrays; a day that was pruned stays as it is.
+    """Read days of agents again and store their arrays; a day that was pruned is not changed.
 
     Args:
         connection: A writing transaction.

@@ -1,7 +1,7 @@
 """The table of each agent's figures by day, and the indexes of the search for invocations.
 
-Triggers of the database (revision 0011) add a day's row with its first invocation, and mark it when one changes, not
-the code that writes: no writer can forget it, another process and a bulk copy included.
+Database triggers (revision 0011) add a day's row with its first invocation, and mark it when an invocation changes. So
+no writer can forget it, not even another process or a bulk copy.
 """
 
 from __future__ import annotations

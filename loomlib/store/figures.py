@@ -97,7 +97,7 @@ class FigureQueries:
             agent_id: The agent's id in the store.
             since: Only invocations that were sent at this time or later; None for no bound.
             until: Only invocations that were sent before this time; None for no bound.
-            limit: The most ids.
+            limit: The maximum number of ids.
         """
         settled = select(traces.c.invocation_id).where(
             traces.c.invocation_id == invocations.c.id, traces.c.is_complete, traces.c.state != "found"
@@ -120,7 +120,7 @@ class FigureQueries:
             agent_id: The agent's id in the store.
             since: Only invocations that were sent at this time or later; None for no bound.
             until: Only invocations that were sent before this time; None for no bound.
-            limit: The most ids.
+            limit: The maximum number of ids.
         """
         earlier = invocations.alias("earlier")
         opened_before = select(earlier.c.id).where(

@@ -1,4 +1,4 @@
-"""Storage of groups of agents: named sets, by ARN, so that an agent that is registered again is in them again."""
+"""Storage of groups of agents: named sets, by ARN, so that an agent that is registered again is in its groups again."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ class AgentGroups:
         chosen = select(agent_groups.c.name, agent_groups.c.agent_arn).where(agent_groups.c.scope == scope)
         groups: dict[str, list[str]] = {}
         with self._database.read() as connection:
-            for name, arn in sorted(tuple(record) for record in connection.execute(chosen)):  # in no language's order
+            for name, arn in sorted(tuple(record) for record in connection.execute(chosen)):  # by code point
                 groups.setdefault(name, []).append(arn)
         return {name: tuple(arns) for name, arns in groups.items()}

@@ -23,7 +23,7 @@ class StoredHistory:
 
     Args:
         database: The store's database.
-        identity: Whose rows it has.
+        identity: The tenant and the user of the store.
     """
 
     def __init__(self, database: Database, identity: StoreIdentity) -> None:
@@ -66,7 +66,7 @@ class StoredHistory:
 
         Raises:
             MissingExtraError: DuckDB is not installed.
-            StoreError: A row is not exported as the store has it.
+            StoreError: A row of the store differs from the export, or is not in it.
         """
         source = HistoryFolder(folder)
         with source.locked(self._source):
@@ -89,8 +89,8 @@ class StoredHistory:
             folder: The exported history; it need not exist.
             sql: The statement, over the views agents, invocations, traces, invocation_costs and others.
             live: Also read the rows of the store that are not exported.
-            limit: The most rows.
-            timeout_s: The most seconds.
+            limit: The maximum number of rows.
+            timeout_s: The time limit in seconds.
 
         Raises:
             MissingExtraError: DuckDB is not installed.

@@ -1,6 +1,6 @@
 """Export of ended invocations, with their traces and costs, to Parquet files that DuckDB, pandas and others read.
 
-Rows that the folder has are not written again. At no time are more rows in memory than one file has.
+Rows that the folder already has are not written again. At most the rows of one file are in memory at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BATCH: Final = 1_000
 _ENDED: Final = ("complete", "error")
 
 ExportProgress = Callable[[str, int, int], None]
-"""Gets a table's name, how many of its new rows are written, and how many there are."""
+"""Called with a table's name, the number of its new rows written so far, and the number of all its new rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class ExportSelection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedHistory:
-    """What an export wrote: `rows` by table, without those that the folder had already."""
+    """The result of an export: `rows` by table, without those that the folder already had."""
 
     folder: Path
     rows: dict[str, int]

@@ -1,4 +1,4 @@
-"""The folder of an exported history: Parquet files by table and month, and which rows they hold.
+"""The folder of an exported history: Parquet files by table and month, and the rows in them.
 
 A file appears under its name when it is complete, and is never changed afterwards: the files themselves say what was
 exported, also after a kill.
@@ -106,7 +106,7 @@ class HistoryFolder:
 
     @contextmanager
     def locked(self, source: str) -> Generator[None, None, None]:
-        """Hold the folder for one export or prune, and remove what an interrupted one left half written.
+        """Lock the folder for one export or prune, and remove incomplete files of an interrupted one.
 
         Args:
             source: The store's address without its password, and its tenant. A folder has the rows of one store.
@@ -121,7 +121,7 @@ class HistoryFolder:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError as error:
                     raise StoreError(
-                        "Another process exports to this folder", on=str(self.path), try_="wait for its end"
+                        "Another process exports to this folder", on=str(self.path), try_="wait until it has finished"
                     ) from error
                 self._check(source)
                 parts = self.path / PARTS

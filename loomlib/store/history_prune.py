@@ -24,12 +24,12 @@ _BATCH: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedHistory:
-    """What a prune removed.
+    """The result of a prune.
 
     Attributes:
         before: The first day that was not pruned.
         invocations: How many invocations were removed, with their traces and costs.
-        kept: How many stay because something else refers to them, such as a study.
+        kept: How many stay because other rows, such as a study's, refer to them.
     """
 
     before: date
@@ -48,10 +48,10 @@ def prune_rows(
         database: The store's database.
         folder: The exported history.
         before: The first day, in UTC, whose invocations stay.
-        progress: Gets how many are removed, and how many there are.
+        progress: Called with the number of invocations removed so far, and the number to remove.
 
     Raises:
-        StoreError: An invocation, or a row that belongs to one, is not exported as the store has it. Nothing is
+        StoreError: An invocation, or a row that belongs to one, differs from its export or is not exported. Nothing is
             removed then.
     """
     import numpy as np

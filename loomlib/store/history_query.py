@@ -1,4 +1,4 @@
-"""SQL over the exported history and the store, by DuckDB: it reads these rows and can do nothing else."""
+"""SQL over the exported history and the store, by DuckDB: it can read these rows and do nothing else."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def query_history(
         folder: The exported history; it need not exist.
         sql: One SELECT.
         live: Also read the rows of the store that are not exported.
-        limit: The most rows.
-        timeout_s: The most seconds.
+        limit: The maximum number of rows.
+        timeout_s: The time limit in seconds.
 
     Raises:
         StoreError: It is not one SELECT, or DuckDB refuses it.
@@ -70,7 +70,7 @@ def _bare(sql: str) -> str:
 
 
 def _refuse_others(duckdb: Any, sql: str) -> None:
-    """Refuse what is not one SELECT, before anything is read: COPY could write over the exported files."""
+    """Reject anything but one SELECT, before anything is read: COPY could write over the exported files."""
     try:
         statements = duckdb.extract_statements(_bare(sql))
     except duckdb.Error as error:

@@ -345,7 +345,7 @@ class Invocations:
         return list(sessions)
 
     def close_abandoned(self) -> int:
-        """Do the same as `abandon_stale` for a reader: a database that cannot be written to stays as it is."""
+        """Do the same as `abandon_stale` for a reader: a database that cannot be written to is not changed."""
         try:
             return self.abandon_stale()
         except StoreError:

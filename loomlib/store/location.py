@@ -1,4 +1,4 @@
-"""Where a store is: an open store, or an address that is opened when needed."""
+"""The location of a store: an open store, or an address that is opened when needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StoreLocation:
 
 
 def locate_store(store: Store | str | StoreLocation | None) -> StoreLocation:
-    """Return where a store is.
+    """Return the location of a store.
 
     Args:
         store: An open store, a database URL, the path of an SQLite file, or None for the database of the settings

@@ -40,7 +40,7 @@ _MEASURED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredCost:
-    """What the call of a measurement cost.
+    """The cost of a measurement's call.
 
     Attributes:
         currency: ISO 4217 code.
@@ -80,7 +80,7 @@ class Measurements:
             session_id: The session that it will use, if it is known.
 
         Returns:
-            False when it is not planned (any more): do not take it.
+            False when it is not planned, or no longer: do not run it then.
         """
         change = (
             update(measurements)

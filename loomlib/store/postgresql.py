@@ -24,7 +24,7 @@ _NAMES: Final = ("postgresql", "postgres", DRIVER)
 MIGRATION_LOCK: Final = 0x4C6F6F6D  # "Loom"
 ANSWERS_LOCK: Final = 0x4C6F6F6E
 COPY_LOCK: Final = 0x4C6F6F6F
-"""Keys of the advisory locks, which count within one database."""
+"""Keys of the advisory locks, which apply within one database."""
 
 TRY_AGAIN: Final = frozenset({"40001", "40P01"})
 """Errors after which the same transaction may succeed: a serialization failure and a deadlock
@@ -35,7 +35,7 @@ BINARY_RESULTS: Final = "loom_binary_results"
 byte of an array, and its numbers must be parsed."""
 
 _CONNECT_WITHIN_S: Final = 10
-# A connection whose other end is gone is given up after a minute, not after the two hours of Linux.
+# A connection whose other end is gone is closed after a minute, not after the two hours of Linux.
 _KEEPALIVE: Final = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -47,12 +47,12 @@ _PLANNER: Final = "-c random_page_cost=1.1"
 11,000 calls: 114 ms, and 13 ms with 1.1 (https://www.postgresql.org/docs/current/runtime-config-query.html).
 The options of an address override it."""
 _ASKED_AFTER_S: Final = 1.0
-"""Seconds without use after which a connection is asked whether it still works: a firewall may have dropped it."""
+"""Idle seconds after which a connection is tested before it is used: a firewall may have dropped it."""
 _USED: Final = "loom_used"
 _KEPT: Final = 3
 _AT_MOST: Final = 24
-"""Connections of one store: those that stay open, and all. Each is a process of the server, which has 100 by default;
-thirty kernels of a hub share it."""
+"""Connections of one store: how many stay open, and the maximum. Each is a process of the server, which has 100 by
+default; thirty kernels of a hub share it."""
 
 
 def is_address(url: URL) -> bool:
@@ -137,9 +137,9 @@ def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool
 def _replace_ended_connections(engine: Engine) -> None:
     """Replace connections of the pool that the server ended, after its restart for example.
 
-    SQLAlchemy's `pool_pre_ping` asks the server before each transaction, which is one of the five round trips of a
-    small one. Here a connection that was just used is asked only if something has arrived on it: the server's farewell,
-    or the end of the stream.
+    SQLAlchemy's `pool_pre_ping` queries the server before each transaction, which is one of the five round trips of a
+    small one. Here a connection that was just used is tested only if something has arrived on it: the server's last
+    message, or the end of the stream.
     """
     from psycopg import Connection as Psycopg
     from psycopg import Error

@@ -1,8 +1,8 @@
 """PostgreSQL's row-level security: a tenant's database role sees and writes the rows of its tenant only.
 
-A setting can be changed by SQL, a session's role cannot: the tenant of a role is looked up by `session_user`. Only for
-the owner of the tables does the setting `loom.tenant` count, which the store of an installation that trusts its kernels
-sets in each transaction. Without it the owner is the administrator and reaches every row, as superusers and roles with
+A setting can be changed by SQL, a session's role cannot: the tenant of a role is looked up by `session_user`. The
+setting `loom.tenant` applies only to the owner of the tables; the store of an installation that trusts its kernels sets
+it in each transaction. Without it the owner is the administrator and reaches every row, as superusers and roles with
 BYPASSRLS always do (PostgreSQL 15, 5.8).
 """
 
@@ -18,7 +18,8 @@ from .tenancy import DEFAULT_TENANT, TENANT_COLUMN
 from .tenant_tables import invocation_charges, tenants
 
 ALL_TENANTS: Final = "*"
-"""The value of `loom.tenant` with which the owner of the tables reads and writes every tenant's rows, as without it."""
+"""The value of `loom.tenant` with which the owner of the tables reads and writes every tenant's rows, as without the
+setting."""
 
 _FUNCTIONS: Final = """
 CREATE OR REPLACE FUNCTION loom_role_tenant() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER {path} AS
@@ -91,7 +92,7 @@ END $$;
 def secure(connection: Connection) -> None:
     """Create the functions and policies of every table, and renew the rights of the tenants' roles.
 
-    It repeats itself after each migration, so that a new table cannot be without a policy.
+    It runs after each migration, so that a new table cannot lack a policy.
 
     Args:
         connection: A writing transaction of the owner of the tables.
@@ -136,7 +137,7 @@ def role_tenant(connection: Connection) -> str | None:
 
 
 def choose_tenant(connection: Connection, tenant: str) -> None:
-    """Set the tenant of the transaction, which counts for the owner of the tables only."""
+    """Set the tenant of the transaction, which applies to the owner of the tables only."""
     connection.execute(text("SELECT set_config('loom.tenant', :tenant, true)"), {"tenant": tenant})
 
 

@@ -71,7 +71,8 @@ def _revision(connection: Connection) -> str | None:
 def _is_current(revision: str | None, database: Database) -> bool:
     if revision is not None and revision not in REVISIONS:
         raise StoreTooNewError(
-            f"The database was written by a later release of Loom (schema {revision}, known up to {REVISIONS[-1]})",
+            f"The database was written by a later release of Loom (schema {revision}; "
+            f"this release knows up to {REVISIONS[-1]})",
             on=database.where,
             try_="upgrade loomlib, or use another LOOM_HOME or DATABASE_URL",
         )

@@ -61,8 +61,8 @@ class Store:
     def open(cls, url: str, *, tenant: str = DEFAULT_TENANT, user: str = "", lock_timeout_s: float = 30.0) -> Store:
         """Open the store at a database address; create or migrate it as needed.
 
-        A new SQLite file and its folder are readable by the user only. A damaged file is set aside, and what is
-        readable of it is copied into a new one (`loomlib.recovery`).
+        A new SQLite file and its folder are readable by the user only. A damaged file is set aside, and its readable
+        rows are copied into a new one (`loomlib.recovery`).
 
         Args:
             url: An SQLAlchemy address, such as `sqlite:///loom.db`.
@@ -85,7 +85,7 @@ class Store:
 
     @property
     def is_administrators(self) -> bool:
-        """Whether the store may show what other tenants use: its address is no tenant's, and no tenant is named."""
+        """Whether the store may show what other tenants use: its address is not a tenant's, and no tenant is named."""
         return not self._database.is_tenants_address and self.identity.tenant == DEFAULT_TENANT
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ def _open(url: str, lock_timeout_s: float, *, attempts: int = 3) -> Database:
         if attempts == 1 or not isinstance(error, StoreError):
             raise
         if database.is_recovered and database.file is not None:
-            set_aside(database.file, f"what was recovered is not complete: {error.what}")
+            set_aside(database.file, f"the recovered data is incomplete: {error.what}")
         elif not isinstance(error, StoreDamagedError):
             raise
         # The schema is read here; if it is damaged, opening the file again recovers it.

@@ -36,6 +36,6 @@ class Studies(StoredRuns[StudyRow]):
         Args:
             agent: Only studies of the agent with this ARN.
             scope: Only studies of this environment.
-            limit: The most studies; None for all.
+            limit: The maximum number of studies; None for all.
         """
         return self.newest(limit, agent_arn=agent, scope=scope)

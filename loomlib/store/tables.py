@@ -1,4 +1,4 @@
-"""Tables of the current schema. `migrations/` leads to it; a test compares the two."""
+"""Tables of the current schema. `migrations/` creates it; a test compares the two."""
 
 from __future__ import annotations
 
@@ -94,19 +94,19 @@ invocations = Table(
     Column("writer_born", Text, nullable=False),
     tenant_column(),
     user_column(),
-    # What can be megabytes comes last: SQLite walks through it to reach the columns behind it.
+    # Columns that can hold megabytes come last: SQLite reads through them to reach the columns after them.
     Column("prompt", AgentText),
     Column("chunk_offsets_ms", JsonText),
     Column("response", AgentText),
     Index(None, "agent_id", "id"),
     Index(None, "session_id"),
-    # All that the sums over many invocations need, so that they never touch the rows.
+    # All columns that sums over many invocations need, so that these never read the rows.
     Index("ix_invocations_figures", *_FIGURES),
     sqlite_autoincrement=True,
 )
 
 # Literals: a database matches the condition of a partial index with nothing else. The few open invocations among
-# millions are found by it, and no other query is led astray by an index of four values.
+# millions are found by it, and an index of four values misleads no other query.
 IS_OPEN: Final = invocations.c.status.in_([literal_column("'pending'"), literal_column("'streaming'")])
 Index(
     "ix_invocations_open",

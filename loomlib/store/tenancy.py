@@ -1,4 +1,4 @@
-"""Whose rows a store reads and writes: every compiled statement is limited to one tenant.
+"""The tenant of a store, and the limit of every compiled statement to that tenant's rows.
 
 The limit is added where SQLAlchemy turns a statement into SQL, once for the whole store: a query cannot forget it.
 PostgreSQL enforces the same limit itself for each tenant's database role (`row_security`).
@@ -20,7 +20,7 @@ from sqlalchemy.sql.selectable import FromGrouping
 from ..errors import SettingsError
 
 DEFAULT_TENANT: Final = "default"
-"""The tenant of a store that names none, and of the rows of earlier releases."""
+"""The tenant of a store that does not name one, and of the rows of earlier releases."""
 TENANT_COLUMN: Final = "tenant"
 USER_COLUMN: Final = "user_id"
 
@@ -47,11 +47,11 @@ def check_tenant(name: str) -> str:
     """Return a tenant's name.
 
     Raises:
-        SettingsError: It has other characters, or too many.
+        SettingsError: It has invalid characters, or too many.
     """
     if _NAME.fullmatch(name) is None:
         raise SettingsError(
-            "A tenant's name has other characters than lower-case letters, digits, - and _, or more than 48",
+            "A tenant's name must have 1 to 48 lower-case letters, digits, - and _, and begin with a letter or digit",
             on=repr(name[:80]),
             try_="a name such as team-a",
         )
@@ -79,7 +79,7 @@ def _limited(compiler: type[Any], identity: StoreIdentity) -> Any:
 
 
 def identity_of(connection: Connection) -> StoreIdentity | None:
-    """Return whose rows a connection is limited to; None for a connection that is not limited."""
+    """Return the tenant and the user that a connection is limited to; None for a connection that is not limited."""
     return getattr(connection.dialect.statement_compiler, "identity", None)
 
 

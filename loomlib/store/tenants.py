@@ -35,8 +35,8 @@ class TenantRow:
         role: Its PostgreSQL role; None where settings alone name the tenant.
         created_at: When it was added.
         credit: Its credit in US dollars; None is unlimited.
-        used: What of the credit is spent or held, in US dollars.
-        call: What a call holds until its cost is known, in US dollars.
+        used: The part of the credit that is spent or held, in US dollars.
+        call: The amount that a call holds until its cost is known, in US dollars.
     """
 
     name: str
@@ -57,7 +57,7 @@ class AddedTenant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantUse:
-    """What a user of a tenant has used.
+    """The use of Loom by one user of a tenant.
 
     Attributes:
         tenant: The tenant.
@@ -85,7 +85,7 @@ class TenantUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantAccount:
-    """What a tenant has used, and its credit.
+    """The use of Loom by a tenant, and the tenant's credit.
 
     Attributes:
         use: The calls and costs of all its users.
@@ -102,7 +102,7 @@ class TenantAccount:
 
     @property
     def left(self) -> Decimal | None:
-        """What is left of the credit, in US dollars; None when it is unlimited."""
+        """The rest of the credit, in US dollars; None when it is unlimited."""
         if self.tenant is None or self.tenant.credit is None:
             return None
         return max(Decimal(0), self.tenant.credit - self.tenant.used)
@@ -152,8 +152,8 @@ class Tenants:
             The tenant; on PostgreSQL with its address, which is not stored.
 
         Raises:
-            StoreError: It exists.
-            SettingsError: The name has other characters than a tenant's.
+            StoreError: The tenant already exists.
+            SettingsError: The name has invalid characters.
         """
         check_tenant(name)
         role = None if self._database.is_sqlite else _role_name(name)
@@ -167,7 +167,7 @@ class Tenants:
         password = secrets.token_urlsafe(24)
         with self._database.write() as connection:
             if connection.execute(select(tenants.c.tenant).where(tenants.c.tenant == name)).first() is not None:
-                raise StoreError("The tenant exists", on=name, try_="another name, or loom tenants credit")
+                raise StoreError("The tenant already exists", on=name, try_="another name, or loom tenants credit")
             connection.execute(tenants.insert(), [values])
             if role is None:
                 return AddedTenant(name=name, database_url=None)
@@ -175,9 +175,10 @@ class Tenants:
         return self._added(name, role, password)
 
     def renew(self, name: str) -> AddedTenant:
-        """Give a tenant a new address on PostgreSQL; its former one, if it has one, opens no connection any more.
+        """Give a tenant a new address on PostgreSQL; its former address can no longer be used.
 
-        For an address that was lost or seen by others, and for a tenant whose store was copied from another server.
+        Use it for an address that was lost or seen by others, and for a tenant whose store was copied from another
+        server.
 
         Args:
             name: The tenant.
@@ -331,7 +332,7 @@ def _use(record: Any) -> TenantUse:
 def _credit(credit: Decimal | None, call: Decimal) -> dict[str, int | None]:
     for amount in (credit, call):
         if amount is not None and not 0 <= amount <= 1_000_000:
-            raise ValueError(f"an amount is from 0 to 1000000 US dollars, not {amount}")
+            raise ValueError(f"an amount must be between 0 and 1000000 US dollars, not {amount}")
     return {
         "credit_picos": None if credit is None else int(credit * PICOS),
         "call_picos": int(call * PICOS),

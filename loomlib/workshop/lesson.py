@@ -28,7 +28,7 @@ TITLES: Final = {
 
 
 class Lesson:
-    """One lesson's exercises and a learner's progress with them; made by `lesson()`.
+    """One lesson's exercises and a learner's progress with them; returned by `lesson()`.
 
     A wrong answer never raises: the reply says what is missing.
     """

@@ -97,7 +97,7 @@ def _gated(answer: object, bench: Workbench) -> str:
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",
-        f"of the good agent it says “{good.outcome}”: its interval begins at {percent(good.estimate.low or 0)}, below "
+        f"for the good agent it says “{good.outcome}”: its interval begins at {percent(good.estimate.low or 0)}, below "
         f"your limit of {percent(good.limit)}. So few cases cannot show that much.",
     )
     expect(bad.outcome == "missed", f"the regression is not stopped ({bad.outcome}). Use a higher limit.")
@@ -149,7 +149,7 @@ EXERCISES: Final = (
         title="Right by chance",
         hints=(
             "after.scores() has a row for each case and evaluator, with passed.",
-            "Look for a case that numeric passes and trajectory does not. after[its id][0] is all about it.",
+            "Look for a case that numeric passes and trajectory does not. after[its id][0] has its details.",
             "answer = after[cases.cases[0].id][0]",
         ),
         judge=_lucky,
@@ -168,8 +168,8 @@ EXERCISES: Final = (
         id="3.5",
         title="A gate",
         hints=(
-            'gate_at_least(run.summary(), 0.9, evaluator="trajectory") says passed, missed or unclear.',
-            "Print the verdict of the good run: it says its interval. The limit has to lie below it, and above the "
+            'gate_at_least(run.summary(), 0.9, evaluator="trajectory") returns passed, missed or unclear.',
+            "Print the verdict of the good run: it states its interval. The limit has to lie below it, and above the "
             "other's.",
             'answer = [gate_at_least(run.summary(), 0.5, evaluator="trajectory") for run in (before, after)]',
         ),
@@ -179,7 +179,7 @@ EXERCISES: Final = (
         id="3.6",
         title="A case from a real conversation",
         hints=(
-            "good.evals.capture(cases, …) returns the set with a case more.",
+            "good.evals.capture(cases, …) returns the set with one more case.",
             "It takes an invocation. The case expects the answer and the tools as they were.",
             'answer = good.evals.capture(cases, good.invoke("What is 19 * 23?"))',
         ),

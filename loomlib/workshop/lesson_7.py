@@ -28,7 +28,7 @@ def _taken_stock(answer: object, bench: Workbench) -> str:
     expect(not names - changed, f"{join(sorted(names - changed))}: this works as before, or the agent does not use it.")
     missing = len(changed - names)
     expect(not missing, f"{missing} more work in another way. A collaborator's features count too.")
-    return f"{len(changed)} features work in another way; the column reason says in which."
+    return f"{len(changed)} features work in another way; the column reason says how."
 
 
 def _answered(answer: object, bench: Workbench) -> str:
@@ -117,7 +117,7 @@ EXERCISES: Final = (
         title="Generate the new agent, and deploy it",
         hints=(
             'snapshot.generate(check.folder / "shop", framework="strands") writes its code.',
-            'bench.plan(check.folder / "shop") shows what would be made; plan.apply() makes it.',
+            'bench.plan(check.folder / "shop") shows what would be created; plan.apply() creates it.',
             'answer = bench.plan(check.folder / "shop").apply()',
         ),
         judge=_deployed,

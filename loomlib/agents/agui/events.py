@@ -110,5 +110,5 @@ def _problem(kind: str, fields: Mapping[str, Any]) -> str:
         if name not in fields:
             return f"{kind} without {name}"
         if types is not _ANY and not isinstance(fields[name], types):
-            return f"{kind}: {name} is a {type(fields[name]).__name__}"
+            return f"{kind}: {name} has the wrong type {type(fields[name]).__name__}"
     return ""

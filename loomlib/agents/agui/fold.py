@@ -128,7 +128,7 @@ class AguiFold:
         elif self._status not in ("running", "not started") and event.type not in ("RAW", "CUSTOM"):
             self._report(f"{event.type} after the run has ended")
         elif event.type == "RUN_FINISHED" and self._run_id and event.text("runId") not in ("", self._run_id):
-            self._report("RUN_FINISHED of a run that is not the one that was started")
+            self._report("RUN_FINISHED of a run other than the one that was started")
 
     def _apply(self, event: AguiEvent) -> None:
         kind = event.type
@@ -180,7 +180,7 @@ class AguiFold:
         tool = self._tools.get(id)
         if step in ("START", "CHUNK") and tool is None:
             if not id or not event.text("toolCallName"):
-                self._report(f"{event.type} without a toolCallId and a toolCallName to begin with")
+                self._report(f"{event.type} without a toolCallId and a toolCallName at its beginning")
                 return
             tool = self._tools[id] = GrowingTool(id, event.text("toolCallName"), event.text("parentMessageId"))
             self._history.note("call", id)

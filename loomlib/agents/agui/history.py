@@ -1,6 +1,6 @@
-"""The conversation as AG-UI messages on the wire: what the next run is sent, for agents without a memory.
+"""The conversation as AG-UI messages on the wire: the input of the next run, for agents without a memory.
 
-By the protocol the client sends all of it with each run.
+The protocol requires the client to send all of it with each run.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def run_input(
         messages: The conversation so far (`conversation_of`); an agent without a memory knows nothing else.
         tools: The tools that the client offers; the next run answers their calls (`tool_answer`).
         context: The context of the run.
-        resume: Answers to interrupts, made by `answer_to`.
+        resume: Answers to interrupts, created by `answer_to`.
         forwarded: Properties to forward to the agent.
 
     Examples:
@@ -58,7 +58,7 @@ def answer_to(confirmation_id: str, *, approved: bool | None = None, payload: An
     Args:
         confirmation_id: The confirmation.
         approved: The decision.
-        payload: An answer in the form that the run asks for.
+        payload: An answer in the form that the run requests.
 
     Examples:
         >>> decision = answer_to(run.confirmations[0].id, approved=True)

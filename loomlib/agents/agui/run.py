@@ -39,7 +39,7 @@ class AguiToolUse:
         arguments_text: The arguments as received.
         arguments: The arguments; None while incomplete or not JSON.
         result: The result; None when there is none.
-        state: `running`, `called` (its arguments are complete), `done` (its result is there) or `cut off` (the run
+        state: `running`, `called` (its arguments are complete), `done` (its result has arrived) or `cut off` (the run
             ended before its arguments were complete).
     """
 
@@ -59,7 +59,7 @@ class Confirmation:
         id: Its id.
         reason: Why the run was interrupted.
         message: The question.
-        tool_call_id: The tool call it is about.
+        tool_call_id: The tool call that it concerns.
         response_schema: The JSON Schema of the answer.
         expires_at: Until when it can be answered.
     """

@@ -1,7 +1,7 @@
 """The document of a view's frame: a page around the page, so that the view can reach nothing but its channel.
 
 The outer document goes into `<iframe sandbox="allow-scripts" srcdoc=…>` and holds the view in a second frame of the
-same kind, whose source is inline too. What follows:
+same kind, whose source is inline too. As a result:
 
 - A page with an inline source has its parent's content security policy, so the view can load and send nothing, whatever
   it says of itself. Where it would go elsewhere (`location = …`), the outer document's `frame-src 'none'` refuses.
@@ -10,13 +10,13 @@ same kind, whose source is inline too. What follows:
   takes WebRTC away and then starts the view's own scripts as `data:` addresses, which nobody else is allowed to do.
   A frame that the view makes runs that starter or nothing.
 
-What is left: where a page tries to go elsewhere, Chromium opens a connection before the policy refuses the request. No
-byte of a request leaves, but the name of the host is looked up.
+One gap remains: where a page tries to go elsewhere, Chromium opens a connection before the policy refuses the request.
+No byte of a request leaves, but the name of the host is looked up.
 
 The outer document passes messages on, from the view to the page and back, and nothing else. What the view says reaches
-the page as JSON text, so much a second and so long at most: the frames have a process of their own in Chromium, and one
-that shouts (a million messages, one of 100 MB) is taken away there, before the page has to read any of it. Then the
-page is told `{closed: why}`; a view cannot say that, for an object is never passed on.
+the page as JSON text, with limits on messages per second and on their length: the frames have a process of their own in
+Chromium, and one that floods the page (a million messages, one of 100 MB) is taken away there, before the page has to
+read any of it. Then the page receives `{closed: why}`; a view cannot say that, for an object is never passed on.
 
 Nothing keeps a view from `top.postMessage`, past its channel and these bounds. So the page that shows a frame also
 listens for messages whose source lies within it, and takes the frame away at the first.

@@ -87,7 +87,7 @@ def read_view(data: bytes | str | Mapping[str, Any]) -> AppView | None:
 
 
 def tool_call_payload(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the payload that a view's tool call is sent to the agent as.
+    """Return the payload with which a view's tool call is sent to the agent.
 
     Args:
         name: The tool.

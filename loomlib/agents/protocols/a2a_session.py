@@ -62,7 +62,7 @@ class A2aSession:
         on_event: Callable[[A2aEvent], object] | None = None,
         labels: Sequence[str] = (),
     ) -> CallOutcome:
-        """Send a request, store it and what came; the outcome's result is `{"results": […]}`.
+        """Send a request, store it with the messages received; the outcome's result is `{"results": […]}`.
 
         Args:
             method: `message/send`, `message/stream`, `tasks/get` or `tasks/cancel`.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from loomlib.json_values import as_list, as_mapping, as_text
 
 ENDED: Final = frozenset({"completed", "canceled", "failed", "rejected"})
-"""Task states from which a task does not go on."""
+"""The final task states."""
 
 WAITING: Final = frozenset({"input-required", "auth-required"})
 """Task states in which the agent waits for another message of the client."""

@@ -39,7 +39,7 @@ class Channel(Protocol):
         ...
 
     def listen(self) -> None:
-        """Begin to receive what belongs to no request, where the transport needs that."""
+        """Begin to receive messages that do not belong to a request, if the transport needs that."""
         ...
 
     async def close(self) -> None:

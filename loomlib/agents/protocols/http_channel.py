@@ -42,8 +42,8 @@ class HttpChannel:
         what: The operation's name in errors.
         read_timeout_s: The limit for each wait for the next bytes, in seconds.
         explain: Finds out why a response of the local AgentCore broke off; None for other servers.
-        has_stream: Whether the server may be asked (by GET) for messages that belong to no request, and told (by
-            DELETE) that a session ends; InvokeAgentRuntime has neither.
+        has_stream: Whether the server supports GET, for messages that do not belong to a request, and DELETE, to end a
+            session; InvokeAgentRuntime supports neither.
 
     Attributes:
         headers: Headers of every request from now on.
@@ -70,7 +70,7 @@ class HttpChannel:
         self._listening: asyncio.Task[None] | None = None
 
     async def open(self, on_message: OnMessage, on_closed: OnClosed) -> None:
-        """Keep the callbacks; HTTP connects with the first request."""
+        """Store the callbacks; HTTP connects with the first request."""
         del on_closed  # every request fails on its own
         self._on_message = on_message
 
@@ -87,12 +87,12 @@ class HttpChannel:
         await self._exchange(request, call, on_send)
 
     def listen(self) -> None:
-        """Open the GET stream, on which a server sends what belongs to no request."""
+        """Open the GET stream, on which a server sends messages that do not belong to a request."""
         if self._has_stream and self._listening is None:
             self._listening = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
-        """Close the GET stream and tell the server that the session ends."""
+        """Close the GET stream and end the session on the server."""
         if self._listening is not None:
             self._listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -105,7 +105,7 @@ class HttpChannel:
             self.headers.pop(_SESSION, None)
 
     async def _listen(self) -> None:
-        # Without the stream (405), and when it breaks, requests go on carrying their own messages.
+        # Without the stream (405), and when it breaks, requests still carry their own messages.
         with contextlib.suppress(LoomError):
             headers = {**self.headers, "Accept": "text/event-stream"}
             await self._exchange(await asyncio.to_thread(self._make, "GET", b"", headers), None, _ignore)

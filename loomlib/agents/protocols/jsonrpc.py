@@ -40,7 +40,7 @@ _FAILURE_OF: Final[Mapping[int | None, str]] = {
 }
 
 _REST_S: Final = 0.5
-"""How long the rest of a response may take after its last message before the connection is left to itself."""
+"""How long the rest of a response may take after its last message before Loom no longer waits for it."""
 
 OnRequest = Callable[[str, Mapping[str, Any], MeasuredCall | None], Awaitable[Mapping[str, Any]]]
 """Answers a request of the other side; a `ProtocolError` with a code becomes a JSON-RPC error."""
@@ -49,7 +49,7 @@ OnNotification = Callable[[str, Mapping[str, Any], MeasuredCall | None], None]
 
 
 def failure_of_code(code: int | None) -> str:
-    """Return the class of `loomlib.agents.FAILURES` of a JSON-RPC error code; None is a broken connection."""
+    """Return the class of `loomlib.agents.FAILURES` of a JSON-RPC error code; None stands for a broken connection."""
     return _FAILURE_OF.get(code, "agent_error")
 
 

@@ -162,7 +162,7 @@ class McpSession:
         run_in_caller: Callable[[Callable[[], None]], None] | None = None,
         labels: Sequence[str] = (),
     ) -> CallOutcome:
-        """Send a request, store it and what came, and return the outcome. Only what prevents storing raises.
+        """Send a request, store it with the messages received, and return the outcome. Only failures to store raise.
 
         Args:
             method: The method.
@@ -300,7 +300,7 @@ def tool_call(prompt: str, payload: Mapping[str, Any] | None = None) -> tuple[st
     tool = as_text(fields.get("tool"))
     if not tool:
         raise InvalidArgumentsError(
-            "The request names no tool",
+            "The request does not name a tool",
             on=json.dumps(dict(fields))[:200] if fields else repr(prompt[:200]),
             try_='{"tool": "add", "arguments": {"a": 1, "b": 2}}, or mcp.eval_target("add")',
             field="tool",

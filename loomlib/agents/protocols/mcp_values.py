@@ -74,7 +74,7 @@ class Sampling:
     Attributes:
         messages: The conversation: `role` and `content`, as in the protocol.
         system_prompt: The system prompt.
-        max_tokens: The most tokens of the answer.
+        max_tokens: The maximum number of tokens of the answer.
         params: The request as it came: temperature, model preferences, tools.
     """
 
@@ -102,7 +102,7 @@ class CallbackOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """What a client does when the server reports or asks. Without a callback the client does not offer the ability.
+    """A client's callbacks for the server's reports and requests; without one, the capability is not offered.
 
     Attributes:
         on_progress: Called with each progress notification.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MeasuredCall:
-    """A request that is stored as an invocation; made by `begin`, ended by `finish`. For the engine's loop only.
+    """A request that is stored as an invocation; started by `begin`, ended by `finish`. For the engine's loop only.
 
     Args:
         request: What is stored as the request.
@@ -99,7 +99,7 @@ class MeasuredCall:
         self._broke_off_ns = at_ns
 
     def fail(self, failure: str, message: str) -> None:
-        """Note a failure; the first one counts."""
+        """Record a failure; only the first one is stored."""
         self.line.fail(failure, message)
 
     async def finish(self, text: str = "") -> InvocationRecord:

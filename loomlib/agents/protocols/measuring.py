@@ -36,7 +36,7 @@ async def measure(
     send: Callable[[], Awaitable[Mapping[str, Any]]],
     read: Callable[[Mapping[str, Any]], tuple[str, str | None]],
 ) -> CallOutcome:
-    """Store a request, send it, store what came, and return the outcome. Only what prevents storing raises.
+    """Store a request, send it, store the messages received, and return the outcome. Only failures to store raise.
 
     Args:
         call: The call; its request has the time-out.

@@ -18,7 +18,7 @@ SCOPE = "server"
 
 
 def server_entry(store: Store, server: str | Sequence[str]) -> ServerEntry:
-    """Return the stored entry of a URL or a command; it is made at first use.
+    """Return the stored entry of a URL or a command; it is created at first use.
 
     The user, query and arguments are not stored, since they may hold secrets; a digest tells commands apart.
 

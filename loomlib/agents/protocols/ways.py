@@ -1,4 +1,4 @@
-"""The ways to ask one agent the same thing, and what one answer was like on the wire."""
+"""The ways to send one agent the same prompt, and the measurements of one answer on the wire."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def way_answer(
     Args:
         record: The stored call.
         events: When each event arrived, in milliseconds, and whether it has text of the answer.
-        failure: A failure of the way that is none of the call: its class and message.
+        failure: A failure of the way outside the call: its class and message.
     """
     problem, message = failure or (record.failure, record.error_message)
     return WayAnswer(
@@ -125,7 +125,7 @@ def server_of(way: str) -> str:
         if way in ways:
             return server
     choices = ", ".join(way for _, ways in SERVERS.values() for way in ways)
-    raise ValueError(f"way is one of {choices}, not {way!r}")
+    raise ValueError(f"way must be one of {choices}, not {way!r}")
 
 
 def http_payload(way: str, prompt: str) -> dict[str, Any]:

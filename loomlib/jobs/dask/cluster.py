@@ -1,4 +1,4 @@
-"""Which Dask cluster does the work, and the connection to its scheduler, with one clear error for each failure."""
+"""The Dask cluster that does the work, and the connection to its scheduler, with one clear error for each failure."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class DaskCluster:
 
     Attributes:
         address: The scheduler's address. With `tls://` the certificates are those of Dask's own configuration.
-        batch: Cases in one task. Each thread of a worker asks so many at once. Larger batches cost the scheduler less;
-            a worker that is killed loses its unfinished ones.
+        batch: Cases in one task. Each thread of a worker asks that many at once. Larger batches cost the scheduler
+            less; a worker that is killed loses its unfinished ones.
         connect_timeout_s: Seconds to wait for the scheduler.
     """
 
@@ -55,8 +55,8 @@ class DaskCluster:
         """Connect to the scheduler for the block; at its end, unfinished tasks are withdrawn.
 
         Args:
-            at_once: The most units in the cluster's hands at once; None for twice what its threads can do.
-            report: Receives what the connection waits for, and "" when it goes on.
+            at_once: The maximum number of units given to the cluster at once; None for twice what its threads can do.
+            report: Receives what the connection waits for, and "" when it continues.
 
         Raises:
             MissingExtraError: `distributed` is not installed.

@@ -16,7 +16,7 @@ from loomlib.errors import ClusterError
 from .slots import Slots
 
 _POLL_S: Final = 0.5
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 
 _MOST_LOSSES: Final = 5
 """How often a task is given to the cluster again after Dask gave up on it, each time after several killed workers
@@ -55,8 +55,8 @@ class ClusterConnection:
         client: Dask's asynchronous client.
         address: The scheduler's address.
         batch: Units in one task.
-        at_once: The most units in the cluster's hands at once; None for what its threads can take.
-        report: Receives what the connection waits for, and "" when it goes on.
+        at_once: The maximum number of units given to the cluster at once; None for what its threads can take.
+        report: Receives what the connection waits for, and "" when it continues.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class ClusterConnection:
         self._client, self.address, self.batch, self._at_once, self._report = client, address, batch, at_once, report
         self.slots = Slots(0)
         self.threads = 0
-        """Threads of all workers at the last look."""
+        """Threads of all workers at the last check."""
         self.workers = 0
-        """Number of workers at the last look."""
+        """Number of workers at the last check."""
         self._stage = "connecting"
         self._numbers = itertools.count()
         self._run = uuid.uuid4().hex[:8]
@@ -90,8 +90,8 @@ class ClusterConnection:
     async def call(self, function: Callable[..., str], *texts: str, name: str) -> Mapping[str, Any] | Refusal:
         """Run a function on some worker and return the JSON object that it returns.
 
-        The task of a worker that is killed goes to another worker. A function must therefore bear to be called again,
-        and its caller stores the result once.
+        The task of a worker that is killed goes to another worker. A function must therefore tolerate being called
+        again, and its caller stores the result once.
 
         Args:
             function: A function of an installed module; workers import it.
@@ -131,8 +131,8 @@ class ClusterConnection:
             return result
         raise WorkersLostError(
             "Every worker that took this task ended",
-            on=f"{name}, given out {_MOST_LOSSES} times",
-            try_="look into the workers' logs: they may lack memory",
+            on=f"{name}, assigned {_MOST_LOSSES} times",
+            try_="check the workers' logs: they may be out of memory",
         )
 
     async def call_everywhere(self, function: Callable[..., Coroutine[Any, Any, None]], *texts: str) -> None:

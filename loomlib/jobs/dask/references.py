@@ -1,4 +1,4 @@
-"""What a worker makes for itself, as an importable function and JSON values: neither code nor a secret is sent."""
+"""Objects that a worker creates itself, given as an importable function and JSON values: no code or secret is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots that bound how much is done at once; their number changes while they are in use."""
+"""Slots that limit how much work runs at once; their number can change while they are in use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Slots:
         ...     ...
 
     Args:
-        capacity: How many may be held at once; 0 lets nobody in until `resize`.
+        capacity: How many may be held at once; with 0 everybody waits until `resize`.
     """
 
     def __init__(self, capacity: int = 0) -> None:

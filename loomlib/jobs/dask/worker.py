@@ -45,7 +45,7 @@ def refused(error: Exception) -> str:
     if isinstance(error, LoomError):
         values = {"what": error.what, "on": error.on, "try": error.try_}
     else:
-        values = {"what": f"A worker cannot begin: {type(error).__name__}: {error}", "on": "", "try": ""}
+        values = {"what": f"A worker cannot start: {type(error).__name__}: {error}", "on": "", "try": ""}
     return json.dumps({"worker": worker_name(), "refused": values})
 
 
@@ -64,7 +64,7 @@ def check_release(release: str) -> None:
     """
     if release != loom_release():
         raise ClusterError(
-            f"The worker has loomlib {loom_release()}, and the run is made by loomlib {release}",
+            f"The worker has loomlib {loom_release()}, and the run was started by loomlib {release}",
             on=worker_name(),
             try_="install the same release on every worker",
         )

@@ -2,5 +2,5 @@
 
 Clients that read no endpoint variable (httpx, requests, MCP, A2A and WebSocket clients) build addresses such as
 `https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/…`. They do read `HTTPS_PROXY` and the variables that name
-trusted certificates, so `loom up --export` sets those. What the service has no part in is passed on unread.
+trusted certificates, so `loom up --export` sets those. Requests to other addresses are passed on unread.
 """

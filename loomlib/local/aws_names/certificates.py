@@ -1,4 +1,4 @@
-"""A certificate authority of one home folder, which can vouch for AWS's domains only."""
+"""The certificate authority of one home folder, which can issue certificates for AWS's domains only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(home: Path) -> Path:
 
 
 class Authority:
-    """The authority of a home folder, made when it is first needed.
+    """The authority of a home folder, created when it is first needed.
 
     Args:
         home: The home folder.
@@ -47,7 +47,7 @@ class Authority:
         return certificate_pem(self.certificate)
 
     def context(self, host: str) -> ssl.SSLContext:
-        """Return what a server needs to speak TLS under a host name."""
+        """Return the TLS context of a server with a host name."""
         if host not in self._contexts:
             if len(self._contexts) >= _MOST_CONTEXTS:
                 self._contexts.clear()
@@ -65,7 +65,7 @@ class Authority:
         return (key, certificate) if lasts and isinstance(key, ec.EllipticCurvePrivateKey) else None
 
     def _made(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-        """Return the authority that this or another thread or process makes first."""
+        """Return the authority; if several threads or processes create one, the first wins."""
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -100,7 +100,7 @@ def trust(home: Path, also: tuple[Path, ...] = (), *, name: str = "trusted.pem")
 
     Args:
         home: The home folder.
-        also: Further files with certificates, such as the one that a variable already names.
+        also: Further files with certificates, such as one that an environment variable already names.
         name: The file's name.
     """
     # The module `ssl` has OpenSSL's defaults, and certifi is what httpx and requests trust otherwise.

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 DOMAINS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws", "amazoncognito.com")
-"""The only domains that the local certificate authority may vouch for."""
+"""The only domains for which the local certificate authority may issue certificates."""
 
 _REGION = r"[a-z]{2}(-[a-z]{2,15}){1,3}-\d{1,2}"
 _SERVED: Final = re.compile(
@@ -18,7 +18,7 @@ _SERVED: Final = re.compile(
 
 
 def is_of_aws(host: str) -> bool:
-    """Return whether a host name without its port is one of AWS.
+    """Return whether a host name, without a port, belongs to AWS.
 
     Examples:
         >>> is_of_aws("data.s3.us-east-1.amazonaws.com")

@@ -1,4 +1,4 @@
-"""The proxy: HTTP's CONNECT leads to the service for AgentCore's names, is refused for AWS's others, else passed on."""
+"""The proxy: it leads CONNECT for AgentCore's names to the service, refuses AWS's others, and tunnels the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AwsNames:
     Args:
         home: The home folder, which has the certificate authority.
         service_port: The service's own port.
-        dial: Connects to other addresses; from this machine's own network by default.
+        dial: Connects to other addresses; through this machine's own network by default.
     """
 
     def __init__(self, home: Path, service_port: int, dial: Dial | None = None) -> None:
@@ -116,7 +116,7 @@ class AwsNames:
 
     def _context(self, host: str) -> ssl.SSLContext:
         if self._authority is None:
-            from .certificates import Authority  # 60 ms, which a service whose proxy nobody uses does not cost
+            from .certificates import Authority  # takes 60 ms, so it is imported only when the proxy is used
 
             self._authority = Authority(self._home)
         return self._authority.context(host)
@@ -128,7 +128,7 @@ async def _splice(
     other_reader: asyncio.StreamReader,
     other_writer: asyncio.StreamWriter,
 ) -> None:
-    """Copy both ways until one side has ended and the other has got everything."""
+    """Copy in both directions until one side has ended and the other has received everything."""
     up = asyncio.ensure_future(_copy(reader, other_writer))
     down = asyncio.ensure_future(_copy(other_reader, writer))
     try:

@@ -10,18 +10,18 @@ from ..sandbox.variables import CERTIFICATE_FILES, EXPORTED_FOLDER, EXPORTED_PRO
 from ..state import ServiceState
 
 _SET: Final = ("HTTPS_PROXY", "https_proxy", "WSS_PROXY", "wss_proxy")
-"""aiohttp asks for the proxy of a WebSocket by its own scheme."""
+"""aiohttp looks up the proxy of a WebSocket by the WebSocket's own scheme."""
 _PROXIES: Final = (*_SET, "ALL_PROXY", "all_proxy")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""AWS's SDKs and curl prefer their own to the others, where a shell or AWS's configuration has it."""
+"""AWS's SDKs and curl prefer their own variable to the others if a shell or AWS's configuration sets it."""
 _LOCAL: Final = ("127.0.0.1", "localhost")
 NODE_HOOK: Final = Path(__file__).with_name("websockets.cjs")
-"""What Node.js programs load first: it leads their WebSockets to the service."""
+"""The module that Node.js programs load first: it routes their WebSockets to the service."""
 _AWS_NAMES: Final = {
     "BEDROCK_AGENTCORE_CP_ENDPOINT": "https://bedrock-agentcore-control.{region}.amazonaws.com",
     "BEDROCK_AGENTCORE_DP_ENDPOINT": "https://bedrock-agentcore.{region}.amazonaws.com",
 }
-"""AgentCore's SDK takes AWS's hosts only in these variables; the proxy answers for them."""
+"""AgentCore's SDK accepts only AWS's hosts in these variables; the proxy answers for them."""
 
 
 def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str, str]:
@@ -29,8 +29,8 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
 
     Args:
         state: The service.
-        user: The variables that the shell has now. If they name a proxy, that one is kept, and AWS's addresses are not
-            answered here.
+        user: The present variables of the shell. If they name a proxy, it is kept, and AWS's addresses do not lead to
+            this service.
     """
     variables = state.environment()
     url = f"http://127.0.0.1:{state.aws_names_port}"
@@ -54,7 +54,7 @@ def node_options(former: str = "") -> str:
     """Return the options of Node.js programs whose WebSockets to AWS's addresses reach the service.
 
     Args:
-        former: The options that they have already.
+        former: The options that are already set.
     """
     own = f'--require="{NODE_HOOK}"'
     return " ".join(filter(None, (former.replace(own, "").strip(), own)))

@@ -1,4 +1,4 @@
-"""InvokeBrowser: mouse, keyboard and screenshots, done on the page by Chromium's own input events.
+"""InvokeBrowser: mouse, keyboard and screenshots, performed on the page by Chromium's own input events.
 
 AWS acts on the operating system below the browser, so it reaches dialogs and menus as well; this machine's browser has
 no window, and an action that a dialog blocks fails.
@@ -42,21 +42,21 @@ _KEYS: Final[Mapping[str, tuple[str, int]]] = {
 }
 _TEXT: Final = {"Enter": "\r", "Tab": "\t"}
 _COMMANDS: Final = {"a": "selectAll", "c": "copy", "x": "cut", "v": "paste", "z": "undo"}
-"""What Ctrl and a letter do; Chromium's own bindings are those of the desktop, which a page's input events pass by."""
+"""The commands of Ctrl and a letter; Chromium's own bindings belong to the desktop and ignore a page's input events."""
 
 
 class BrowserActions:
     """Answers InvokeBrowser.
 
     Args:
-        plane: Has the sessions.
+        plane: The data plane, which manages the sessions.
     """
 
     def __init__(self, plane: BrowserPlane) -> None:
         self._plane = plane
 
     async def invoke_browser(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
-        """Do one action; one that fails is an answer with the reason."""
+        """Perform one action; a failed action is reported in the response with its reason."""
         session = self._plane.ready_session(parameters["browserIdentifier"], parameters["sessionId"], place)
         ((name, arguments),) = parameters["action"].items()
         result: dict[str, Any] = {"status": "SUCCESS"}
@@ -73,13 +73,13 @@ class BrowserActions:
         except (CommandError, BrowserGoneError) as failure:
             result = {"status": "FAILED", "error": str(failure)}
         except TimeoutError:
-            why = f"The page did not take the action within {_WITHIN_S:g} s; it may show a dialog"
+            why = f"The page did not handle the action within {_WITHIN_S:g} s; it may show a dialog"
             result = {"status": "FAILED", "error": why}
         return {"result": {name: result}, "sessionId": session.id}
 
 
 async def _act(channel: DevToolsChannel, page: str, name: str, arguments: Mapping[str, Any]) -> bytes:
-    """Do one action; return the image of a screenshot."""
+    """Perform one action; return the image if it is a screenshot."""
 
     async def mouse(kind: str, x: int, y: int, **more: Any) -> None:
         await channel.command("Input.dispatchMouseEvent", session=page, type=kind, x=x, y=y, **more)

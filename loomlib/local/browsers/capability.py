@@ -10,7 +10,7 @@ from .streams import BrowserStreams
 
 
 def add_browsers(context: ServiceContext, capabilities: Capabilities) -> BrowserStreams:
-    """Add browsers, their profiles and their sessions; return what shows sessions live."""
+    """Add browsers, their profiles and their sessions; return the streams of sessions."""
     browsers = BrowserPlane(
         context.resources,
         context.sessions.place,

@@ -1,4 +1,4 @@
-"""Chromium on this machine, and the process of one: behind the boundary of sessions, spoken to through a pipe."""
+"""Chromium on this machine, and its process: inside the boundary of sessions, controlled through a pipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FLAGS: Final = (
     *("--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--disable-default-apps", "--disable-breakpad", "--mute-audio", "--password-store=basic"),
 )
-# Where the browser shares this machine's loopback; the names and the addresses that lead there.
+# For a browser that shares this machine's loopback: the names and addresses that lead to it.
 _NO_LOOPBACK: Final = ", ".join(
     f"MAP {name} ~NOTFOUND"
     for name in ("localhost", "*.localhost", "127.*", "0.0.0.0", "[::1]", "[::]", "[::ffff:7f*")  # noqa: S104
@@ -42,7 +42,7 @@ _NO_NESTING: Final = "No usable sandbox"
 
 
 class BrowserStartError(Exception):
-    """The browser did not start; the message says why."""
+    """The browser did not start; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ async def start_chromium(
     try:
         return await _start(place, program, mark, profile, viewport, within_s, nests=True)
     except BrowserStartError as failure:
-        # Some machines allow one user namespace and none within: then bubblewrap's is the only boundary.
+        # Some machines do not allow nested user namespaces: then bubblewrap's is the only boundary.
         if not isolated or _NO_NESTING not in str(failure):
             raise
     return await _start(place, program, mark, profile, viewport, within_s, nests=False)
@@ -172,7 +172,7 @@ def remove_files(place: SessionPlace, mark: str) -> None:
 
 
 def _environment(isolation: Isolation, folder: Path, mark: str) -> dict[str, str]:
-    """Return the browser's variables, none of which is a key."""
+    """Return the browser's environment variables, without any key."""
     environment = {name: os.environ[name] for name in FOR_AGENTS if name in os.environ}
     for name in ("TMPDIR", "TEMP", "TMP"):
         environment.pop(name, None)
@@ -181,7 +181,7 @@ def _environment(isolation: Isolation, folder: Path, mark: str) -> dict[str, str
 
 
 class _Tail:
-    """The last lines that a process writes into a pipe, which is read to its end."""
+    """The last lines that a process has written to a pipe; the pipe is read to its end."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._rest = descriptor, b""
@@ -192,13 +192,13 @@ class _Tail:
         self._loop.add_reader(descriptor, self._read)
 
     async def first_line(self) -> None:
-        """Return when there was a line. Raise `OSError` when the pipe ends without one."""
+        """Wait for the first line. Raise `OSError` if the pipe ends without one."""
         await self._arrived.wait()
         if not self.lines:
             raise OSError("its session's process ended")
 
     def close(self) -> None:
-        """Stop to read."""
+        """Stop reading."""
         if self._descriptor >= 0:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Any, cast
 
 _MESSAGE_BYTES = 128 * 2**20
-"""Largest message of the browser: a screenshot of the largest viewport has some 30 MB."""
+"""Largest message of the browser: a screenshot of the largest viewport takes about 30 MB."""
 _WAITING_BYTES = 256 * 2**20
 _END = b"\0"
 
@@ -24,14 +24,14 @@ class BrowserGoneError(Exception):
 
 
 class CommandError(Exception):
-    """The browser refused a command; the message is its own."""
+    """The browser refused a command; the message is the browser's."""
 
 
 class DevTools(asyncio.Protocol):
     """The connection to one browser.
 
     Attributes:
-        ended: Set once the connection is closed, which is when the browser has ended.
+        ended: Set once the connection is closed because the browser has ended.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class DevTools(asyncio.Protocol):
             self._waiting.pop(number, None)
 
     async def channel(self) -> DevToolsChannel:
-        """Return a new client's view of the browser.
+        """Return a view of the browser for a new client.
 
         Raises:
             BrowserGoneError: The browser ended.
@@ -83,7 +83,7 @@ class DevTools(asyncio.Protocol):
         return channel
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message, once the browser has read enough of those before it.
+        """Send a message, once the browser has read enough of the earlier ones.
 
         Raises:
             BrowserGoneError: The browser ended.
@@ -94,7 +94,7 @@ class DevTools(asyncio.Protocol):
         self._transport.write(json.dumps(message).encode() + _END)
 
     async def leave(self, channel: DevToolsChannel) -> None:
-        """End a client's view, with all that it attached to."""
+        """End a client's view, with everything that it is attached to."""
         sessions = [session for session, owner in self._channels.items() if owner is channel]
         for session in sessions:
             del self._channels[session]
@@ -129,7 +129,7 @@ class DevTools(asyncio.Protocol):
         self._may_write.set()
 
     def data_received(self, data: bytes) -> None:
-        """Split the stream into messages and pass each to whom it is for."""
+        """Split the stream into messages and pass each to its recipient."""
         *messages, rest = data.split(_END)
         for part in messages:
             message = bytes(self._received) + part if self._received else part
@@ -201,7 +201,7 @@ class DevToolsChannel:
         """Return the next message for the client.
 
         Raises:
-            BrowserGoneError: There is none any more.
+            BrowserGoneError: The browser or the view has ended.
         """
         while not self._queue:
             if self._has_ended:
@@ -249,7 +249,7 @@ class DevToolsChannel:
         self._arrived.set()
 
     def end(self) -> None:
-        """Let `receive` raise once everything was read."""
+        """Let `receive` raise once all messages have been read."""
         self._has_ended = True
         self._arrived.set()
 

@@ -44,7 +44,7 @@ class BrowserPlane:
     """All browser sessions of a service.
 
     Args:
-        resources: Has the browsers that were created.
+        resources: The created browsers.
         sessions: The folder, the isolation and the limits of sessions.
         spans: Takes a span of each start, stop and saved profile.
         home: The home folder.
@@ -57,7 +57,7 @@ class BrowserPlane:
         self._resources, self._sessions, self._home, self._url = resources, sessions, home, url
         self._spans = spans
         self._running: dict[str, BrowserSession] = {}
-        self._known: dict[str, BrowserSession] = {}  # also those that have ended, the oldest first
+        self._known: dict[str, BrowserSession] = {}  # includes ended sessions, the oldest first
         self._tokens: dict[tuple[Place, str, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
         self._saving: set[str] = set()
         self._recordings: dict[str, asyncio.Future[None]] = {}
@@ -90,7 +90,7 @@ class BrowserPlane:
         return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
 
     async def get_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
-        """Return a session, also one that has ended."""
+        """Return a session, including one that has ended."""
         return self._shown(self.session(parameters["browserIdentifier"], parameters["sessionId"], place))
 
     async def list_browser_sessions(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -111,7 +111,7 @@ class BrowserPlane:
         return request.page("items", summaries, lambda index: [sessions[index].id])
 
     async def stop_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
-        """End a session; one that has ended stays as it is."""
+        """End a session; do nothing if it has already ended."""
         began_ns = time.time_ns()
         session = self.session(parameters["browserIdentifier"], parameters["sessionId"], place)
         await session.end("The session was stopped")
@@ -121,7 +121,7 @@ class BrowserPlane:
         return self._shown(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
 
     async def update_browser_stream(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
-        """Let the automation stream's commands pass, or wait while a person has control."""
+        """Let the automation stream's commands pass, or hold them while a person has control."""
         session = self.ready_session(parameters["browserIdentifier"], parameters["sessionId"], place)
         update: Mapping[str, Any] = parameters["streamUpdate"].get("automationStreamUpdate") or {}
         if update.get("streamStatus") == "DISABLED":
@@ -163,7 +163,7 @@ class BrowserPlane:
         """Return a browser by its id or its ARN.
 
         Raises:
-            RefusedError: There is none in the caller's region and account.
+            RefusedError: It does not exist in the caller's region and account.
         """
         for preset in BROWSER.presets_in(place.region):
             if identifier in (preset.id, preset.arn):
@@ -177,7 +177,7 @@ class BrowserPlane:
         """Return a session of a browser.
 
         Raises:
-            RefusedError: There is none, or it is another tenant's.
+            RefusedError: It does not exist or belongs to another tenant.
         """
         browser, session = self.browser(identifier, place), self._known.get(session_id)
         if (
@@ -189,10 +189,10 @@ class BrowserPlane:
         return session
 
     def ready_session(self, identifier: str, session_id: str, place: Place) -> BrowserSession:
-        """Return a session that runs.
+        """Return a running session.
 
         Raises:
-            RefusedError: There is none, or it has ended.
+            RefusedError: It does not exist or has ended.
         """
         session = self.session(identifier, session_id, place)
         if not session.is_ready:
@@ -200,7 +200,7 @@ class BrowserPlane:
         return session
 
     async def end_browser(self, record: ResourceRecord) -> None:
-        """End the sessions of a browser that was deleted."""
+        """End the sessions of a deleted browser."""
         ending = [session for session in self._running.values() if session.settings.browser_id == record.id]
         await asyncio.gather(*(session.end("The browser was deleted") for session in ending))
 
@@ -277,7 +277,7 @@ class BrowserPlane:
         self._spans.write(operation, parameters, place, arn, began_ns=began_ns, attributes=attributes)
 
     def _forget(self, session: BrowserSession) -> None:
-        """Keep what is known of a session that has ended, of the newest ones."""
+        """Forget all ended sessions but the newest."""
         self._running.pop(session.id, None)
         if (recording := self._recordings.get(session.id)) is not None:
             recording.add_done_callback(lambda _: self._recordings.pop(session.id, None))

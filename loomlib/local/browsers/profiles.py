@@ -1,7 +1,7 @@
-"""Saved profiles: the cookies and the local storage of a session, with which another one begins.
+"""Saved profiles: the cookies and the local storage of a session, which another session starts with.
 
 Cookies come from the browser itself. Local storage is copied from the files of the profile's folder. A page that has
-broken out of the browser may have made a link there, so nothing is read through one.
+broken out of the browser may have created a link there, so links are not followed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The recording of a session: screenshots and what page they show, stored in the local S3 while it runs.
+"""The recording of a session: screenshots with their pages' addresses and titles, stored in the local S3 while it runs.
 
-AWS records the changes of the page's elements for its replay; this is a strip of images, which `index.html` shows.
+AWS records changes to the page's elements for its replay; here `index.html` shows a sequence of images.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RecordingPlace:
     Attributes:
         place: The region and account of the bucket.
         bucket: The bucket.
-        prefix: What its keys begin with.
+        prefix: The prefix of its keys.
     """
 
     place: Place
@@ -58,7 +58,7 @@ class RecordingPlace:
 
     @classmethod
     def of(cls, recording: Mapping[str, Any] | None, place: Place) -> RecordingPlace | None:
-        """Return where a browser's sessions are recorded; None if they are not.
+        """Return the location for recordings of a browser's sessions; None if they are not recorded.
 
         Raises:
             RefusedError: The bucket does not exist.
@@ -89,8 +89,8 @@ class Recording:
 
     Attributes:
         session: The session.
-        target: Where it is stored.
-        frames: What was recorded: the time, the file, and the page's address and title.
+        target: The location in S3.
+        frames: The recorded images, each with its time, its file, and the page's address and title.
     """
 
     session: BrowserSession
@@ -98,7 +98,7 @@ class Recording:
     frames: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     async def run(self) -> None:
-        """Take a screenshot every second, store those that differ from the one before, and the strip at the end."""
+        """Take a screenshot every second, store it if it differs from the last one, then the page."""
         former = b""
         try:
             while self.session.is_ready and len(self.frames) < _MOST_FRAMES:

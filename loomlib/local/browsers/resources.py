@@ -37,7 +37,7 @@ BROWSER_PROFILE: Final = Resource(
     noun="BrowserProfile", arn="browser-profile/{id}", aliases={"profileId": "id", "profileArn": "arn"}
 )
 NOT_IMPLEMENTED: Final = ("browserSigning", "enterprisePolicies", "certificates", "filesystemConfigurations")
-"""Members that would change what a browser does, which is not done here."""
+"""Members that would change a browser's behaviour and are not implemented here."""
 
 
 class BrowserBehaviour(Behaviour):
@@ -59,14 +59,14 @@ class BrowserBehaviour(Behaviour):
         if recording.get("enabled") and "s3Location" not in recording:
             raise invalid("recording.s3Location is missing")
         if recording.get("enabled") and not draft.parameters.get("executionRoleArn"):
-            raise invalid("executionRoleArn is missing: a browser that is recorded needs one")
+            raise invalid("executionRoleArn is missing: a browser with recording requires it")
 
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """End its sessions."""
         await self._end_sessions(record)
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
-        """Return whether a browser is of the type that is asked for."""
+        """Return whether a browser is of the requested type."""
         browser_type = parameters.get("type")
         return browser_type is None or browser_type == ("SYSTEM" if record.id == SYSTEM_BROWSER else "CUSTOM")
 
@@ -82,7 +82,7 @@ class ProfileBehaviour(Behaviour):
         self._home = home
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
-        """Return whether a profile has the name that is asked for."""
+        """Return whether a profile has the requested name."""
         return parameters.get("name") in (None, record.name)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:

@@ -19,25 +19,25 @@ from .chromium import Chromium, remove_files, start_chromium
 from .devtools import BrowserGoneError, CommandError, DevToolsChannel
 
 _START_WITHIN_S: Final = 50.0
-"""AWS's SDKs give up on an answer after 60 s."""
+"""AWS's SDKs time out after 60 s without a response."""
 _IMAGE_WITHIN_S: Final = 10.0
-_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base32, of which AWS's session ids (ULIDs) are made
+_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base32, the alphabet of AWS's session ids (ULIDs)
 PROFILE: Final = "profile"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """What StartBrowserSession was asked for.
+    """The settings requested by StartBrowserSession.
 
     Attributes:
         place: The caller's region and account.
         browser_id: The browser.
         arn: Its ARN.
-        name: The session's name; empty without one.
+        name: The session's name; empty if it has none.
         timeout_s: Seconds after which it ends.
         viewport: Width and height of the pages.
         tenant: The tenant that owns it; empty for none.
-        profile_id: The saved profile that it begins with; empty for a new one.
+        profile_id: The saved profile that it starts with; empty for a new one.
     """
 
     place: Place
@@ -62,13 +62,13 @@ class BrowserSession:
 
     Attributes:
         id: Its id.
-        settings: What it was asked for.
+        settings: The requested settings.
         created_at: When it was started.
         updated_at: When it was last changed.
         is_ready: Whether it runs.
         automated: Whether the automation stream is enabled; wait for it before passing a command on.
         why_ended: The reason of its end; empty until then.
-        recorded_to: The S3 address below which its recording is stored; empty without one.
+        recorded_to: The S3 address below which its recording is stored; empty if it is not recorded.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class BrowserSession:
 
     @property
     def folder(self) -> Path:
-        """The folder of a session that runs.
+        """The folder of a running session.
 
         Raises:
             BrowserGoneError: It has ended.
@@ -152,7 +152,7 @@ class BrowserSession:
         await self._gone.wait()
 
     def touch(self) -> None:
-        """Record that it was changed."""
+        """Record the time of a change."""
         self.updated_at = datetime.now(UTC)
 
     async def channel(self) -> DevToolsChannel:
@@ -166,7 +166,7 @@ class BrowserSession:
         return await self._running.chromium.devtools.channel()
 
     async def screenshot(self, format: str = "png", **parameters: Any) -> bytes:
-        """Return an image of the page that was opened last.
+        """Return an image of the most recently opened page.
 
         Raises:
             BrowserGoneError: The session has ended.
@@ -184,7 +184,7 @@ class BrowserSession:
             await channel.close()
 
     def shown(self) -> Mapping[str, Any]:
-        """Return the members of the session in AWS's answers."""
+        """Return the members of the session in AWS's responses."""
         settings = self.settings
         members: dict[str, Any] = {
             "browserIdentifier": settings.browser_id,
@@ -204,7 +204,7 @@ class BrowserSession:
         return members
 
     async def _fit_window(self) -> None:
-        """Make the window so large that a page has the size of the viewport: its own bars take some of it."""
+        """Enlarge the window by the size of its own bars, so that a page has the size of the viewport."""
         channel = await self.channel()
         try:
             page = await attach_page(channel)
@@ -223,7 +223,7 @@ class BrowserSession:
             self._spawn(self.end(self._sessions.limits.reached(name)))
 
     async def _follow(self, running: _Running) -> None:
-        """Wait for the end of the browser, whoever causes it, and release what it had."""
+        """Wait for the end of the browser, whatever its cause, and release its resources."""
         process, devtools = running.chromium.process, running.chromium.devtools
         ending = [asyncio.ensure_future(process.ended.wait()), asyncio.ensure_future(devtools.ended.wait())]
         await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
@@ -247,7 +247,7 @@ class BrowserSession:
 
 
 async def attach_page(channel: DevToolsChannel) -> str:
-    """Return the id of a session with the page that was opened last."""
+    """Return the id of the DevTools session for the most recently opened page."""
     targets = (await channel.command("Target.getTargets"))["targetInfos"]
     pages = [target["targetId"] for target in targets if target["type"] == "page"]
     target = pages[0] if pages else (await channel.command("Target.createTarget", url="about:blank"))["targetId"]
@@ -256,6 +256,6 @@ async def attach_page(channel: DevToolsChannel) -> str:
 
 
 def new_session_id() -> str:
-    """Return an id in the form of AWS's: a time and random bits, 26 characters."""
+    """Return an id in AWS's form: a time and random bits, 26 characters."""
     number = (int(time.time() * 1_000) << 80) | secrets.randbits(80)
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))

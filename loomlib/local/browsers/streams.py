@@ -1,4 +1,4 @@
-"""The streams of a browser session: its automation by a WebSocket, and its live view as a page of screenshots."""
+"""The streams of a browser session: automation over a WebSocket, and a live view as a page of screenshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .session import BrowserSession
 
 PREFIX: Final = "/browser-streams/"
 ACTIONS: Final = {"automation": "ConnectBrowserAutomationStream", "live-view": "ConnectBrowserLiveViewStream"}
-"""IAM's names of what opens a stream."""
+"""IAM's names of the actions that open a stream."""
 _NORMAL, _GOING_AWAY, _BAD_MESSAGE = 1000, 1001, 1007
 _REASON_BYTES: Final = 123  # RFC 6455, section 5.5
 _REFRESH_S: Final = 2
@@ -40,7 +40,7 @@ _PAGE_HEADERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StreamPath:
-    """What a stream's path names: the browser, the session, and "automation" or "live-view"."""
+    """The parts of a stream's path: the browser, the session, and "automation" or "live-view"."""
 
     browser: str
     session: str
@@ -56,7 +56,7 @@ class StreamPath:
 
     @property
     def action(self) -> str:
-        """IAM's name of what opens the stream."""
+        """IAM's name of the action that opens the stream."""
         return f"bedrock-agentcore:{ACTIONS[self.kind]}"
 
 
@@ -64,7 +64,7 @@ class BrowserStreams:
     """Answers the streams of all sessions.
 
     Args:
-        plane: Has the sessions.
+        plane: The data plane, which manages the sessions.
     """
 
     def __init__(self, plane: BrowserPlane) -> None:
@@ -78,7 +78,7 @@ class BrowserStreams:
         """Relay a WebSocket of the Chrome DevTools Protocol to its end.
 
         Raises:
-            RefusedError: The session does not run, or its automation stream is disabled.
+            RefusedError: The session is not running, or its automation stream is disabled.
         """
         session = self._plane.ready_session(path.browser, path.session, place)
         if path.kind != "automation":
@@ -100,7 +100,7 @@ class BrowserStreams:
         """Answer with the live view.
 
         Raises:
-            RefusedError: The session does not run, or the request is not for a page.
+            RefusedError: The session is not running, or the request is not for a page.
         """
         session = self._plane.ready_session(path.browser, path.session, place)
         if path.kind != "live-view" or method != "GET":
@@ -134,7 +134,7 @@ async def _relay(session: BrowserSession, channel: DevToolsChannel, receive: Rec
 
 
 async def _to_browser(session: BrowserSession, channel: DevToolsChannel, receive: Receive) -> tuple[int, str] | None:
-    """Pass a client's commands on; return how to close the WebSocket, None when the client has."""
+    """Pass a client's commands on; return how to close the WebSocket; None if the client has closed it."""
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
@@ -155,6 +155,6 @@ async def _to_client(session: BrowserSession, channel: DevToolsChannel, send: Se
             await send({"type": "websocket.send", "text": await channel.receive()})
     except BrowserGoneError as failure:
         return (_NORMAL if session.why_ended else _GOING_AWAY), session.why_ended or str(failure)
-    except OSError:  # the client has gone, which `receive` says
+    except OSError:  # the client has disconnected, which `receive` reports
         await asyncio.get_running_loop().create_future()
         raise

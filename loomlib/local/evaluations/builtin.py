@@ -1,6 +1,7 @@
-"""AgentCore's built-in evaluators, from `builtins.toml`: what each judges, and the labels of its verdicts.
+"""AgentCore's built-in evaluators, from `builtins.toml`: the criterion of each, and the labels of its verdicts.
 
-AWS's prompts are not public: a value says what the local model made of Loom's criterion, and does not predict AWS's.
+AWS's prompts are not public: a value is the local model's verdict on Loom's criterion, and does not predict AWS's
+value.
 """
 
 from __future__ import annotations

@@ -10,6 +10,6 @@ from .evaluators import EVALUATOR
 
 
 def add_evaluations(capabilities: Capabilities, models: ConverseModel) -> None:
-    """Add evaluators and Evaluate, whose judges ask the given models."""
+    """Add evaluators and Evaluate, whose judges send requests to the given models."""
     capabilities.resources.append((EVALUATOR, Behaviour()))
     capabilities.data_components.append(EvaluationPlane(models))

@@ -61,7 +61,7 @@ class EvaluationPlane:
         }
         if not evaluator.criterion:
             if "expectedTrajectory" not in reference:
-                why = f"{evaluator.id} needs the reference input expectedTrajectory of the session"
+                why = f"{evaluator.id} requires the session's reference input expectedTrajectory"
                 return {**result, "errorCode": "ValidationException", "errorMessage": why}
             expected = list(reference["expectedTrajectory"].get("toolNames") or ())
             matches = _matches(evaluator.id, session.tool_names, expected)
@@ -120,7 +120,7 @@ def _targets(
 def _reference(
     evaluator: Builtin, place: Mapping[str, str], references: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the reference inputs for this target or what contains it, and the names of ignored fields."""
+    """Return the reference inputs for this target or its containers, and the names of ignored fields."""
     usable: dict[str, Any] = {}
     ignored: list[str] = []
     for reference in references:
@@ -149,7 +149,7 @@ def _request(
 ) -> dict[str, Any]:
     """Build the request to the judge.
 
-    Lines with a random mark fence the material; the verdict comes by a tool call.
+    Lines with a random mark enclose the material; the model returns the verdict in a tool call.
     """
     turns = session.turns if turn is None else (turn,)
     last = turns[-1]

@@ -1,4 +1,4 @@
-"""The log lines of a call of a function, in the form of AWS's."""
+"""The log lines of a function call, in AWS's form."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class CallLog:
         return "\n".join(self._written).encode()[-_TAIL_BYTES:].decode("utf-8", "replace")
 
     def start(self) -> None:
-        """Write the line with which a call begins."""
+        """Write the first line of a call."""
         self._write(f"START RequestId: {self._request_id} Version: {self._function.version}")
 
     def lines(self, output: bytes) -> None:
-        """Write what the function has written."""
+        """Write the function's output."""
         for line in output.decode("utf-8", "replace").splitlines():
             self._write(line)
 
     def report(self, taken_s: float, init_s: float, memory_mb: object) -> None:
-        """Write the lines with which a call ends.
+        """Write the last lines of a call.
 
         Args:
             taken_s: How long the call took.
             init_s: How long the start of its process took; 0 for a warm one.
-            memory_mb: The most memory that the process has had; None when unknown.
+            memory_mb: The peak memory of the process in MB; None if unknown.
         """
         self._write(f"END RequestId: {self._request_id}")
         parts = [

@@ -9,7 +9,7 @@ from .pool import FunctionPool
 
 
 def add_functions(context: ServiceContext, capabilities: Capabilities) -> FunctionPool:
-    """Add calls of Lambda functions; return what runs their code."""
+    """Add calls of Lambda functions; return the pool that runs their code."""
     functions = FunctionPool(context.home, context.sessions, context.telemetry.logs)
     capabilities.routers["lambda"] = (Router("lambda", FunctionPlane(functions), rest_to_moto=True),)
     capabilities.stopping.push_async_callback(functions.close)

@@ -1,6 +1,6 @@
-"""Layers of a function: where its process finds what is in them.
+"""Layers of a function: the environment variables through which its process finds their contents.
 
-AWS puts layers at /opt; here each has a folder of its own, and the variables that name /opt on AWS name these.
+AWS puts layers at /opt; here each has its own folder, and the variables that contain /opt on AWS contain these folders.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ def layer_variables(layers: Sequence[Path], own: Mapping[str, str]) -> dict[str,
     """Return the variables with which a function finds the modules, programs and libraries of its layers.
 
     Args:
-        layers: Their folders, the one that counts first at first.
-        own: The function's own variables, which come after a layer's.
+        layers: Their folders, in order of precedence.
+        own: The function's own variables; their paths follow those of the layers.
     """
     places = {
         "PYTHONPATH": [

@@ -1,4 +1,4 @@
-"""The code of functions, extracted once for each content."""
+"""The code of functions, extracted once per content."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FunctionPackages:
 
 
 def _first_file(package: bytes) -> str:
-    """Return the name of a file in a package, which shows that it is not empty."""
+    """Return the name of one file in a package, as a proof that it is not empty."""
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
             return next((name for name in archive.namelist() if not name.endswith("/")), "package")

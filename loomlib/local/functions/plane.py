@@ -29,10 +29,10 @@ class FunctionPlane:
         self._background: set[asyncio.Task[None]] = set()
 
     async def invoke(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
-        """Run a function: wait for its result, begin it (`Event`), or only check it (`DryRun`).
+        """Run a function: wait for its result, only start it (`Event`), or only check the request (`DryRun`).
 
         Raises:
-            RefusedError: There is no such function, or it cannot be run.
+            RefusedError: The function does not exist or cannot be run.
         """
         function = await asyncio.to_thread(find_version, parameters["FunctionName"], parameters.get("Qualifier"), place)
         kind = parameters.get("InvocationType") or "RequestResponse"

@@ -37,7 +37,7 @@ _LARGEST_PAYLOAD: Final = 6_291_556  # Lambda developer guide, "Lambda quotas": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionResult:
-    """What a call gave.
+    """The result of a call.
 
     Attributes:
         payload: JSON text: the result, or the error.
@@ -55,8 +55,8 @@ class FunctionPool:
 
     Args:
         home: The home folder, below which packages are extracted.
-        sessions: The sessions of runtimes, whose folder, isolation and limits the processes have.
-        sink: Takes the log lines.
+        sessions: The sessions of runtimes, whose folder, isolation and limits apply to the processes.
+        sink: Receives the log lines.
     """
 
     def __init__(self, home: Path, sessions: SessionPool, sink: LogSink) -> None:
@@ -74,10 +74,10 @@ class FunctionPool:
         Args:
             function: The version.
             event: The event as JSON text.
-            client_context: What the caller sent as ClientContext.
+            client_context: The caller's ClientContext.
 
         Raises:
-            RefusedError: Too many functions run (429), or the package cannot be run.
+            RefusedError: Too many functions are running (429), or the package cannot be run.
         """
         request_id = str(uuid.uuid4())
         process, init_s = await self._process(function)
@@ -125,7 +125,7 @@ class FunctionPool:
         await asyncio.gather(*(process.worker.end("The local AgentCore is stopping") for process in self._processes))
 
     async def _process(self, function: FunctionVersion) -> tuple[FunctionProcess, float]:
-        """Return a process that nobody uses, and how long its start took; 0 for a warm one."""
+        """Return an idle process, and the duration of its start; 0 for a warm one."""
         idle = self._idle.get(function.digest, [])
         while idle:
             process = idle.pop()
@@ -160,7 +160,7 @@ class FunctionPool:
         return process, time.monotonic() - begun
 
     async def _initialize(self, process: FunctionProcess) -> None:
-        """Import the handler, which the time limit of calls does not include; the call reports what fails here."""
+        """Import the handler, outside the time limit of calls; the call reports a failure of the import."""
         try:
             async with asyncio.timeout(self._shared.start_timeout_s):
                 await process.worker.ask("init", {})
@@ -176,7 +176,7 @@ class FunctionPool:
         if process.worker.is_ending or self._closing:
             return
         loop = asyncio.get_running_loop()
-        process.cool = loop.call_later(_WARM_S, process.worker.begin_end, "it has not been called for a while")
+        process.cool = loop.call_later(_WARM_S, process.worker.begin_end, "it was idle for too long")
         self._idle.setdefault(process.function.digest, []).append(process)
 
     def _gone(self, process: FunctionProcess) -> None:

@@ -1,4 +1,4 @@
-"""A version of a Lambda function as moto keeps it, in the form that the service runs."""
+"""A version of a Lambda function that moto stores, in the form that the service runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATEST: Final = "$LATEST"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionVersion:
-    """What a call runs.
+    """The version of a function that a call runs.
 
     Attributes:
         name: The function's name.
@@ -28,9 +28,9 @@ class FunctionVersion:
         arn: The ARN that was invoked.
         handler: `module.function`.
         runtime: AWS's name of the language and its version, such as `python3.13`.
-        role_arn: The role that it runs as.
+        role_arn: The role with which it runs.
         timeout_s: How long one call may take.
-        memory_mb: Its memory; the limit of sessions is what is enforced here.
+        memory_mb: Its configured memory in MB; here the limit of sessions is enforced instead.
         environment: Its own variables.
         package: The zip file.
         layers: The zip files of its layers, in their order.
@@ -52,7 +52,7 @@ class FunctionVersion:
 
     @property
     def digest(self) -> str:
-        """Differs for all that a running process must not be reused for."""
+        """A digest that differs between versions that must not share a process."""
         parts = [self.arn, self.version, self.handler, self.role_arn, sorted(self.environment.items())]
         digest = hashlib.sha256(json.dumps(parts).encode())
         for content in (self.package, *self.layers):
@@ -74,7 +74,7 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
         place: The caller's region and account.
 
     Raises:
-        RefusedError: There is none (404), or this service cannot run it (502).
+        RefusedError: It does not exist (404), or this service cannot run it (502).
     """
     from moto.awslambda.exceptions import UnknownFunctionException
     from moto.awslambda.models import lambda_backends
@@ -106,7 +106,7 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
 
 
 def _routed(backend: Any, function: Any, qualifier: str) -> Any:
-    """Return the version that one call of an alias runs: the alias's own, or one that it gives a share of its calls."""
+    """Return the version for one call of an alias: its main version, or the one that receives a share of its calls."""
     name = function.function_name
     alias: Any = next((item for item in backend.list_aliases(name) if item.name == qualifier), None)
     routing: Mapping[str, Any] = (alias.routing_config if alias else None) or {}

@@ -34,13 +34,13 @@ _CONSOLE_SCRIPTS: Final = frozenset({"uvicorn", "hypercorn", "fastapi", "fastmcp
 
 @dataclass(slots=True)
 class BuiltImage:
-    """A package and how it starts.
+    """A package and its start command.
 
     Attributes:
         package: A zip file.
         entry_point: AWS's list of one or two items.
         environment: Variables of the image.
-        notes: What had no effect here, one line each.
+        notes: Instructions without an effect here, one line each.
     """
 
     package: bytes = field(repr=False)
@@ -64,7 +64,7 @@ def build_image(
         arguments: Values of `--build-arg`.
 
     Raises:
-        DockerfileError: The Dockerfile is missing, or asks for something that cannot be done here.
+        DockerfileError: The Dockerfile is missing, or contains something that is not supported here.
     """
     names = [name for name in context.namelist() if not name.endswith("/")]
     if dockerfile not in names:
@@ -111,10 +111,10 @@ class _Layers:
                 self.content[posixpath.normpath(f"{step.target.rstrip('/')}/{below}")] = self.files[name]
 
     def run(self, step: Run) -> None:
-        """Follow the commands of a RUN instruction."""
+        """Apply the commands of a RUN instruction."""
         folder, is_skipped = step.folder, False
         for command in read_commands(step):
-            # Whatever is followed here succeeds, so what is after || does not run.
+            # Every command that is applied here succeeds, so a command after || does not run.
             is_skipped = command.operator == "||" or (is_skipped and command.operator.startswith("|"))
             if is_skipped:
                 self.notes.append(f"not run, because the command before it succeeds: {command.text}")
@@ -171,7 +171,7 @@ class _Layers:
             raise OptionError("the option --extra is supported only with a pyproject.toml")
 
     def _read_requirements(self, path: str, text: str, seen_paths: set[str]) -> None:
-        """Add the lines of a file of requirements, and of those that it names."""
+        """Add the lines of a requirements file, and of the files that it includes."""
         seen_paths.add(path)
         for line in re.sub(r"\\\r?\n", " ", self._read(path, text).removeprefix("\ufeff")).splitlines():
             requirement = re.sub(r"(?:^|\s)#.*", "", line).strip()
@@ -235,7 +235,7 @@ def _packed(plan: Dockerfile, layers: _Layers) -> BuiltImage:
         for path, name in sorted(layers.content.items()):
             if not path.startswith(root):
                 raise DockerfileError(
-                    f"{path} is outside the working folder {plan.folder}, which is all that runs here"
+                    f"{path} is outside the working folder {plan.folder}; only files in it can run here"
                 )
             if path != f"{root}requirements.txt":
                 package.writestr(_entry(path.removeprefix(root)), layers.context.read(name))
@@ -282,7 +282,7 @@ def _search_path(value: str, folder: PurePosixPath) -> str:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same source makes the same package
+    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same source produces the same package
     info.external_attr = 0o644 << 16
     info.compress_type = zipfile.ZIP_DEFLATED
     return info

@@ -32,9 +32,9 @@ class CodeBuild:
     """Builds images from sources in S3, each in a thread of its own.
 
     Args:
-        images: Where built images go.
-        install: Installs what an image's package requires, and returns why it cannot, or nothing.
-        sink: Takes the builds' logs.
+        images: The store of built images.
+        install: Installs the requirements of an image's package, and returns the reason for a failure, or "".
+        sink: Receives the builds' logs.
     """
 
     def __init__(self, images: ImageStore, install: Callable[[bytes], Awaitable[str]], *, sink: LogSink) -> None:
@@ -57,7 +57,7 @@ class CodeBuild:
         return {"build": dict(build)}
 
     async def batch_get_builds(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
-        """Return builds by their ids or ARNs; `buildsNotFound` names those that are not of the caller's region."""
+        """Return builds by their ids or ARNs; `buildsNotFound` lists those that do not exist in the caller's region."""
         build_ids = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
         builds = {
             name: build for name in build_ids if (build := self._builds.get(name)) and place_of(build["arn"]) == place
@@ -113,7 +113,7 @@ class CodeBuild:
     ) -> None:
         try:
             image, uris = await asyncio.to_thread(self._build, place, project, parameters, build)
-            # As in a container's build, so that a runtime of the image need not wait for it.
+            # During the build, as for a container, so that a runtime of the image need not wait for it.
             if failure := await self._install(image.package):
                 raise DockerfileError(failure)
             await asyncio.to_thread(self._publish, place, image, uris, build)
@@ -164,7 +164,7 @@ class CodeBuild:
 
     def _source(self, source: Mapping[str, Any], place: Place) -> zipfile.ZipFile:
         if source["type"] != "S3":
-            raise BuildspecError(f"a source of type {source['type']} is not supported, only a zip file in S3")
+            raise BuildspecError(f"a source of type {source['type']} is not supported; use a zip file in S3")
         bucket, _, key = str(source["location"]).removeprefix("arn:aws:s3:::").partition("/")
         stored = s3_backends[place.account_id]["aws"].get_object(bucket, key)
         if stored is None:
@@ -175,7 +175,7 @@ class CodeBuild:
         return context
 
     def _push(self, place: Place, uri: str, digest: str) -> None:
-        """Show the image in ECR, whose repository must exist as on AWS."""
+        """Register the image in ECR, where the repository must exist, as on AWS."""
         from moto.ecr.models import ecr_backends  # with IAM and cryptography, 35 ms that few services need
 
         name = repository_of(uri).partition("/")[2]

@@ -1,4 +1,4 @@
-"""Reads which images a buildspec builds and pushes. Its shell is not run: only its `docker` lines count."""
+"""Finds the images that a buildspec builds and pushes. Its shell is not run: only its `docker` lines count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_EFFECT: Final = frozenset(
 
 
 class BuildspecError(ValueError):
-    """A buildspec that cannot be followed here."""
+    """A buildspec that is not supported here."""
 
 
 @dataclass(slots=True)
@@ -63,9 +63,9 @@ def read_buildspec(text: str, environment: Mapping[str, str]) -> Buildspec:
         environment: The build's variables.
 
     Raises:
-        BuildspecError: It is not YAML, pushes no image, or has a command that cannot be followed.
+        BuildspecError: It is not YAML, pushes no image, or has a command that is not supported.
     """
-    import yaml  # 20 ms that a service without builds does not cost
+    import yaml  # takes 20 ms to import, which only builds need
 
     try:
         document: Any = yaml.safe_load(text)

@@ -1,7 +1,7 @@
 """Reads a Dockerfile into instructions, with its variables replaced.
 
-Syntax: https://docs.docker.com/reference/dockerfile/. Only what an agent's image usually needs is understood; anything
-else is refused by name, so that an image never differs from its Dockerfile unnoticed.
+Syntax: https://docs.docker.com/reference/dockerfile/. Only the instructions that an agent's image usually needs are
+supported; any other is refused by name, so that an image never differs from its Dockerfile unnoticed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHOOSES_PACKAGES: Final = re.compile(
 
 
 class DockerfileError(ValueError):
-    """An instruction that cannot be followed here; the message names its line."""
+    """An instruction that is not supported here; the message names its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Run:
 
 @dataclass(slots=True)
 class Dockerfile:
-    """What a Dockerfile asks for.
+    """The contents of a Dockerfile.
 
     Attributes:
         steps: Files to copy and commands to run, in order.
@@ -97,7 +97,7 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
         arguments: Values of `--build-arg`.
 
     Raises:
-        DockerfileError: An instruction cannot be followed here.
+        DockerfileError: An instruction is not supported here.
     """
     result = Dockerfile()
     values: dict[str, str] = {}

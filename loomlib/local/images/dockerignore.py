@@ -1,4 +1,4 @@
-"""Which files of a build's context `.dockerignore` excludes, by the rules of Docker's matcher (moby/patternmatcher).
+"""The files of a build context that `.dockerignore` excludes, by the rules of Docker's matcher (moby/patternmatcher).
 
 https://docs.docker.com/build/concepts/context/#dockerignore-files: paths begin at the context's root, `*` stays within
 a folder, `**` does not, and the last pattern that matches a file or one of its folders decides. gitignore differs.

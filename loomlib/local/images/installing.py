@@ -1,6 +1,6 @@
 """Reads the options and requirements of pip's and uv's commands that install packages.
 
-Options that change which packages are installed are followed or refused by name; see
+Options that change which packages are installed are applied or refused by name; see
 https://pip.pypa.io/en/stable/cli/pip_install/ and https://docs.astral.sh/uv/reference/cli/.
 """
 
@@ -46,7 +46,7 @@ _NO_EFFECT_WITH_VALUE: Final = frozenset(
     | {"--link-mode", "--trusted-host", "--allow-insecure-host", "--proxy", "--cert", "--client-cert"}
     | {"--keyring-provider", "--use-feature", "--use-deprecated", "--python-preference", "--resume-retries"}
 )
-"""Options with a value that do not change it either: this machine's own settings for the network hold."""
+"""Options with a value that do not change them either: this machine's own network settings apply."""
 _FOLLOWED_WITH_VALUE: Final = frozenset({"--requirement", "--editable", "--extra"})
 _REFUSED_WITH_VALUE: Final = frozenset({"--constraint", "--index-url", "--find-links"})
 _INSTALLER_PACKAGES: Final = frozenset({"pip", "setuptools", "wheel", "uv"})
@@ -59,12 +59,12 @@ _ADVICE["--extra-index-url"] = _ADVICE["--default-index"] = _ADVICE["--index"] =
 
 
 class OptionError(ValueError):
-    """An option or requirement that cannot be followed; the message names it without its value."""
+    """An option or requirement that is not supported; the message names it without its value."""
 
 
 @dataclass(slots=True)
 class Installation:
-    """What a command installs.
+    """The packages that a command installs.
 
     Attributes:
         requirements: Requirements of the command line.
@@ -84,10 +84,10 @@ class Installation:
 
 
 def read_installation(words: Sequence[str]) -> Installation | None:
-    """Return what a command installs; None for a command that is not pip's or uv's.
+    """Return the packages that a command installs; None for a command that is not pip's or uv's.
 
     Raises:
-        OptionError: It has an option or a requirement that cannot be followed.
+        OptionError: It has an option or a requirement that is not supported.
     """
     start = next((start for start in _INSTALLERS if tuple(words[: len(start)]) == start), None)
     if start is None:
@@ -108,7 +108,7 @@ def read_installation(words: Sequence[str]) -> Installation | None:
 
 
 def _short_options(result: Installation, word: str, queue: list[str]) -> None:
-    """Follow options such as `-q`, `-rFILE` and `-Ur FILE`."""
+    """Apply options such as `-q`, `-rFILE` and `-Ur FILE`."""
     for position, letter in enumerate(word[1:], 2):
         name = _SHORT.get(f"-{letter}", f"-{letter}")
         if _takes_value(name):

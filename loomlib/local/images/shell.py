@@ -1,4 +1,4 @@
-"""Reads the command of a RUN instruction as a shell would: commands, words, operators and redirections. None is run."""
+"""Reads the command of a RUN instruction as a shell would: commands, words, operators, redirections. Nothing is run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Command:
     """One command of a shell command line.
 
     Attributes:
-        operator: What is before it: `&&`, `||`, `|`, `;` or another; empty for the first.
+        operator: The operator before it: `&&`, `||`, `|`, `;` or another; empty for the first.
         words: Its words, with variables replaced.
         variables: The names of the variables that are set for it alone.
         files: The files that its redirections read or write.

@@ -1,4 +1,4 @@
-"""The images that were built here, in `images/` of the home folder."""
+"""The locally built images, in `images/` of the home folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Image:
 
 
 class ImageStore:
-    """Stores packages by their digest, and the names that lead to them."""
+    """Stores packages by their digest, and the names that refer to them."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "images"

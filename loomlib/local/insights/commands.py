@@ -25,8 +25,8 @@ CommandRun = Callable[[Rows], Iterator[Row]]
 class Stage:
     """A command: `shows` are the columns that it adds, `only` those that replace all others.
 
-    `required` are texts that every message that passes a filter contains. `defines` is true if fields of the message
-    may mean something else in later commands.
+    `required` are texts contained in every message that passes a filter. `defines` is true if fields of the message may
+    have another meaning in later commands.
     """
 
     kind: str
@@ -212,7 +212,7 @@ def _dedup(reader: TokenReader) -> Stage:
         seen_keys: set[tuple[str, ...]] = set()
         for row in rows:
             values = [key.evaluate(row) for key in keys]
-            # CloudWatch keeps every event that lacks one of the fields.
+            # CloudWatch does not remove events that lack one of the fields.
             mark = tuple(shown(value) for value in values)
             if None in values or mark not in seen_keys:
                 seen_keys.add(mark)

@@ -1,4 +1,4 @@
-"""Expressions: comparisons, arithmetic, functions, patterns. A missing field is equal to nothing and like nothing."""
+"""Expressions: comparisons, arithmetic, functions, patterns. A missing field does not equal or match any value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
 class Expression:
     """An expression: `evaluate` computes a row's value, `text` is the source, `name` is set for a plain field.
 
-    `required` are texts that the message of every row contains for which the expression is true.
+    `required` are texts contained in the message of every row for which the expression is true.
     """
 
     evaluate: Evaluate

@@ -110,7 +110,7 @@ def _kept(following: list[Stage], limit: int) -> int:
 
 
 def _columns(stages: list[Stage]) -> list[str]:
-    """Return the fields of a result: those of `display`, else all fields that the query names."""
+    """Return the fields of a result: those of `display`, or all fields that the query names."""
     columns: list[str] = []
     names_fields = any(stage.kind in ("fields", "display", "stats") for stage in stages)
     if not names_fields:
@@ -125,7 +125,7 @@ def _columns(stages: list[Stage]) -> list[str]:
 
 
 class _Counter:
-    """Counts the rows read, and those that reach the aggregating or sorting command."""
+    """Counts the rows that are read, and those that reach the aggregating or sorting command."""
 
     def __init__(self) -> None:
         self.scanned = self.scanned_bytes = self.matched = 0

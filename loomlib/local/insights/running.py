@@ -1,7 +1,7 @@
-"""One query's process: log lines come in by standard input, telemetry from its database, the result goes out as JSON.
+"""One query's process: it reads log lines from standard input and telemetry from its database, and writes JSON.
 
-It is a process of its own because a query may read a million events, or match a pattern that never ends, while
-agents are invoked. It can be killed.
+It is a separate process, which can be killed, because a query may read a million events or match very slowly while
+agents are invoked.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Gathering(Protocol):
         ...
 
     def result(self) -> Any:
-        """Return the value; None when no row had one."""
+        """Return the value; None if no row has a value."""
         ...
 
 
@@ -118,7 +118,7 @@ class _Deviation(_Numbers):
 
 
 class _Percentile(_Numbers):
-    """The smallest value that at least the given share of values do not exceed: always an observed value."""
+    """Return the smallest value that at least the given share of values do not exceed: an observed value."""
 
     def of(self, numbers: list[float | int]) -> Any:
         numbers.sort()

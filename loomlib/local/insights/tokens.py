@@ -42,7 +42,7 @@ def tokens(query: str) -> Iterator[QueryToken]:
     """
     at, command, before = 0, "", QueryToken("sign", "|", 0, 0)
     while at < len(query):
-        # A slash divides, except where only a pattern can be.
+        # A slash means division, except where only a pattern can follow.
         pattern_place = before.says("like", "=~") or (command == "parse" and before.kind in ("name", "quoted"))
         match = _REGEX.match(query, at) if pattern_place else None
         if match is not None:

@@ -18,9 +18,9 @@ class Moment(int):
 
 
 def number(value: Any) -> float | int | None:
-    """Return the value as a number; None if it is none.
+    """Return the value as a number; None if it is not a number.
 
-    `parse` extracts text, which counts as a number if it reads as one.
+    `parse` extracts text, which counts as a number if it has the form of one.
     """
     if isinstance(value, bool):
         return int(value)
@@ -36,7 +36,7 @@ def number(value: Any) -> float | int | None:
 
 
 def compare(left: Any, right: Any) -> int | None:
-    """Compare two values: -1, 0 or 1; as numbers when both are, else as texts; None when one is missing."""
+    """Compare two values: -1, 0 or 1; as numbers if both are numbers, otherwise as texts; None if one is missing."""
     if left is None or right is None:
         return None
     left_number, right_number = number(left), number(right)

@@ -1,4 +1,4 @@
-"""Shell commands in a code interpreter's session: waited for, or as tasks that are asked about later."""
+"""Shell commands in a code interpreter's session: run to their end, or as tasks whose status is requested later."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST_TASKS: Final = 100
 
 
 class CommandOutput:
-    """The output of a command as it comes, up to a limit.
+    """The output of a command as it arrives, up to a limit.
 
     Args:
-        limit_bytes: The most characters that are kept of each stream.
+        limit_bytes: The largest number of bytes that are stored per stream.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -30,17 +30,17 @@ class CommandOutput:
 
     @property
     def stdout(self) -> str:
-        """What was kept of stdout."""
+        """The stored part of stdout."""
         return "".join(self._parts["stdout"])
 
     @property
     def stderr(self) -> str:
-        """What was kept of stderr."""
+        """The stored part of stderr."""
         return "".join(self._parts["stderr"])
 
     @property
     def cut(self) -> list[str]:
-        """The streams of which something was dropped."""
+        """The streams whose output was truncated."""
         return [name for name, size in self._sizes.items() if size > self._limit]
 
     async def run(self, process: SessionProcess, command: str) -> None:

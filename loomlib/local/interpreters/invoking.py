@@ -1,4 +1,4 @@
-"""InvokeCodeInterpreter: cells, commands, tasks and files of a session, answered as AWS does with one result."""
+"""InvokeCodeInterpreter: cells, commands, tasks and files of a session, answered with one result, as on AWS."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class CodeInvocations:
         }
 
     async def invoke_code_interpreter(self, parameters: Mapping[str, Any], *, place: Place) -> EncodedStream:
-        """Do what the request's tool does, and answer with an event stream of one result."""
+        """Run the request's tool, and answer with an event stream of one result."""
         result = await self.result(parameters, place=place)
         header = (b"x-amzn-code-interpreter-session-id", parameters["sessionId"].encode())
         return EncodedStream(encode_event("result", result), [header])
 
     async def result(self, parameters: Mapping[str, Any], *, place: Place) -> Result:
-        """Do what the request's tool does.
+        """Run the request's tool.
 
         Args:
             parameters: Those of InvokeCodeInterpreter.
@@ -74,7 +74,7 @@ class CodeInvocations:
             The operation's result event.
 
         Raises:
-            RefusedError: There is no such session, or the tool's arguments are wrong.
+            RefusedError: The session does not exist, or the tool's arguments are invalid.
         """
         if not parameters.get("sessionId"):
             raise invalid("sessionId is missing: start a session with StartCodeInterpreterSession")
@@ -84,7 +84,7 @@ class CodeInvocations:
         arguments: Mapping[str, Any] = parameters.get("arguments") or {}
         for member in _REQUIRED[tool]:
             if arguments.get(member) is None:
-                raise invalid(f"arguments.{member} is missing, which {tool} needs")
+                raise invalid(f"{tool} requires arguments.{member}")
         try:
             result = await self._tools[tool](session, arguments)
         except WorkerEndedError as ended:
@@ -97,7 +97,7 @@ class CodeInvocations:
         if language != "python":
             return await self._run_node(session, arguments["code"], language, runtime)
         if runtime not in (None, "python"):
-            raise invalid(f"arguments.runtime {runtime} does not run python")
+            raise invalid(f"arguments.runtime {runtime} cannot run Python code")
         request = {"code": arguments["code"], "clear": bool(arguments.get("clearContext"))}
         async with session.cells:
             answer = await session.ask("cell", request)
@@ -116,7 +116,7 @@ class CodeInvocations:
         )
 
     async def _run_node(self, session: InterpreterSession, code: str, language: str, runtime: str | None) -> Result:
-        """Run JavaScript or TypeScript in a process of its own: nothing is kept between two cells."""
+        """Run JavaScript or TypeScript in a process of its own: no state is kept between two cells."""
         program = node_program(language, runtime)
         name = f".cells/{session.next_number()}.{'ts' if language == 'typescript' else 'js'}"
         wrote = await session.ask("write", {"files": [{"path": name, "text": code}]})

@@ -1,4 +1,4 @@
-"""What runs JavaScript and TypeScript: Node.js of this machine, where the boundary shows it."""
+"""JavaScript and TypeScript cells: run by this machine's Node.js, if it is visible inside the boundary."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _STRIPS_BY_DEFAULT = (23, 6)
 
 
 def node_program(language: str, runtime: str | None) -> str:
-    """Return the command that runs a file of a language.
+    """Return the command that runs a source file in a language.
 
     Args:
-        language: javascript or typescript.
-        runtime: nodejs, deno, or None for what there is.
+        language: "javascript" or "typescript".
+        runtime: The requested runtime, such as "nodejs" or "deno"; None for the default.
 
     Raises:
-        RefusedError: Nothing on this machine runs it.
+        RefusedError: This machine cannot run the language with this runtime.
     """
     if runtime not in (None, "nodejs"):
-        raise invalid(f"The local AgentCore runs {language} with nodejs, not with {runtime}")
+        raise invalid(f"The local AgentCore runs {language} only with the runtime nodejs, not with {runtime}")
     version = _node_version()
     if version is None:
-        raise invalid(f"The local AgentCore runs {language} with Node.js, which is not installed in /usr")
+        raise invalid(f"The local AgentCore needs Node.js to run {language}; it is not installed under /usr or in /bin")
     if language == "javascript":
         return "node"
     if version < _STRIPS_TYPES:
         installed_version = ".".join(map(str, version))
         raise invalid(
-            f"The local AgentCore runs typescript with Node.js 22.6 or newer; this machine has {installed_version}"
+            f"The local AgentCore needs Node.js 22.6 or newer to run typescript; this machine has {installed_version}"
         )
     return "node" if version >= _STRIPS_BY_DEFAULT else "node --experimental-strip-types"
 

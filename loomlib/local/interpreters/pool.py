@@ -31,7 +31,7 @@ class InterpreterPool:
 
     Args:
         resources: The code interpreters.
-        sessions: The sessions of runtimes, whose folder, isolation and limits these have.
+        sessions: The sessions of runtimes, whose folder, isolation and limits also apply here.
     """
 
     def __init__(self, resources: ResourceStore, sessions: SessionPool) -> None:
@@ -97,7 +97,7 @@ class InterpreterPool:
         return request.page("items", summaries, lambda at: [sessions[at].plan.session_id])
 
     async def stop_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
-        """Stop a session; one that has ended stays so."""
+        """Stop a session; do nothing if it has already ended."""
         session = self.find(parameters, place)
         await session.end("The session was stopped")
         return {
@@ -110,7 +110,7 @@ class InterpreterPool:
         """Return the session that a request names.
 
         Raises:
-            RefusedError: There is none of that code interpreter in the caller's region, or it is another tenant's.
+            RefusedError: The code interpreter does not have it in the caller's region, or it belongs to another tenant.
         """
         interpreter_id = self._interpreter(parameters, place).id
         session = self._sessions.get(parameters["sessionId"])
@@ -126,7 +126,7 @@ class InterpreterPool:
         """Return the session that a request names, if it is READY.
 
         Raises:
-            RefusedError: It is not.
+            RefusedError: It is not READY.
         """
         session = self.find(parameters, place)
         if session.status != READY:

@@ -42,7 +42,7 @@ class CodeInterpreterBehaviour(Behaviour):
         self._on_deleted = on_deleted
 
     async def before_create(self, draft: Draft) -> None:
-        """Refuse what the local service cannot give a session."""
+        """Refuse settings that the local service cannot provide to a session."""
         network: Mapping[str, Any] = draft.parameters["networkConfiguration"]
         if (network["networkMode"] == "VPC") != bool(network.get("vpcConfig")):
             raise invalid("networkConfiguration.vpcConfig is required for the network mode VPC, and only for it")
@@ -55,6 +55,6 @@ class CodeInterpreterBehaviour(Behaviour):
         self._on_deleted(record.id)
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
-        """Return whether a resource has the type that `ListCodeInterpreters` asks for: SYSTEM or CUSTOM."""
+        """Return whether a resource has the type that `ListCodeInterpreters` requests: SYSTEM or CUSTOM."""
         interpreter_type = parameters.get("type")
         return interpreter_type is None or interpreter_type == ("CUSTOM" if record.number else "SYSTEM")

@@ -1,4 +1,4 @@
-"""One session of a code interpreter: its processes behind the boundary, what is asked of them, and its end."""
+"""One session of a code interpreter: its processes behind the boundary, their requests, and its end."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _WORKER = Path(__file__).parent / "worker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlan:
-    """What a session is started with.
+    """The settings with which a session is started.
 
     Attributes:
         interpreter_id: The code interpreter.
         arn: Its ARN.
         place: Its region and account.
         session_id: The session's id.
-        name: Its name; empty without one.
-        timeout_s: When it ends, whatever it does.
+        name: Its name; empty if it has none.
+        timeout_s: Seconds after which it ends, even if it is busy.
         tenant: The tenant that owns it; empty for none.
-        has_network: Whether it reaches what other sessions do, rather than nothing.
+        has_network: Whether it has the network of other sessions; otherwise it has none.
     """
 
     interpreter_id: str
@@ -55,8 +55,8 @@ class InterpreterSession(SandboxWorker):
     Create it on the event loop's own thread.
 
     Args:
-        plan: What it is started with.
-        shared: What all sessions share.
+        plan: The settings with which it is started.
+        shared: The settings that all sessions share.
         mark: The unique id of its processes.
         on_end: Called once no process or file of it is left.
 
@@ -96,7 +96,7 @@ class InterpreterSession(SandboxWorker):
         return self.ended_at or self.created_at
 
     def next_number(self) -> int:
-        """Return a number that no earlier cell has."""
+        """Return a new cell number."""
         return next(self._numbers)
 
     async def _release(self) -> None:
@@ -105,14 +105,14 @@ class InterpreterSession(SandboxWorker):
 
 
 def _isolation(isolation: Isolation, *, has_network: bool) -> Isolation:
-    """Return the isolation of a session: without any network for the mode SANDBOX, where there is a boundary."""
+    """Return the isolation of a session: without any network in the mode SANDBOX, if there is a boundary."""
     if has_network or isolation.level != "bubblewrap":
         return isolation
     return replace(isolation, network="service", network_program="")
 
 
 def _environment(shared: SessionPlace, isolation: Isolation, folder: Path, mark: str) -> dict[str, str]:
-    """Return the variables of a session: an allow-list of the user's, no credentials, and a home of its own."""
+    """Return the variables of a session: an allow-list of the user's variables, no credentials, its own home."""
     user = shared.user_environment
     environment = {name: user[name] for name in user if name in FOR_AGENTS or name.startswith("LC_")}
     for name in ("TMPDIR", "TEMP", "TMP", "USER", "LOGNAME"):

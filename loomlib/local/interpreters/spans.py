@@ -1,4 +1,4 @@
-"""The service's span of an invocation, below the span of a caller that names its own."""
+"""The service's span of an invocation, as a child of the span that the caller names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class InvocationSpans:
     def write(
         self, parameters: Mapping[str, Any], place: Place, arn: str, *, began_ns: int, result: Mapping[str, Any]
     ) -> None:
-        """Write the span in the background, if the caller names one of its own.
+        """Write the span in the background, if the caller names a parent span.
 
         Args:
             parameters: The request's parameters, with `traceParent` or `traceId`.
             place: The caller's region and account.
             arn: The code interpreter.
-            began_ns: When the request came, in nanoseconds since 1970.
+            began_ns: When the request arrived, in nanoseconds since 1970.
             result: The answer.
         """
         code = result.get("structuredContent", {}).get("exitCode")

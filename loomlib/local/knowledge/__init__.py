@@ -1,1 +1,1 @@
-"""Amazon Bedrock's knowledge bases: data sources in S3, ingestion in chunks, retrieval by meaning and words."""
+"""Amazon Bedrock's knowledge bases: data sources in S3, ingestion in chunks, retrieval by meaning and by words."""

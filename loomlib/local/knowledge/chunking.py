@@ -26,7 +26,7 @@ class DocumentChunk:
 
     Attributes:
         text: The text that is compared with questions.
-        shown: The text that an answer shows: of a hierarchical chunk its parent, otherwise the same.
+        shown: The text in a response: the parent of a hierarchical chunk, otherwise the same text.
     """
 
     text: str

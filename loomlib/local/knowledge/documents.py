@@ -1,4 +1,4 @@
-"""Documents of a data source: what is in its bucket, their texts and their metadata."""
+"""Documents of a data source: the objects in its bucket, with their texts and their metadata."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SourceDocument:
     """A document as it is in a data source.
 
     Attributes:
-        address: Its S3 address, or the id of a document that was given directly.
+        address: Its S3 address, or the id of a directly ingested document.
         content: Its bytes.
         metadata: Its attributes.
     """
@@ -57,7 +57,7 @@ class SourceDocument:
         """Return its text.
 
         Raises:
-            DocumentError: It is too large, or not of a kind that can be read here.
+            DocumentError: It is too large, or its format is not supported here.
         """
         kind = self.address.rpartition(".")[2].lower() if "." in self.address.rpartition("/")[2] else "txt"
         if kind not in _TEXTS:
@@ -105,7 +105,7 @@ def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[Sour
 
 
 def inline_metadata(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the attributes of a document that was given directly (`inlineAttributes`)."""
+    """Return the attributes of a directly ingested document (`inlineAttributes`)."""
     attributes = (given or {}).get("inlineAttributes") or ()
     return {item["key"]: item["value"][_VALUES[item["value"]["type"]]] for item in attributes}
 
@@ -118,7 +118,7 @@ def _read_metadata(content: bytes, address: str) -> dict[str, Any]:
             for name, value in attributes.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DocumentError(f"The metadata of {address} have no object metadataAttributes of values") from error
+        raise DocumentError(f"The metadata of {address} must contain a valid metadataAttributes object") from error
 
 
 class _Page(html.parser.HTMLParser):

@@ -14,7 +14,7 @@ _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def matches(metadata: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
-    """Return whether a document's metadata meet a `RetrievalFilter`; an attribute that is missing meets none.
+    """Return whether a document's metadata meet a `RetrievalFilter`; a missing attribute never meets a condition.
 
     Args:
         metadata: Attributes by name.

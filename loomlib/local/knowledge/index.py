@@ -13,14 +13,14 @@ from loomlib.embeddings import DIMENSIONS, embed
 from ..memory.records.words import WordIndex, words_of
 
 _WORDS_SHARE: Final = 0.5
-"""Weight of the words in a hybrid search; the meaning has the rest."""
+"""Weight of the words in a hybrid search; the meaning has the remaining weight."""
 _LEAST_COVERAGE: Final = 0.3
-"""Share of the largest possible BM25 score from which on the best one counts in full."""
+"""Share of the largest possible BM25 score at and above which the best score counts in full."""
 _FIRST: Final = 256  # rows that are sorted at first; few questions need more
 
 
 class KnowledgeIndex:
-    """The chunks of a knowledge base; a change of one document costs the time of its chunks."""
+    """The chunks of a knowledge base; the cost of a change is proportional to the chunks of the changed document."""
 
     def __init__(self) -> None:
         self._words = WordIndex()
@@ -34,7 +34,7 @@ class KnowledgeIndex:
         """Add chunks.
 
         Args:
-            rows: Of each chunk its number, its document's number, its text and its vector as bytes.
+            rows: For each chunk: its number, its document's number, its text, and its vector as bytes.
         """
         for number, document, text, vector in rows:
             row = len(self._numbers)
@@ -59,7 +59,7 @@ class KnowledgeIndex:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether most chunks were removed, so that making the index anew saves memory."""
+        """Whether most chunks were removed, so that rebuilding the index saves memory."""
         return self._live < len(self._numbers) // 2
 
     def ranked(self, question: str, documents: set[int] | None, *, hybrid: bool) -> Iterator[tuple[int, float]]:

@@ -1,4 +1,4 @@
-"""Ingestion of documents: the jobs that read a data source, and documents that are given directly."""
+"""Ingestion of documents: the jobs that read a data source, and documents that are ingested directly."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class IngestionPlane:
         self._stopped: set[str] = set()
 
     async def close(self) -> None:
-        """Stop the jobs, which fail."""
+        """Stop the jobs; their status becomes FAILED."""
         self._stopped.update(self._tasks)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def start_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Start to read a data source: what is new or changed is indexed, what is gone is removed."""
+        """Start to ingest a data source: new and changed documents are indexed, deleted ones are removed."""
         base, source = self._source(parameters, place)
         if source.document["dataSourceConfiguration"]["type"] != "S3":
             raise invalid("A data source of the type CUSTOM has no ingestion jobs; use IngestKnowledgeBaseDocuments")
@@ -101,7 +101,7 @@ class IngestionPlane:
         return {"ingestionJob": {**_shown(job), "status": "STOPPING"}}
 
     async def ingest_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Index documents that the request holds."""
+        """Index the documents in the request."""
         base, source = self._source(parameters, place)
         documents = [_given(document) for document in parameters["documents"]]
         for document in documents:
@@ -244,7 +244,7 @@ def find_base(resources: ResourceStore, key: str, place: Place) -> ResourceRecor
         place: The caller's region and account.
 
     Raises:
-        RefusedError: There is none such (404).
+        RefusedError: It does not exist (404).
     """
     if record := resources.visible(KNOWLEDGE_BASE.noun, place, key):
         return record
@@ -252,7 +252,7 @@ def find_base(resources: ResourceStore, key: str, place: Place) -> ResourceRecor
 
 
 def _given(document: Mapping[str, Any]) -> SourceDocument:
-    """Return a document that a request holds."""
+    """Return a document in a request."""
     content = document["content"]
     if content["dataSourceType"] != "CUSTOM":
         raise not_implemented("single documents from S3, only documents that the request holds")

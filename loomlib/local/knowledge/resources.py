@@ -31,9 +31,9 @@ _NOT_HERE: Final = {
 
 
 class KnowledgeBaseBehaviour(Behaviour):
-    """Refuses knowledge bases without vectors, and deletes what a knowledge base held.
+    """Refuses knowledge bases without vectors, and deletes the contents of a deleted knowledge base.
 
-    The vectors are always kept here, whichever vector store the configuration names.
+    The vectors are always stored here, whichever vector store the configuration names.
 
     Args:
         store: The documents and chunks.
@@ -61,7 +61,7 @@ class KnowledgeBaseBehaviour(Behaviour):
 
 
 class DataSourceBehaviour(Behaviour):
-    """Refuses sources other than S3 and documents given directly, and deletes what a source held.
+    """Refuses sources other than S3 and direct ingestion, and deletes the contents of a deleted source.
 
     Args:
         store: The documents and chunks.
@@ -75,7 +75,7 @@ class DataSourceBehaviour(Behaviour):
         self._check(draft.parameters)
 
     async def before_update(self, draft: Draft) -> None:
-        """Refuse what is not read here, and another way of chunking, as AWS does."""
+        """Refuse unsupported settings and, like AWS, a change of the chunking configuration."""
         self._check(draft.parameters)
         document: Mapping[str, Any] = draft.former.document if draft.former else {}
         former = document.get("vectorIngestionConfiguration")
@@ -88,7 +88,7 @@ class DataSourceBehaviour(Behaviour):
             await asyncio.to_thread(self._store.remove, record.parent.rpartition("/")[2], record.id)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the deletion policy, which AWS fills in."""
+        """Return the deletion policy, which AWS sets by default."""
         return {"dataDeletionPolicy": record.document.get("dataDeletionPolicy") or "DELETE"}
 
     def _check(self, parameters: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ class DataSourceBehaviour(Behaviour):
         if source["type"] not in ("S3", "CUSTOM"):
             raise not_implemented(f"data sources of the type {source['type']}, only S3 and CUSTOM")
         if source["type"] == "S3" and not source.get("s3Configuration"):
-            raise invalid("s3Configuration is missing, which a data source of the type S3 needs")
+            raise invalid("s3Configuration is missing: a data source of type S3 requires it")
         ingestion: Mapping[str, Any] = parameters.get("vectorIngestionConfiguration") or {}
         for member, feature in _NOT_HERE.items():
             if ingestion.get(member):
@@ -106,4 +106,4 @@ class DataSourceBehaviour(Behaviour):
             member = {"FIXED_SIZE": "fixedSize", "HIERARCHICAL": "hierarchical", "SEMANTIC": "semantic"}[strategy]
             needed = f"{member}ChunkingConfiguration"
             if chunking.get("chunkingStrategy") == strategy and not chunking.get(needed):
-                raise invalid(f"{needed} is missing, which the chunking strategy {strategy} needs")
+                raise invalid(f"{needed} is missing: the chunking strategy {strategy} requires it")

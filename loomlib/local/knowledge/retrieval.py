@@ -54,7 +54,7 @@ class RetrievalPlane:
         self._sessions: OrderedDict[tuple[Place, str], list[object]] = OrderedDict()
 
     async def retrieve(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Return the passages that answer a question best."""
+        """Return the passages that best answer a question."""
         if parameters.get("guardrailConfiguration"):
             raise not_implemented("guardrails of Retrieve")
         query: Mapping[str, Any] = parameters["retrievalQuery"] or {}
@@ -80,10 +80,10 @@ class RetrievalPlane:
             raise not_implemented("RetrieveAndGenerate from external sources")
         knowledge = configuration.get("knowledgeBaseConfiguration")
         if not knowledge:
-            raise invalid("knowledgeBaseConfiguration is missing, which the type KNOWLEDGE_BASE needs")
+            raise invalid("knowledgeBaseConfiguration is missing: the type KNOWLEDGE_BASE requires it")
         session = parameters.get("sessionId") or str(uuid.uuid4())
         if parameters.get("sessionId") and (place, session) not in self._sessions:
-            raise invalid(f"The session {session} is not known")
+            raise invalid(f"Session {session} does not exist")
         question: str = parameters["input"]["text"]
         passages, size = await self.search(
             knowledge["knowledgeBaseId"], question, knowledge.get("retrievalConfiguration"), place, 0
@@ -125,14 +125,14 @@ class RetrievalPlane:
     async def search(
         self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int = 0
     ) -> tuple[list[RankedPassage], int]:
-        """Return the best passages, one more than asked for, and how many are asked for.
+        """Return the best passages, one more than requested, and the requested number.
 
         Args:
             key: A knowledge base's id or ARN.
-            question: What is searched for.
+            question: The query text.
             configuration: The member `retrievalConfiguration` of a request.
             place: The caller's region and account.
-            start: How many of the best are on earlier pages.
+            start: The number of passages on earlier pages.
         """
         base = find_base(self._resources, key, place)
         options: Mapping[str, Any] = configuration or {}
@@ -161,7 +161,7 @@ class RetrievalPlane:
 def _request(
     question: str, passages: Sequence[RankedPassage], generation: Mapping[str, Any], history: list[object]
 ) -> JsonObject:
-    """Return the request that has a model write the answer."""
+    """Return the request to the model that writes the answer."""
     prompt: Mapping[str, Any] = generation.get("promptTemplate") or {}
     template: str = prompt.get("textPromptTemplate") or ""
     results = [passage.text for passage in passages]

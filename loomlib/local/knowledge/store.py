@@ -113,9 +113,9 @@ class KnowledgeStore:
             source: The id of the data source.
             address: The document's address.
             kind: S3 or CUSTOM.
-            digest: Of its content and its metadata.
+            digest: The digest of its content and its metadata.
             metadata: Its attributes.
-            chunks: Its chunks; none for one that failed.
+            chunks: Its chunks; empty for a failed document.
             failure: Why it could not be indexed.
         """
         vectors = embed([chunk.text for chunk in chunks]) if chunks else None
@@ -196,7 +196,7 @@ class KnowledgeStore:
         hybrid: bool = True,
         wanted: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> list[RankedPassage]:
-        """Return the passages that answer a question best.
+        """Return the passages that best answer a question.
 
         Args:
             base: The id of the knowledge base.
@@ -244,7 +244,7 @@ class KnowledgeStore:
         documents: Sequence[StoredDocument] = (),
         rows: Sequence[tuple[int | None, int, str, bytes]] = (),
     ) -> None:
-        """Take a change of documents over into the index of a knowledge base, if there is one."""
+        """Apply a change of documents to the index of a knowledge base, if one is loaded."""
         if base not in self._indexes:
             return
         index, indexed_documents = self._indexes[base]

@@ -1,1 +1,1 @@
-"""CloudWatch Logs: the store of agents' output, and operations that moto lacks or answers differently from AWS."""
+"""CloudWatch Logs: the store of agents' output, and operations that moto lacks or handles differently from AWS."""

@@ -43,9 +43,9 @@ class LogDeliveries:
             return None
         record = self._resources.of_arn(arn)
         if record is None or record.place != place or record.kind not in _LOG_TYPES or not sees_resource(record.tenant):
-            raise group_not_found(f"The resource {arn} does not exist, or it has no logs")
+            raise group_not_found(f"The resource {arn} does not exist or does not have logs")
         if kind not in _LOG_TYPES[record.kind]:
-            raise RefusedError("ValidationException", 400, f"{arn} has no logs of the type {kind}")
+            raise RefusedError("ValidationException", 400, f"{arn} does not have logs of type {kind}")
         name = str(parameters.get("name"))
         with self._logs.backend_lock:
             sources: dict[str, Any] = self._logs.backend(place).delivery_sources

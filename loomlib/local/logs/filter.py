@@ -1,4 +1,4 @@
-"""FilterLogEvents as CloudWatch answers it: every term counts, events in order of time, pages that do not skip.
+"""FilterLogEvents as CloudWatch answers it: all terms are matched, events are ordered by time, pages do not skip any.
 
 moto matches nothing for two quoted terms and everything for a JSON pattern, so this operation is answered here, from
 moto's own store.
@@ -73,7 +73,7 @@ class LogFilter:
             after=(after[0], after[1] - STORED_IDS),
         )
         with contextlib.closing(telemetry):
-            # One more than a page holds shows whether there is a next one.
+            # One event more than fits on a page shows whether there is a next page.
             events += [
                 (event.timestamp_ms, event.id + STORED_IDS, event.stream, event.message, event.visible_ms)
                 for event in page_of((event for event in telemetry if matches(event.message)), limit + 1)

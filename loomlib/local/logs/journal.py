@@ -1,7 +1,7 @@
 """`logs.db`: the lines of earlier services, for the next one.
 
 Nothing here raises: without a journal the lines are visible until the service ends, and the service's log says why. A
-damaged journal is set aside, and a new one goes on with what is readable of it.
+damaged journal is set aside, and a new one continues with its readable content.
 
 The statements are plain SQL: with SQLAlchemy Core a batch of 50 lines costs 128 % more CPU (88 → 200 µs), a single line
 three times as much (15 → 45 µs).
@@ -47,7 +47,7 @@ class LogJournal:
     def read(self) -> Iterator[list[JournalRow]]:
         """Yield the newest 200,000 lines of 14 days in batches, the oldest first; delete what exceeds this number.
 
-        Older lines stay stored: whether the machine's time is right cannot be known when a service starts.
+        Older lines stay stored: when a service starts, it cannot know whether the machine's time is right.
         """
         oldest = int(time.time() * 1000) - _RETAINED_MS
         self._run("DELETE FROM lines WHERE id <= (SELECT max(id) FROM lines) - ?", [(_RETAINED_LINES,)])
@@ -94,7 +94,7 @@ class LogJournal:
         self._with(execute)
 
     def _with(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do something with the database, again with the recovered one if it is damaged; None if it failed."""
+        """Run an action on the database, again on the recovered one if it is damaged; return None if it failed."""
         for _ in range(2):
             database = self._database
             if database is None:

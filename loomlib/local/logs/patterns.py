@@ -19,7 +19,7 @@ _TERM = re.compile(r'(?P<sign>[?-]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>
 def compile_pattern(pattern: str) -> Matches:
     """Return a test of lines: words and "phrases" that must occur, -excluded, ?optional, %regex%.
 
-    Optional terms count only when there are no others.
+    Optional terms are matched only if there are no others.
 
     Args:
         pattern: The filter pattern; an empty one matches every line.
@@ -49,7 +49,7 @@ def compile_pattern(pattern: str) -> Matches:
 
 
 def required_texts(pattern: str) -> list[str]:
-    """Return texts that every event matching a pattern contains, with which a search can begin."""
+    """Return texts contained in every event that matches a pattern, as a first selection for a search."""
     terms = [term for term in _TERM.finditer(pattern.strip()) if not term["sign"] and term["regex"] is None]
     return [_text_of(term) for term in terms]
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 _RETAINED_QUERIES = 200
 _RUNNING_QUERIES = 30  # AWS: concurrent queries of one account
 _EVENTS_A_TURN = 500
-_LARGEST_MS = 100_000_000_000  # seconds beyond this lie in the year 5138, so they are milliseconds
+_LARGEST_MS = 100_000_000_000  # larger values would be seconds beyond the year 5138, so they are milliseconds
 
 _EventRow = tuple[str, str, int, int, str]
 
@@ -65,7 +65,7 @@ class Insights:
 
     async def start_query(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Start a query. Raise `RefusedError` when it is malformed or too many are running."""
-        from ..insights import LARGEST_LIMIT, MalformedQueryError, Query  # takes 20 ms, so only queries pay for it
+        from ..insights import LARGEST_LIMIT, MalformedQueryError, Query  # takes 20 ms, only for queries
 
         text = str(parameters.get("queryString") or "")
         if parameters.get("queryLanguage", "CWLI") != "CWLI":

@@ -1,16 +1,16 @@
-"""Which log lines are kept: the newest bytes of each stream, and of all streams together."""
+"""Rotation of log lines: the newest bytes of each stream, and of all streams together, are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 STREAM_BYTES = 32 << 20
-"""Bytes of one stream's lines that are kept; AWS keeps all, on disks that are not this machine's."""
+"""Bytes of one stream's lines that are kept; AWS keeps all lines, but not on this machine's disk."""
 
 TOTAL_BYTES = 256 << 20
 """Bytes of all streams' lines that are kept."""
 
-_LINE_BYTES = 200  # what a line costs beside its text
+_LINE_BYTES = 200  # overhead of a line in addition to its text
 _KEPT_SHARE = 0.75  # what a rotation leaves, so that not every line is followed by another rotation
 
 Place = tuple[str, str]
@@ -27,7 +27,7 @@ class Rotation:
         self._bytes[place] = self._bytes.get(place, 0) + sum(map(_cost, messages))
 
     def add(self, place: Place, size_bytes: int) -> None:
-        """Count bytes that a stream has got; `surplus` counts them again, line by line."""
+        """Count bytes that a stream has received; `surplus` counts them again, line by line."""
         self._bytes[place] = self._bytes.get(place, 0) + size_bytes
 
     def forget(self, place: Place) -> None:
@@ -35,7 +35,7 @@ class Rotation:
         self._bytes.pop(place, None)
 
     def overfull(self) -> Place | None:
-        """Return a stream whose oldest lines should be dropped: one beyond its limit, or the largest of too many."""
+        """Return a stream whose oldest lines should be dropped: one above its limit, or the largest of too many."""
         beyond = next((place for place, size in self._bytes.items() if size > STREAM_BYTES), None)
         if beyond is None and sum(self._bytes.values()) > TOTAL_BYTES:
             return max(self._bytes, key=self._bytes.__getitem__)

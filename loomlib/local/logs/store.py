@@ -20,7 +20,7 @@ from .rotation import Rotation
 _BATCH_PAUSE_S = 0.02
 _RESTORED_WITHIN_S = 30.0
 _CURRENT_WITHIN_S = 2.0
-_NOTICE = "Loom: the oldest {lines:,} lines of this stream, with {bytes:,} characters, were dropped: it was too large"
+_NOTICE = "Loom: the oldest {lines:,} lines of this stream ({characters:,} characters) were dropped: it was too large"
 
 
 class Line(NamedTuple):
@@ -92,7 +92,7 @@ class Logs:
         current_event.wait(timeout_s)
 
     def backend(self, place: Place | None = None) -> LogsBackend:
-        """Return moto's store of a place's groups and streams; hold `backend_lock` while reading it.
+        """Return moto's store of the groups and streams in a region and account; hold `backend_lock` while reading it.
 
         Args:
             place: The region and the account; None for the service's own.
@@ -111,7 +111,7 @@ class Logs:
         }
 
     def count_put(self, group: str, stream: str, size_bytes: int) -> None:
-        """Count what a client put into a stream of moto's, so that it is rotated as well.
+        """Count the events that a client put into one of moto's streams, so that they are rotated as well.
 
         Args:
             group: The log group.
@@ -213,7 +213,7 @@ class Logs:
                 group=group,
                 stream=stream,
                 timestamp_ms=moment_ms,
-                message=_NOTICE.format(lines=count, bytes=dropped_chars),
+                message=_NOTICE.format(lines=count, characters=dropped_chars),
             )
             journal.drop_oldest(place, count)
 

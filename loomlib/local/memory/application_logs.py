@@ -1,4 +1,4 @@
-"""A memory's application log (`APPLICATION_LOGS`): one record for each extraction, where a delivery asks for it.
+"""A memory's application log (`APPLICATION_LOGS`): one record per extraction, if a delivery requests it.
 
 The members are those that AWS names for memories' log records (CDK, `CfnMemoryApplicationLogsRecordFields`). The
 texts in `body` are the local service's own.
@@ -23,7 +23,7 @@ class MemoryLogs:
     """Writes the records.
 
     Args:
-        sink: Takes them.
+        sink: Receives the records.
         resources: The memories.
         groups: Returns the keys of the log groups to which a resource's logs of a type are delivered.
     """
@@ -35,7 +35,7 @@ class MemoryLogs:
         """Write a record about one extraction.
 
         Args:
-            outcome: What the extraction process reported; see `worker.Extraction.outcomes`.
+            outcome: The outcome that the extraction process reported; see `worker.Extraction.outcomes`.
         """
         memory = self._resources.of_id(MEMORY.noun, str(outcome["memory_id"]))
         groups = self._groups(memory.arn, "APPLICATION_LOGS") if memory is not None else ()

@@ -10,7 +10,7 @@ from typing import Final
 from loomlib.local.wire import invalid, not_found
 
 MAIN: Final = "main"
-"""The branch of events that name no branch."""
+"""The branch of events that do not name a branch."""
 _END: Final = (2**62, 2**62)
 
 
@@ -73,7 +73,7 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
         connection: A connection to read from.
         session_number: The session.
         name: The branch.
-        parents: Whether to include its ancestors, up to where it starts.
+        parents: Whether to include its ancestors, up to its start.
     """
     selected = [BranchSegment(branch=name)]
     while parents and name != MAIN:

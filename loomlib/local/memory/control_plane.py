@@ -56,7 +56,7 @@ class MemoryBehaviour(Behaviour):
         self._on_deleted(record.id)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the strategies of a memory in creation as it is shown itself."""
+        """Return the strategies of a memory in creation with the memory's own status."""
         if record.status != "CREATING":
             return {}
         return {"strategies": [{**strategy, "status": record.status} for strategy in record.document["strategies"]]}
@@ -69,7 +69,7 @@ class MemoryDirectory:
         self._resources = resources
 
     def find(self, memory_id: str) -> MemoryDocument | None:
-        """Return a memory's members with its `tenant`; None if the current request may not know of it."""
+        """Return a memory's members with its `tenant`; None if the current request may not see it."""
         record = self._resources.of_id(MEMORY.noun, memory_id)
         if record is None or not sees_resource(record.tenant):
             return None
@@ -84,7 +84,7 @@ def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> Memor
         parameters: The request's parameters.
 
     Raises:
-        Refused: There is no such memory, or it is another tenant's (404).
+        Refused: The memory does not exist, or belongs to another tenant (404).
     """
     memory_id: str = parameters["memoryId"].rpartition("/")[2]
     row = connection.execute("SELECT tenant, body FROM memories WHERE id = ?", (memory_id,)).fetchone()

@@ -1,4 +1,4 @@
-"""The events of a home in the order in which they were created, for whoever extracts long-term memory from them."""
+"""The events of a home in the order in which they were created, for the extraction of long-term memory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Message:
     """One conversational part of an event.
 
     Attributes:
-        event_id: The event that holds it.
+        event_id: The event that contains it.
         index: Its place in the event's payload.
         role: "USER", "ASSISTANT", "TOOL" or "OTHER".
-        text: What was said.
+        text: The text of the message.
     """
 
     event_id: str

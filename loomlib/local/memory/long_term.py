@@ -61,7 +61,7 @@ class LongTermMemory:
         self._process.wake()
 
     def forget(self, memory_id: str) -> None:
-        """Delete the records of a deleted memory; if a kill prevents it, the extraction process sweeps them."""
+        """Delete the records of a deleted memory; after a kill, the extraction process deletes them."""
         task = asyncio.get_running_loop().run_in_executor(None, self._records.forget_memory, memory_id)
         self._forgetting.add(task)
         task.add_done_callback(self._forgetting.discard)

@@ -1,4 +1,4 @@
-"""`memory.db`: the events of memories, with one writing thread that commits in groups, and readers that never wait.
+"""`memory.db`: the events of memories, with one writing thread that commits in groups, and readers that never block.
 
 A write is acknowledged when the transaction that holds it is on disk. Requests that arrive while one transaction is
 being written share the next: one fsync for all of them, and no request waits for a timer.

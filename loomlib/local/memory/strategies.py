@@ -1,4 +1,4 @@
-"""Memory strategies: from the input of CreateMemory and UpdateMemory to the form that GetMemory shows."""
+"""Memory strategies: conversion of the input of CreateMemory and UpdateMemory to the form that GetMemory returns."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: fl
     """Return a strategy as an entry of `modifyMemoryStrategies` changes it.
 
     Args:
-        strategy: The strategy as it is.
+        strategy: The present strategy.
         changes: The entry.
         moment: Time of the change in seconds since 1970.
     """

@@ -118,7 +118,7 @@ def remove(connection: sqlite3.Connection, row: sqlite3.Row, now_ms: int) -> Non
 
 
 def find_session(connection: sqlite3.Connection, memory_id: str, parameters: Parameters) -> int | None:
-    """Return the number of the session that a request names; None for one that is not there or another tenant's.
+    """Return the number of the session that a request names; None if it does not exist or is another tenant's.
 
     Args:
         connection: A connection to the events.
@@ -150,7 +150,7 @@ def _made_before(
 def _session(
     connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str, tenant: str, now_ms: int
 ) -> int:
-    """Return the number of a session, which is the tenant's that writes its first event."""
+    """Return the number of a session; it belongs to the tenant that writes its first event."""
     row = connection.execute(
         "SELECT number, empty_since, tenant FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
         (memory_id, actor_id, session_id),
@@ -169,7 +169,7 @@ def _session(
 
 
 def _extraction(memory: Mapping[str, Any], parameters: Parameters) -> str | None:
-    """How to extract from the event, as JSON with `mode` ("SKIP") and `namespaceVariables`; None for the default."""
+    """Return extraction options as JSON with `mode` ("SKIP") and `namespaceVariables`; None for the default."""
     config: Mapping[str, Any] = parameters.get("extractionConfig") or {}
     variables: Mapping[str, str] = config.get("namespaceVariables") or {}
     keys: Sequence[Mapping[str, Any]] = memory.get("namespaceKeys") or ()

@@ -1,4 +1,4 @@
-"""The service's spans of operations, below the spans of callers that name their own."""
+"""The service's spans of operations, as children of the spans that callers name."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class CallerSpans:
         is_error: bool = False,
         span_id: str = "",
     ) -> None:
-        """Write the span in the background, if the caller names one of its own.
+        """Write the span in the background, if the caller names a parent span.
 
         Args:
             operation: The operation, which names the span.
             parameters: The request's parameters, with `traceParent` or `traceId`.
             place: The caller's region and account.
             arn: The code interpreter, the browser or the gateway.
-            began_ns: When the request came, in nanoseconds since 1970.
+            began_ns: When the request arrived, in nanoseconds since 1970.
             attributes: Further attributes.
             is_error: Whether the operation failed.
-            span_id: The span's id, where others have it as their parent; a new one by default.
+            span_id: The span's id, if other spans are its children; a new one by default.
         """
         parent = trace_of(parameters)
         if parent is None:
@@ -104,7 +104,7 @@ def trace_of(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the ids of the caller's trace and span: of `traceParent`, else of X-Ray's `traceId`.
 
     Returns:
-        None when the caller names none, or a trace that is not sampled.
+        None if the caller does not name a span, or if its trace is not sampled.
     """
     if match := _W3C.fullmatch(parameters.get("traceParent") or ""):
         return (match[1], match[2]) if int(match[3], 16) & 1 else None

@@ -88,7 +88,7 @@ def _take(
         if head["content_type"] == JSON:
             decoded = decode_json(document, head["signal"])
         else:
-            from .protobuf_form import decode_protobuf  # 30 ms that a sender of JSON need not wait for
+            from .protobuf_form import decode_protobuf  # the import takes 30 ms, which JSON requests do not need
 
             decoded = decode_protobuf(document, head["signal"])
         records, refused = recorder.record(decoded, head["signal"], Origin(**head["origin"]))

@@ -27,8 +27,8 @@ Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
 class _Suspects:
     """Requests that were being decoded when the collecting process died.
 
-    A process may be killed from outside, so its sender is asked to send such a request again; when the process ends
-    over the same bytes once more, they are refused from then on.
+    A process may be killed from outside, so the sender is asked to send such a request again. If the process ends again
+    on the same bytes, they are refused from then on.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class _Suspects:
             self._deaths.popitem(last=False)
 
     def refuses(self, body: bytes) -> bool:
-        """Return whether the process died twice on these bytes."""
+        """Return whether the process has died twice while decoding these bytes."""
         return bool(self._deaths) and self._deaths.get(_digest(body), 0) > 1
 
 
@@ -53,7 +53,7 @@ def _digest(body: bytes) -> bytes:
 class Collector:
     """Sends export requests to the collecting process.
 
-    `on_stored` is called with the places that got records and their first and last times.
+    `on_stored` is called with the places that received records, and the first and last times of the records.
     """
 
     def __init__(self, home: Path, *, on_stored: Stored) -> None:

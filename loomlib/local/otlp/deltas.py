@@ -56,7 +56,7 @@ def _histogram_difference(point: Mapping[str, Any], last: Mapping[str, Any]) -> 
         return None
     before = dict(last["buckets"])
     bucket_deltas = [(middle, bucket_count - before.get(middle, 0)) for middle, bucket_count in point["buckets"]]
-    # After a change of scale the buckets are not comparable: what is left is the mean.
+    # After a change of scale the buckets are not comparable: only the mean remains.
     comparable = (
         all(bucket_count >= 0 for _, bucket_count in bucket_deltas)
         and sum(bucket_count for _, bucket_count in bucket_deltas) == count

@@ -1,4 +1,4 @@
-"""The decoders' output: records grouped by resource and scope, with the members of AWS's form."""
+"""The decoders' output: records grouped by resource and scope, with the members of AWS's format."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _span(span: dict[str, Any]) -> dict[str, Any]:
     start_ns, end_ns = moment(span.get("startTimeUnixNano")), moment(span.get("endTimeUnixNano"))
     record: dict[str, Any] = {"traceId": trace_id, "spanId": span_id}
     if parent := span.get("parentSpanId"):
-        # What cannot be an id is kept: a reader should see that the parent is unknown, not a root that is none.
+        # An invalid parent id is kept: a reader should see that the parent is unknown, not mistake the span for a root.
         record["parentSpanId"] = hex_id(parent, SPAN_ID_BYTES) or text(parent)
     if "flags" in span:
         record["flags"] = integer(span["flags"])

@@ -1,4 +1,4 @@
-"""Conversion of OTLP/JSON's attribute values to plain ones; a value in another form is refused."""
+"""Conversion of OTLP/JSON attribute values to plain values; a value in another form is refused."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class SessionOrigins:
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def find(self, mark: str) -> tuple[str, str] | None:
-        """Return a stream's session id and log group; None when no such session has run."""
+        """Return a stream's session id and log group; None if the stream does not belong to a session."""
         if mark not in self._known:
             for session in self._sessions.sessions():
                 group = f"/aws/bedrock-agentcore/runtimes/{session.runtime_id}-{session.qualifier}"

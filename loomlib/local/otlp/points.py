@@ -64,4 +64,4 @@ def _edge(index: int, scale: int) -> float:
     try:
         return 2.0 ** (index * 2.0**-scale)
     except OverflowError:
-        return 1.7976931348623157e308  # the largest float; no measured value lies there
+        return 1.7976931348623157e308  # the largest float, which no measured value reaches

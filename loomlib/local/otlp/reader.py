@@ -16,7 +16,7 @@ _ID = re.compile(r"(?<![\w-])(?:[0-9a-f]{32}|[\w-]{33,256})(?![\w-])")
 
 
 class TelemetryEvent(NamedTuple):
-    """A stored record as a log event, which was invisible before `visible_ms`."""
+    """A stored record as a log event, which is invisible before `visible_ms`."""
 
     id: int
     stream: str
@@ -43,7 +43,8 @@ class TelemetryReader:
 
     Args:
         home: The home folder.
-        delay_s: How long a record stays invisible. One that would for longer came before the time was set back.
+        delay_s: How long a record stays invisible. A longer remaining delay means that the machine's time was set back
+            after the record arrived.
     """
 
     def __init__(self, home: Path, *, delay_s: float = 0.0) -> None:
@@ -172,7 +173,7 @@ class TelemetryReader:
             if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'records_by_session'").fetchone():
                 yield database
             else:
-                yield None  # the writer is about to make the tables
+                yield None  # the writer is about to create the tables
         finally:
             database.close()
 

@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The sender of a request: its session id and its runtime's log group, "" where unknown."""
+    """The sender of a request: its session id and its runtime's log group, each "" if unknown."""
 
     session_id: str = ""
     group: str = ""
@@ -64,7 +64,7 @@ class Recorder:
             origin: Who sent it: session and log groups.
 
         Returns:
-            The records, and for each one that was refused the reason.
+            The records, and a reason for each refused one.
         """
         if signal == "traces":
             return self._spans(decoded, origin)
@@ -144,7 +144,7 @@ class Recorder:
                 self._sessions.popitem(last=False)
 
     def _join(self, attributes: dict[str, Any], trace_id: str, origin: Origin) -> str:
-        """Add the session to a record: its own, else its sender's, else that of its trace.
+        """Add the session to a record: its own, or its sender's, or that of its trace.
 
         The sender counts before the trace, because one trace can pass through the sessions of several agents.
         """

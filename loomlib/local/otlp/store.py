@@ -52,7 +52,7 @@ class TelemetryWriter:
         self._since_pruned = _PRUNED_EVERY
 
     def write(self, records: Sequence[Record], visible_ms: int) -> dict[Place, tuple[int, int]]:
-        """Store records in one transaction; return the first and last time of each stream that got some.
+        """Store records in one transaction; return the first and last time of each stream that received some.
 
         Raises `sqlite3.Error`, and then nothing is stored.
         """
@@ -104,15 +104,16 @@ class TelemetryWriter:
         """Delete the oldest records beyond a limit.
 
         Args:
-            records: The most records to keep.
-            age_ms: The most age of a record, by the time at which it became visible and by the clock of this writer.
-            size_bytes: The most bytes of the database file.
+            records: The largest number of records to keep.
+            age_ms: The largest age of a record in milliseconds, from the time when it became visible, by this writer's
+                clock.
+            size_bytes: The largest size of the database file.
         """
         run = self._database.execute
         first, last = run("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM records").fetchone()
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)
         oldest_ms = int(self._clock() * 1000) - age_ms
-        # Arrival is in the order of ids, so the first young one ends the search.
+        # Records arrive in the order of their ids, so the first recent one ends the search.
         oldest = run("SELECT id FROM records WHERE visible_ms >= ? ORDER BY id LIMIT 1", (oldest_ms,)).fetchone()
         self._delete("SELECT id FROM records WHERE id < ?", oldest[0] if oldest else last + 1)
         (pages,), (free,), (page_bytes,) = (

@@ -1,7 +1,7 @@
 """The error form of each protocol: JSON-RPC for MCP and A2A, a RUN_ERROR event for AG-UI.
 
-Codes, HTTP statuses and messages are those of the developer guide's protocol contracts. What failed here is added in
-the members that these forms have for it: `data.reason` of JSON-RPC, `rawEvent.reason` of AG-UI.
+Codes, HTTP statuses and messages are those of the developer guide's protocol contracts. The local reason is added in
+the members that these forms provide: `data.reason` of JSON-RPC, `rawEvent.reason` of AG-UI.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class AgentStatusError(RefusedError):
     """An agent's answer with an error status (RuntimeClientError, 424).
 
     Args:
-        message: What the agent answered, and its last log lines.
-        answered: The status of the agent's answer.
+        message: The agent's response, and its last log lines.
+        answered: The HTTP status of the agent's response.
     """
 
     def __init__(self, message: str, answered: int) -> None:

@@ -1,4 +1,4 @@
-"""Which headers of an invocation reach the agent: those of the platform, and those that the runtime allows."""
+"""The headers of an invocation that reach the agent: the platform's, and those that the runtime allows."""
 
 from __future__ import annotations
 
@@ -55,14 +55,15 @@ def check_header_allowlist(document: Mapping[str, Any]) -> None:
     names: Sequence[str] = configured.get("requestHeaderAllowlist") or ()
     lower = [name.lower() for name in names]
     if repeated := sorted({name for name in lower if lower.count(name) > 1}):
-        raise invalid(f"requestHeaderAllowlist holds {', '.join(repeated)} more than once; case makes no difference")
+        listed = ", ".join(repeated)
+        raise invalid(f"requestHeaderAllowlist contains {listed} more than once; header names are case-insensitive")
     for name in lower:
         reserved = name.startswith(("x-amz-", "x-amzn-")) and not name.startswith(_CUSTOM_PREFIX)
         if name in _RESTRICTED or reserved:
             raise invalid(f"The header {name} is restricted and cannot be in requestHeaderAllowlist")
         authorizer: Mapping[str, Any] = document.get("authorizerConfiguration") or {}
         if name == "authorization" and "customJWTAuthorizer" not in authorizer:
-            raise invalid("Authorization can be in requestHeaderAllowlist only together with a customJWTAuthorizer")
+            raise invalid("requestHeaderAllowlist can contain Authorization only with a customJWTAuthorizer")
 
 
 def agent_headers(

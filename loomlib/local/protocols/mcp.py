@@ -1,7 +1,7 @@
-"""MCP runtimes: what a request must accept, and which session serves an `Mcp-Session-Id`.
+"""MCP runtimes: the media types that a request must accept, and the session that serves an `Mcp-Session-Id`.
 
-AgentCore routes by `Mcp-Session-Id` and always answers with one (developer guide, "MCP protocol contract"). A stateful
-server makes its own id, in its answer to `initialize`; to a stateless one the platform gives an id.
+AgentCore routes by `Mcp-Session-Id` and always returns one (developer guide, "MCP protocol contract"). A stateful
+server creates its own id, in its response to `initialize`; for a stateless one the platform creates it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class McpSessionIds:
             runtime_id: The runtime.
             qualifier: The endpoint's name.
             mcp_id: The request's `Mcp-Session-Id`.
-            given: The request's runtime session id. SDKs make one for each request that has none, so a known MCP
-                session id has precedence.
+            given: The request's runtime session id. SDKs create one for each request without one, so a known MCP
+                session id takes precedence.
         """
         if session_id := self._sessions.get((runtime_id, qualifier, mcp_id)):
             return session_id

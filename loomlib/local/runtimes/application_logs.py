@@ -1,4 +1,4 @@
-"""A runtime's application log (`APPLICATION_LOGS`): one record for each invocation, where a delivery asks for it."""
+"""A runtime's application log (`APPLICATION_LOGS`): one record per invocation, if a delivery requests it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ApplicationLogs:
     """Writes the records.
 
     Args:
-        sink: Takes them.
+        sink: Receives the records.
         groups: Returns the keys of the log groups to which a resource's logs of a type are delivered.
     """
 
@@ -26,20 +26,20 @@ class ApplicationLogs:
         self._sink, self._groups = sink, groups
 
     def begin(self, call: AgentCall, request_id: str) -> InvocationLog | None:
-        """Return a record of an invocation that has begun; None where no delivery asks for it."""
+        """Return a record of an invocation that has started; None if no delivery requests it."""
         groups = self._groups(call.runtime.arn, "APPLICATION_LOGS")
         return InvocationLog(self._sink, groups, call, request_id) if groups else None
 
 
 class InvocationLog:
-    """One invocation; `add` takes the parts of its answer, and `end` writes the record."""
+    """One invocation; `add` receives the parts of its response, and `end` writes the record."""
 
     def __init__(self, sink: LogSink, groups: Sequence[str], call: AgentCall, request_id: str) -> None:
         self._sink, self._groups, self._call, self._request_id = sink, groups, call, request_id
         self._answer = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Take a part of the answer."""
+        """Add a part of the response."""
         if len(self._answer) < _PAYLOAD_BYTES:
             self._answer += chunk
 

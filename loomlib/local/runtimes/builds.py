@@ -1,8 +1,9 @@
-"""Distributions in a package that are compiled for AgentCore's machines, and that this machine cannot load.
+"""Distributions in a package that are compiled for AgentCore's machines and that this machine cannot load.
 
 AgentCore runs on Linux on ARM64, and a package brings its dependencies compiled for it, as AWS's guide to direct code
-deployment says. Elsewhere, or under another version of Python, the same versions are installed for this machine. Where
-they do not support the workbench's Python, because the package was made for a newer one, earlier versions are.
+deployment says. Elsewhere, or under another version of Python, the same versions are installed for this machine. If
+they do not support the workbench's Python, because the package was built for a newer one, earlier versions are
+installed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 def take_out_builds(code: Path, python: Python | None = None) -> list[str]:
     """Delete the distributions that are for AgentCore's machines, or for a newer Python, and not for this machine.
 
-    What fits neither stays, and fails here as it does on AWS.
+    A distribution that fits neither machine stays, and fails here as on AWS.
 
     Args:
-        code: The extracted package, in whose folder the distributions are.
+        code: The folder of the extracted package, which contains the distributions.
         python: The Python that runs it; None for the workbench's.
 
     Returns:
-        What replaces them as pip's requirements, in order: `pydantic-core==2.41.5`, or `numpy<2.5.0` where numpy 2.5.0
+        Their replacements as pip requirements, in order: `pydantic-core==2.41.5`, or `numpy<2.5.0` where numpy 2.5.0
         does not support the workbench's Python.
     """
     folders = sorted(code.glob("*.dist-info"))
@@ -78,7 +79,7 @@ def _supports_workbench(folder: Path) -> bool:
 
 
 def _requirement(folder: Path, compared: str) -> str | None:
-    """Return a distribution's name and version as a requirement; None if its metadata are damaged."""
+    """Return a distribution's name and version as a requirement; None if its metadata is damaged."""
     name = next(_values(folder / "METADATA", "name"), "")
     with contextlib.suppress(InvalidVersion):
         version = Version(next(_values(folder / "METADATA", "version"), ""))
@@ -111,10 +112,10 @@ def _text(file: Path) -> str:
 
 
 def _delete(code: Path, file: Path) -> None:
-    """Delete a file of the package, its byte code, and the folders that this leaves empty."""
+    """Delete a file of the package, its byte code, and the folders that become empty."""
     file = Path(os.path.normpath(file))
     if not file.is_relative_to(code):
-        return  # a script's place is outside, and a hostile record names anything
+        return  # a script lies outside, and a hostile RECORD file may list any path
     with contextlib.suppress(OSError):
         file.unlink()
     for compiled in file.parent.glob(f"__pycache__/{glob.escape(file.stem)}.*.pyc") if file.suffix == ".py" else ():

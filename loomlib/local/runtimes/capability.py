@@ -18,7 +18,7 @@ from .resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtimes:
-    """What answers requests to runtimes.
+    """The handlers of requests to runtimes.
 
     Attributes:
         invoke: Answers invocations of agents and StopRuntimeSession.
@@ -32,11 +32,11 @@ class Runtimes:
 
 
 def add_runtimes(context: ServiceContext, capabilities: Capabilities, identity: ServiceIdentity) -> Runtimes:
-    """Add runtimes with their endpoints, and the builds of their images; return what answers requests to them.
+    """Add runtimes with their endpoints, and the builds of their images; return the handlers of their requests.
 
     Args:
-        context: What the service is built from.
-        capabilities: Where the runtimes are added.
+        context: The common parts of the service.
+        capabilities: The registry to which the runtimes are added.
         identity: Authorizes calls, and issues the tokens of workloads.
     """
     resources, sessions, telemetry = context.resources, context.sessions, context.telemetry

@@ -125,7 +125,7 @@ def _checked(body: bytes) -> tuple[str, float]:
     parameters = cast("Mapping[str, Any]", document)
     command, timeout_s = parameters.get("command"), parameters.get("timeout", _TIMEOUT_S)
     if not isinstance(command, str) or not 1 <= len(command) <= _COMMAND_CHARACTERS:
-        raise invalid(f"body.command must be a text of 1 to {_COMMAND_CHARACTERS:,} characters")
+        raise invalid(f"body.command must be a string of 1 to {_COMMAND_CHARACTERS:,} characters")
     if "\0" in command:
         raise invalid("body.command must not contain a NUL character")
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int) or not 1 <= timeout_s <= _LONGEST_S:

@@ -47,8 +47,8 @@ class Deployments:
         home: The home folder.
         images: The images that were built here.
         isolation: What separates installers from this machine.
-        limits: Those of a session, which hold for installers too.
-        exact_python: Whether the Python that a runtime names runs it, not the workbench's.
+        limits: The limits of a session, which apply to installers too.
+        exact_python: Whether a runtime runs on the Python version that it specifies, rather than on the workbench's.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class Deployments:
         if image := self._images.find(uri):
             return image
         raise invalid(
-            f"The image {uri} was not built here: the local AgentCore has no containers. Build it by CodeBuild from a "
-            "Dockerfile (StartBuild on this service), or deploy the code directly with codeConfiguration"
+            f"The image {uri} was not built here: the local AgentCore does not run containers. Build it with CodeBuild "
+            "from a Dockerfile (StartBuild on this service), or deploy the code directly with codeConfiguration"
         )
 
     def _copy_image(self, version: ResourceRecord, image: Image) -> None:
@@ -107,7 +107,7 @@ class Deployments:
         """Return a version's entry point, and the variables of its image.
 
         Raises:
-            RefusedError: The file that holds them for an image is damaged or gone.
+            RefusedError: The file that contains them for an image is damaged or missing.
         """
         if "containerConfiguration" not in version.document["agentRuntimeArtifact"]:
             return tuple(_code_configuration(version)["entryPoint"]), {}
@@ -118,14 +118,14 @@ class Deployments:
         except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
             if not isinstance(error, FileNotFoundError):
                 set_aside(file, "it does not hold an entry point and variables")
-            # The image's tag may lead to a later image by now, which this version must not run.
+            # The image's tag may now refer to a later image, which this version must not run.
             raise invalid(
                 f"The entry point of version {version.version} of {version.id} is lost: {_IMAGE_START} was damaged. "
                 "Update the runtime (UpdateAgentRuntime) to copy its image again"
             ) from error
 
     async def install(self, package: bytes) -> str:
-        """Install what an image's package requires before a runtime of it is made; return why pip could not, or ""."""
+        """Install the requirements of an image's package before a runtime uses it; return pip's error, or ""."""
         with tempfile.TemporaryDirectory(prefix="loom-image-") as folder:
             await asyncio.to_thread(_unpack, package, Path(folder))
             try:
@@ -135,7 +135,7 @@ class Deployments:
         return ""
 
     async def make(self, version: ResourceRecord) -> tuple[Path, ...]:
-        """Extract a fetched package; return the folders of what had to be installed for it.
+        """Extract a fetched package; return the folders of the requirements that were installed for it.
 
         Raises:
             InvalidPackageError: The package cannot run here.
@@ -154,7 +154,7 @@ class Deployments:
         runtime = configuration and configuration["runtime"]
         if runtime and runtime != own_runtime() and python is None and not wanted_node(version.document):
             own = platform.python_version()
-            _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, runtime, own)
+            _log.warning("%s specifies %s; its sessions run on the workbench's Python %s", version.id, runtime, own)
         return tuple(folder for folder in folders if folder)
 
     def _python(self, version: ResourceRecord) -> Python | None:
@@ -168,11 +168,11 @@ class Deployments:
         return python
 
     def settled(self, version: ResourceRecord) -> None:
-        """Delete the downloaded package after its extraction succeeded or failed."""
+        """Delete the downloaded package, whether its extraction succeeded or failed."""
         self._package(version).unlink(missing_ok=True)
 
     def runnable(self, version: ResourceRecord) -> RuntimeVersion:
-        """Return what sessions need to know about a READY version."""
+        """Return the description of a READY version that its sessions need."""
         key = (version.id, version.version)
         if key not in self._runnable:
             document, overlay = version.document, version.internal.get("overlay")
@@ -191,7 +191,7 @@ class Deployments:
                 entry_point=entry_point,
                 environment=environment,
                 search_path=tuple(map(Path, overlay.split(os.pathsep))) if overlay else (),
-                # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
+                # AgentCore's minimum is 60 s; studies of idle sessions use shorter times on the local service.
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
                 role_arn=str(document.get("roleArn") or ""),
@@ -213,7 +213,7 @@ class Deployments:
         return self._runnable[key]
 
     async def discard(self, runtime_id: str, version: int | None = None) -> None:
-        """Delete the files of one version, or of all."""
+        """Delete the files of one version, or of all versions."""
         for key in [key for key in self._runnable if key[0] == runtime_id and version in (None, key[1])]:
             del self._runnable[key]
         folder = self._folder / runtime_id
@@ -248,6 +248,6 @@ def _unpack(package: bytes, folder: Path) -> None:
 def _take_out_builds(code: Path, python: Python | None) -> list[str]:
     if next(code.glob("*.dist-info"), None) is None:
         return []
-    from .builds import take_out_builds  # its parser of versions takes 20 ms, which most packages do not need
+    from .builds import take_out_builds  # its version parser takes 20 ms to import, and most packages do not need it
 
     return take_out_builds(code, python)

@@ -44,7 +44,7 @@ class SessionEndpoints:
         self._invoke, self._sessions, self._quotas = invoke, sessions, quotas
 
     async def begin(self, to: PortAddress, caller: Caller, headers: Mapping[str, str], request_id: str) -> SessionUse:
-        """Begin to use the session of a request, whose caller is authorized here.
+        """Authorize the caller of a request, and start to use its session.
 
         Raises:
             RefusedError: The port is not allowed, or the session cannot be used.
@@ -112,7 +112,7 @@ async def _pass_on(
         raise RefusedError(
             "RuntimeClientError",
             424,
-            f"Port {to.port} of the session does not answer: {failure or 'too late'}",
+            f"Port {to.port} of the session does not answer: {failure or 'timed out'}",
         ) from failure
     try:
         fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head.headers.items()]

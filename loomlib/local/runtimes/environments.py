@@ -1,4 +1,4 @@
-"""Requirement overlays: packages that an agent requires and the interpreter lacks, installed once and cached."""
+"""Requirement overlays: packages that an agent requires and that the interpreter lacks, installed once and cached."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class Environments:
     """The overlays of one home folder, in `environments/{digest}`; the same requirements are installed once.
 
     Args:
-        folder: Where they are.
+        folder: The folder that contains them.
         interpreter: The Python that runs pip.
         isolation: What separates installers from this machine.
-        limits: Those of a session, of which an installer has memory and processes: requirements run code as well.
+        limits: The limits of a session, whose memory and process limits apply to installers, because requirements also
+            run code.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Environments:
 
         Args:
             code: The extracted package.
-            python: The Python that runs it, which has none of the workbench's packages; None for the workbench's.
+            python: The Python that runs it, without the workbench's packages; None for the workbench's.
 
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
@@ -67,10 +68,10 @@ class Environments:
         return await self._installed(requirements, python, code) if requirements else None
 
     async def builds(self, distributions: Sequence[str], python: Python | None = None) -> Path | None:
-        """Return the folder with this machine's builds of a package's distributions, or None when it has them all.
+        """Return the folder with this machine's builds of a package's distributions; None if the package has them all.
 
         Args:
-            distributions: Names and versions as requirements; nothing that they depend on is installed.
+            distributions: Names and versions as requirements; their dependencies are not installed.
             python: The Python that loads them; None for the workbench's.
 
         Raises:
@@ -82,7 +83,7 @@ class Environments:
     async def _installed(self, requirements: list[str], python: Python | None, code: Path | None) -> Path:
         version = sys.version if python is None else str(python.executable)
         subject = "\n".join((version, platform.platform(), *requirements, *([] if code else ["--no-deps"])))
-        if code and any(map(any, map(_local_words, requirements))):  # `.` is another package in each package
+        if code and any(map(any, map(_local_words, requirements))):  # `.` refers to a different project in each package
             subject += await asyncio.to_thread(_digest_of, code)
         digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
         folder = self._folder / digest
@@ -101,7 +102,7 @@ class Environments:
         )
         environment = installer_environment(os.environ, partial / "scratch")
         # Isolated mode and another working folder: a package's own `pip` must not run in pip's place.
-        # pip byte-compiles what it installs, so that the first session does not.
+        # pip byte-compiles the installed files, so that the first session need not.
         command = [
             *(self._interpreter, "-I", "-m", "pip", *(("--python", str(python.executable)) if python else ())),
             *("install", "--target", str(partial / "packages"), "-r", str(requirements_file)),
@@ -199,7 +200,7 @@ class Environments:
 
 
 def _local_words(line: str) -> list[bool]:
-    """Return which words of a requirement are paths in the package."""
+    """Return the words of a requirement that are paths in the package."""
     return [word.startswith(("./", "../")) or word == "." for word in line.split()]
 
 
@@ -215,7 +216,7 @@ def _digest_of(folder: Path) -> str:
 
 
 def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
-    """Return the lines with the package's own paths made absolute: those of a copy, in which a build may write."""
+    """Return the lines with the package's own paths replaced by absolute paths in a copy, where a build may write."""
     local = list(map(_local_words, lines))
     if not any(map(any, local)):
         return lines
@@ -235,7 +236,7 @@ def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
 def _lacking(code: Path, python: Python | None) -> list[str]:
     if not (code / "requirements.txt").is_file():
         return []
-    from .requirements import lacking  # its parser takes 20 ms, which most packages do not need
+    from .requirements import lacking  # its parser takes 20 ms to import, and most packages do not need it
 
     return lacking(code, of_workbench=python is None)
 

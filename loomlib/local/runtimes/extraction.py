@@ -1,8 +1,8 @@
 """Extraction of a package, and its byte-compilation: run as a script, in a process of its own with limits.
 
 A package may be hostile: a nine-megabyte file of assignments keeps Python's compiler busy for more than a minute and
-takes gigabytes, during which the service would answer nobody. This module needs only the standard library, so that its
-process starts within 30 ms.
+takes gigabytes; meanwhile the service could not answer requests. This module needs only the standard library, so that
+its process starts within 30 ms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 # AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
 ZIPPED_LIMIT_BYTES = 250_000_000
 UNZIPPED_LIMIT_BYTES = 750_000_000
-# Deflate cannot pass about 1,032 : 1. Real packages stay near 4 : 1; a small file of zeros may be far above.
+# Deflate cannot pass about 1,032 : 1. Real packages are near 4 : 1; a small file of zeros may be far above.
 _RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
 _ENTRY_LIMIT = 50_000
 _PIECE_BYTES = 1 << 20
@@ -41,10 +41,10 @@ MEMORY_LIMIT_BYTES = 2 << 30
 """Address space for one package; compiling real source files needs less than 300 MB."""
 
 REFUSED = 3
-"""Exit status when the package is at fault; standard output then says why."""
+"""Exit status if the package is invalid; the reason is then on standard output."""
 
 FAILED = 4
-"""Exit status when this machine is at fault, such as a full disk."""
+"""Exit status if this machine is the cause, such as a full disk."""
 
 # What zipfile raises for damage; "encrypted" is a RuntimeError, "unknown compression" a NotImplementedError, and a
 # directory that points outside the file a ValueError, or an OSError without an error number or with EINVAL.
@@ -66,7 +66,7 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
     Raises:
         InvalidPackageError: The package is damaged or a zip bomb, lacks its entry point, or holds links, special files
             or paths that leave the folder.
-        OSError: This machine cannot hold it, such as with a full disk.
+        OSError: This machine cannot store it, for example because the disk is full.
     """
     for stale in (code, *code.parent.glob(f"{code.name}.partial*")):  # of attempts that were interrupted
         shutil.rmtree(stale, ignore_errors=True)
@@ -101,7 +101,7 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
 
 
 def _compile(partial: Path, code: Path) -> None:
-    """Byte-compile every source file; a file that does not compile is left and fails on import."""
+    """Byte-compile every source file; a file that does not compile is skipped and fails on import."""
     for source in sorted(partial.rglob("*.py")):
         name = source.relative_to(partial)
         try:
@@ -163,7 +163,7 @@ def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Pat
 
 
 def _end_with(service: int) -> None:
-    """Let this process end when the service does, whose successor extracts the package again; on Linux."""
+    """Let this process end with the service, whose successor extracts the package again (Linux only)."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

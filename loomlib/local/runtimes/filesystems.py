@@ -12,7 +12,7 @@ from ..wire import invalid
 
 
 def check_filesystems(document: Mapping[str, Any], isolation: Isolation) -> None:
-    """Refuse file systems that sessions cannot have here.
+    """Refuse file systems that the local service cannot provide.
 
     Args:
         document: The runtime's configuration.
@@ -22,7 +22,7 @@ def check_filesystems(document: Mapping[str, Any], isolation: Isolation) -> None
     if len(set(paths)) < len(paths):
         raise invalid("filesystemConfigurations must have different mount paths")
     if len(paths) > 1:
-        raise invalid("filesystemConfigurations can have one sessionStorage at most")
+        raise invalid("filesystemConfigurations can contain at most one sessionStorage")
     if paths and isolation.level != "bubblewrap" and not (isolation.level == "user" and can_mount()):
         raise invalid(
             f"Session storage at {paths[0]} needs bubblewrap, or root that may mount (CAP_SYS_ADMIN), to be put there: "
@@ -32,19 +32,19 @@ def check_filesystems(document: Mapping[str, Any], isolation: Isolation) -> None
 
 
 def check_resources(document: Mapping[str, Any]) -> None:
-    """Refuse a memory that is none."""
+    """Refuse a memory size below 1 MiB."""
     for configuration in document.get("resourceConfigurations") or ():
         if configuration["minimumMemoryInMiB"] < 1:
             raise invalid("resourceConfigurations[0].minimumMemoryInMiB must be at least 1")
 
 
 def mount_paths(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where sessions have storage."""
+    """Return the mount paths of the session storage."""
     return tuple(_storage_path(configuration) for configuration in document.get("filesystemConfigurations") or ())
 
 
 def memory_bytes(document: Mapping[str, Any]) -> int | None:
-    """Return the memory of a session in bytes; None when the configuration says nothing."""
+    """Return the memory of a session in bytes; None if the configuration does not specify it."""
     configurations: Sequence[Mapping[str, Any]] = document.get("resourceConfigurations") or ()
     return configurations[0]["minimumMemoryInMiB"] * 2**20 if configurations else None
 
@@ -52,7 +52,7 @@ def memory_bytes(document: Mapping[str, Any]) -> int | None:
 def _storage_path(configuration: Mapping[str, Any]) -> str:
     if "sessionStorage" not in configuration:
         kind = next(iter(configuration), "nothing")
-        raise invalid(f"The local AgentCore has sessionStorage in filesystemConfigurations, not {kind}")
+        raise invalid(f"The local AgentCore supports only sessionStorage in filesystemConfigurations, not {kind}")
     path = str(configuration["sessionStorage"]["mountPath"]).rstrip("/")
     if Path(path).name in ("", ".", ".."):
         raise invalid(f"filesystemConfigurations: {path} is not a folder under /mnt")

@@ -146,7 +146,7 @@ class Invoke:
         send: Send,
         request_id: str,
     ) -> None:
-        """Answer GetAgentCard with the card that the agent's server has."""
+        """Answer GetAgentCard with the card of the agent's server."""
         qualifier, version = self.target_for(caller, arn, scope["query_string"])
         session_id = session_id_of(headers) or str(uuid.uuid4())
         identity = await self.inbound.authorize(
@@ -179,7 +179,7 @@ class Invoke:
     def _routed(
         self, version: RuntimeVersion, qualifier: str, requested_session_id: str | None, headers: Mapping[bytes, bytes]
     ) -> str:
-        """Return the session id of a request: an MCP session id names one as well as a runtime session id does."""
+        """Return the session id of a request: its runtime session id, or the one that belongs to its MCP session id."""
         mcp_id = headers.get(MCP_SESSION.encode(), b"").decode("latin-1") if version.protocol == "MCP" else ""
         if mcp_id:
             return self._mcp_sessions.session_of(version.runtime_id, qualifier, mcp_id, requested_session_id)
@@ -257,7 +257,7 @@ class Invoke:
     async def resource_metadata(self, arn: str, caller: Caller, scope: AsgiScope, send: Send) -> None:
         """Answer `GET /runtimes/{arn}/invocations/.well-known/oauth-protected-resource`.
 
-        Anyone may read it of a runtime that has an authorizer.
+        Anyone may read it for a runtime that has an authorizer.
         """
         qualifier, version = self.target_for(caller, arn, scope["query_string"])
         document = self.inbound.metadata(version, caller.header("host"), qualifier)
@@ -278,10 +278,10 @@ class Invoke:
         return runtime, qualifier
 
     def target_for(self, caller: Caller, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
-        """Return the endpoint's name and the version that a call is for.
+        """Return the name of the endpoint and the version that a call addresses.
 
         Args:
-            caller: The caller; one without credentials does not learn what exists.
+            caller: The caller; without credentials it does not learn which runtimes exist.
             arn: The runtime's ARN, or its id.
             query: The query string, with `qualifier` and, for an id, `accountId`.
 
@@ -296,10 +296,10 @@ class Invoke:
             raise
 
     def target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
-        """Return the qualifier and the version that a request is for.
+        """Return the qualifier and the version that a request addresses.
 
         Raises:
-            RefusedError: There is none, or it is not ready.
+            RefusedError: The endpoint does not exist or is not ready.
         """
         runtime, qualifier = self._runtime(arn, query)
         endpoint = endpoint_of(self._resources, runtime, qualifier)
@@ -359,7 +359,7 @@ async def _agent_answered(answer: AgentAnswer) -> RefusedError:
     except AgentProcessError as broke:
         tail = broke.log_tail
     text = b"".join(parts)[:_ERROR_TEXT_LIMIT].decode("utf-8", "replace").strip()
-    reason = _with_log(f"The agent answered {answer.status}: {text or 'nothing'}", tail)
+    reason = _with_log(f"The agent answered {answer.status}: {text or '(empty body)'}", tail)
     return AgentStatusError(reason, answer.status)
 
 

@@ -1,4 +1,4 @@
-"""The Node.js of this machine, for `codeConfiguration.runtime` NODE_22."""
+"""This machine's Node.js, for `codeConfiguration.runtime` NODE_22."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_node(document: Mapping[str, Any], isolation: Isolation) -> None:
         )
     if not isolation.has_own_network:
         raise invalid(
-            f"{_PREFIX}{major} needs sessions with a network of their own, in which each agent has its port: "
+            f"{_PREFIX}{major} requires sessions with their own network namespaces, so that each agent has its port: "
             f"{isolation.sentence}. Install bubblewrap and slirp4netns"
         )
 

@@ -77,7 +77,7 @@ async def extract_limited(
         memory_bytes: Largest address space.
 
     Raises:
-        InvalidPackageError: The package is at fault, reaches a limit, or cannot be stored here.
+        InvalidPackageError: The package is invalid, exceeds a limit, or cannot be stored here.
     """
     request = {"package": str(package), "code": str(code), "script": entry_point[-1], "service": str(os.getpid())}
     limits = {"cpu_s": str(cpu_s), "memory_bytes": str(memory_bytes)}

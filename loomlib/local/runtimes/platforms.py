@@ -28,16 +28,16 @@ def with_platform(
 ) -> dict[str, Any]:
     """Return the members of a runtime with its platform.
 
-    An update that does not name one keeps the version before it; a runtime that was stored without one is V1.
+    An update that does not specify a platform keeps that of the previous version; a runtime stored without one is V1.
 
     Args:
-        document: The members that the request gave.
-        former: The members of the version before.
+        document: The members in the request.
+        former: The members of the previous version.
         default: The platform of new runtimes.
         created: Whether the runtime is new.
 
     Raises:
-        RefusedError: The platform does not exist, or cannot have the hooks that are asked for.
+        RefusedError: The platform does not exist or does not support the requested hooks.
     """
     fallback = default if created else platform_of(former or {})
     platform = str(document.get("platformVersion") or fallback)
@@ -69,7 +69,7 @@ def warm_up_of(document: Mapping[str, Any]) -> WarmUp | None:
     action: Mapping[str, Any] = warmup["action"]
     post: Mapping[str, Any] = action.get("httpPost") or {}
     if not post:
-        raise invalid("The warm-up hook needs the action httpPost; the local AgentCore supports no other")
+        raise invalid("The warm-up hook must have the action httpPost; the local AgentCore does not support any other")
     path = str(post["path"])
     if not path.startswith("/"):
         raise invalid(f"The path of the warm-up hook must begin with /, not {path!r}")

@@ -1,8 +1,8 @@
-"""The ports of a session that its endpoint reaches, and the address of that endpoint.
+"""The ports of a session that can be reached through its endpoint, and the address of that endpoint.
 
-InvokeAgentRuntime returns the address of its session's endpoint if the runtime has `allowedPorts`. What follows it is
-the port and the path: `{address}/8501/index.html`. How AWS's addresses name a port is not in its service model, so this
-form is the local service's own.
+InvokeAgentRuntime returns the address of its session's endpoint if the runtime has `allowedPorts`. The port and the
+path are appended to it: `{address}/8501/index.html`. How AWS's addresses name a port is not in its service model, so
+this form is the local service's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_PASSED = frozenset({"authorization", "host", "content-length"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortAddress:
-    """A server inside a session, and what it is asked for; `path` is raw and begins with a slash."""
+    """A request to a server inside a session; `path` is raw and begins with a slash."""
 
     arn: str
     qualifier: str
@@ -53,7 +53,7 @@ def check_ports(document: Mapping[str, Any], isolation: Isolation) -> None:
             raise invalid(f"allowedPorts: the entries overlap at port {first}")
     if ranges and not isolation.has_own_network:
         raise invalid(
-            "allowedPorts needs sessions with a network of their own, else the ports would be those of this machine: "
+            "allowedPorts requires sessions with their own networks, or the ports would be those of this machine: "
             f"{isolation.sentence}. Install bubblewrap and slirp4netns, or leave out allowedPorts"
         )
 
@@ -77,7 +77,7 @@ def endpoint_url(service: str, call: AgentCall) -> str:
 
 
 def read_port_address(raw_path: str) -> PortAddress | None:
-    """Return what a path of a session's endpoint names; None for any other path."""
+    """Return the request that a path of a session's endpoint describes; None for any other path."""
     parts = raw_path.split("/", 7)
     if len(parts) < 7 or parts[1] != "runtimes" or parts[3] != _SEGMENT:
         return None
@@ -102,7 +102,7 @@ def passed_headers(headers: Mapping[bytes, bytes], *, names_user: bool = True) -
 
     Args:
         headers: The request's header fields.
-        names_user: Whether its header may name the user; a bearer token says itself who the user is.
+        names_user: Whether a header may name the user; a bearer token identifies the user itself.
     """
     left_out = _NOT_PASSED if names_user else {*_NOT_PASSED, USER_HEADER}
     fields = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.items())

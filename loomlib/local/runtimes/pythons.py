@@ -25,7 +25,7 @@ _QUESTION = "import json, sys; print(json.dumps([sys.version_info[1], sys.execut
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A Python other than the workbench's: its minor version, its interpreter, and the folders that it consists of."""
+    """A Python other than the workbench's: its minor version, its interpreter, and its folders."""
 
     minor: int
     executable: Path
@@ -37,7 +37,7 @@ def check_python(document: Mapping[str, Any], *, exact: bool) -> None:
 
     Args:
         document: The runtime's configuration.
-        exact: Whether the version matters; otherwise the workbench's Python runs the code of any.
+        exact: Whether the version must match; otherwise the workbench's Python runs code for any version.
     """
     code: Mapping[str, Any] = document["agentRuntimeArtifact"].get("codeConfiguration") or {}
     runtime_name = str(code.get("runtime") or "")
@@ -63,7 +63,7 @@ def own_runtime() -> str:
 def find_python(runtime: str) -> Python | None:
     """Return the Python of a runtime such as PYTHON_3_12; None without one.
 
-    It is looked for on the path and among those that pyenv and uv have installed.
+    It is searched on the path and among the versions that pyenv and uv have installed.
     """
     minor = int(runtime.removeprefix("PYTHON_3_"))
     for candidate in _candidates(f"python3.{minor}"):

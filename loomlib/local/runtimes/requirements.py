@@ -1,4 +1,4 @@
-"""What a package requires, and which of it the package and the interpreter lack."""
+"""The requirements of a package, and those of them that the package and the interpreter lack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from .packages import InvalidPackageError
 
 _REPLACED = "aws-opentelemetry-distro"
-"""What records agents' spans on AWS; sessions of the workbench's interpreter have Loom's recorder in its place."""
+"""The package that records agents' spans on AWS; sessions of the workbench's interpreter use Loom's recorder."""
 
 
 def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
@@ -55,7 +55,7 @@ def _lines(file: Path, code: Path, seen_files: set[Path]) -> Iterator[str]:
 
 
 def _is_packaged(line: str, code: Path) -> bool:
-    """Return whether the package brings a requirement itself, as packages for AWS do."""
+    """Return whether the package contains a required distribution, as packages for AWS do."""
     try:
         requirement = Requirement(line.split(" --hash")[0].strip())
     except InvalidRequirement:
@@ -70,12 +70,12 @@ def _is_packaged(line: str, code: Path) -> bool:
 
 
 def is_satisfied(line: str) -> bool:
-    """Return whether the interpreter has what a requirement asks for."""
-    # Hashes are for downloads; of installed packages only name and version can be compared.
+    """Return whether the interpreter satisfies a requirement."""
+    # Hashes apply to downloads; for installed packages only the name and the version can be compared.
     try:
         requirement = Requirement(line.split(" --hash")[0].strip())
     except InvalidRequirement:
-        return False  # a path or an address, which only pip understands
+        return False  # a path or a URL, which only pip can resolve
     if canonicalize_name(requirement.name) == _REPLACED:
         return True
     return _holds(requirement, "", set())

@@ -100,11 +100,11 @@ class RuntimeBehaviour(Behaviour):
         return deployed_record
 
     def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
-        """Let the DEFAULT endpoint serve the version, or show its failure."""
+        """Let the DEFAULT endpoint serve the version, or report its failure."""
         self._deployments.settled(record)
         endpoint = endpoint_of(self._store, record, DEFAULT_ENDPOINT)
         if endpoint is None or endpoint.document["targetVersion"] != str(record.version):
-            return ()  # a newer version is on its way
+            return ()  # a newer version is being created
         document = dict(endpoint.document)
         if record.status == "READY":
             document["liveVersion"] = str(record.version)
@@ -141,7 +141,7 @@ class RuntimeBehaviour(Behaviour):
         await self._deployments.discard(record.id, version)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the lifecycle with its defaults, the platform, and the workload identity."""
+        """Return the lifecycle settings with defaults, the platform, and the workload identity."""
         return {
             "platformVersion": platform_of(record.document),
             "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
@@ -149,7 +149,7 @@ class RuntimeBehaviour(Behaviour):
         }
 
     def _checked(self, draft: Draft) -> ResourceRecord:
-        """Return the record with a network configuration and a platform, refused when the version cannot run here."""
+        """Return the record with a network configuration and a platform; refuse a version that cannot run here."""
         record, former = draft.record, draft.former
         document = with_platform(
             record.document, former and former.document, default=self._platform, created=former is None
@@ -181,7 +181,7 @@ class EndpointBehaviour(Behaviour):
         draft.record = self._pointed(draft, draft.parameters.get("agentRuntimeVersion"))
 
     async def before_update(self, draft: Draft) -> None:
-        """Point the endpoint at another version, if one is given."""
+        """Point the endpoint at another version, if the request specifies one."""
         if draft.record.name == DEFAULT_ENDPOINT:
             raise invalid("The DEFAULT endpoint follows the newest version and cannot be changed")
         if version_number := draft.parameters.get("agentRuntimeVersion"):
@@ -218,7 +218,7 @@ def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> Res
 
 def _check_code(code: Mapping[str, Any] | None) -> None:
     if code is None or "s3" not in code["code"] or not code["runtime"].startswith(("PYTHON_", "NODE_")):
-        raise invalid("The local AgentCore runs code of Python and Node.js only (codeConfiguration)")
+        raise invalid("The local AgentCore runs only Python and Node.js code (codeConfiguration)")
     endings = (".js", ".mjs", ".cjs") if code["runtime"].startswith("NODE_") else (".py",)
     if re.search(r"(^|/)\.\.(/|$)", code["entryPoint"][-1]) or not code["entryPoint"][-1].endswith(endings):
         raise invalid(f"entryPoint must end with a {', '.join(endings)} file of the package")

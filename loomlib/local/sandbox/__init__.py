@@ -1,1 +1,1 @@
-"""The boundary around agent code: what its processes may see, reach and use."""
+"""The boundary around agent code: the files, networks and resources that its processes may use."""

@@ -1,9 +1,9 @@
 """Commands for bubblewrap: a view of this machine with the interpreter, the system's libraries and a few folders.
 
-What is not listed here does not exist for the agent: the user's home, the service's home, other sessions, other
-processes. The mounts go to bubblewrap by a descriptor and not as arguments, which every process can read; and
-bubblewrap itself runs with a clean environment, because a variable such as LD_PRELOAD, which a runtime may set for its
-agent, must not take effect outside the boundary.
+Anything that is not listed here is invisible to the agent: the user's home, the service's home, other sessions, other
+processes. The mounts are passed to bubblewrap through a descriptor and not as arguments, which every process can read;
+and bubblewrap itself runs with a clean environment, because a variable such as LD_PRELOAD, which a runtime may set for
+its agent, must not take effect outside the boundary.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NULL_PROC = ("kallsyms", "kcore", "keys", "kmsg", "latency_stats", "sched_debug
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a process behind the boundary sees of this machine.
+    """The part of this machine that a process behind the boundary can see.
 
     Attributes:
         folder: The working folder, which is writable.
@@ -47,8 +47,8 @@ class View:
         write: Further folders that it may write.
         mounts: Further folders that it may write, as `{path inside: folder}`.
         files: Further files, as `{path inside: content}`.
-        own_network: Whether it has a network of its own, with nothing in it but its own loopback.
-        may_nest: Whether it may make namespaces within its own, as a process does that sessions are forked from.
+        own_network: Whether it has its own network namespace, which contains only its own loopback.
+        may_nest: Whether it may create nested namespaces, as a process from which sessions are forked does.
     """
 
     folder: Path
@@ -73,7 +73,7 @@ def isolating(
 
     Args:
         program: The path of bubblewrap.
-        view: What the command sees.
+        view: The part of this machine that the command can see.
         environment: The command's variables.
         command: The program and its arguments.
     """

@@ -1,7 +1,7 @@
-"""Control groups of sessions, where this machine lets the service make some: hard limits that the kernel keeps.
+"""Control groups of sessions, if this machine lets the service create them: hard limits enforced by the kernel.
 
-As root this is usual, as another user it needs a delegated group. Elsewhere the limits are kept by setrlimit(2) and by
-looking at the session's processes every second, which a process can pass in between.
+This is usual for root; another user needs a delegated group. Otherwise the limits are enforced by setrlimit(2) and by a
+check of the session's processes every second, between which a process can exceed them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from .limits import Limits
 
 PREFIX = "loom-"
-"""How the names of services' groups begin; the service's pid follows."""
+"""The prefix of the names of services' groups; the service's pid follows."""
 
 _ROOT = Path("/sys/fs/cgroup")
 
@@ -31,7 +31,7 @@ class _Controller:
 
 
 class Cgroups:
-    """The groups of one service's sessions; without effect where none can be made."""
+    """The groups of one service's sessions; without effect if groups cannot be created."""
 
     def __init__(self) -> None:
         self._controllers: dict[str, _Controller] = {}
@@ -43,11 +43,11 @@ class Cgroups:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The names of the limits that the kernel keeps: of "memory" and "processes"."""
+        """The names of the limits that the kernel enforces: of "memory" and "processes"."""
         return tuple(self._controllers)
 
     def make(self, mark: str, limits: Limits) -> list[Path]:
-        """Make a session's groups; return the files into which its first process writes `0` to join."""
+        """Create a session's groups; return the files into which its first process writes `0` to join."""
         joined: list[Path] = []
         for resource, controller in self._controllers.items():
             limit = limits.memory if resource == "memory" else limits.processes
@@ -121,7 +121,7 @@ def _candidates(name: str) -> dict[str, _Controller]:
 
 
 def _works(controller: _Controller) -> bool:
-    """Try a group of a session's, and leave the service's own group there if that works."""
+    """Test the creation of a session's group, and keep the service's own group if it works."""
     trial = controller.folder / f"trial-{os.getpid()}"
     try:
         controller.folder.mkdir(exist_ok=True)

@@ -1,8 +1,9 @@
 """The first message of a process behind the boundary: its pid, and the socket on which it reaches the service.
 
-Behind the boundary loopback is the session's own, so nothing listens there. The bootstrap opens a listening socket at
-the service's port and sends it to the service, which accepts on it like on its own: an agent's request crosses the
-boundary without a relay, at the price of a plain connection. The kernel adds the sender's pid as this side sees it.
+Behind the boundary loopback is the session's own, so the service does not listen there. The bootstrap opens a listening
+socket at the service's port and sends it to the service, which accepts connections on it as on its own socket: an
+agent's request crosses the boundary without a relay, at the cost of a plain connection. The kernel adds the sender's
+pid as this side sees it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CONTROL_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(4 * ar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """What a process sent with its first byte; `endpoint` is None when it needs no socket."""
+    """The contents of a process's first message; `endpoint` is None when it needs no socket."""
 
     pid: int
     endpoint: socket.socket | None
@@ -34,7 +35,7 @@ def expect_credentials(lifeline: socket.socket) -> None:
 
 
 def receive_hello(lifeline: socket.socket) -> tuple[bytes, Hello | None]:
-    """Read what has arrived, with the message if there is one. Raise as `socket.recv` does.
+    """Read the data that has arrived, with the message if there is one. Raise as `socket.recv` does.
 
     A process may send anything, so sockets of another kind are closed.
     """

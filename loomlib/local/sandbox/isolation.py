@@ -1,4 +1,4 @@
-"""Which isolation sessions run in on this machine, and the sentences that say so."""
+"""The isolation of sessions on this machine, and the sentences that describe it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Network = Literal["open", "service", "shared"]
 
 MODES = get_args(Mode)
 NETWORKS: tuple[Network, ...] = ("open", "service")
-"""What may be asked for; "shared" is what "open" becomes where slirp4netns is missing."""
+"""The network modes that may be requested; "open" becomes "shared" if slirp4netns is missing."""
 
 _PROBE_WITHIN_S = 20.0
 _LEVELS: Mapping[Level, str] = {
@@ -47,7 +47,8 @@ class Isolation:
         program: bubblewrap's path; empty for other levels.
         network_program: slirp4netns's path; empty unless the network is "open".
         reason: Why it is not stronger; empty if it is the strongest.
-        home: The service's home folder, of which agents with another user id may read what was made for them.
+        home: The service's home folder, in which agents with another user id may read the files that were created for
+            them.
     """
 
     level: Level = "none"
@@ -89,13 +90,13 @@ class Isolation:
 
 
 def choose(mode: Mode = "best", network: Network = "open", *, home: Path | None = None) -> Isolation:
-    """Return the isolation that this machine offers, after a trial of it (about 50 ms).
+    """Return the isolation that this machine offers, after testing it (about 50 ms).
 
     Args:
-        mode: "required" fails without bubblewrap, "best" takes the first that works of bubblewrap, another user id (as
+        mode: "required" fails without bubblewrap, "best" uses the first that works of bubblewrap, another user id (as
             root) and none, "off" uses none.
         network: "open" or "service".
-        home: The service's home folder, to which another user id needs a way; None to leave it out.
+        home: The service's home folder, which another user id must be able to reach; None to skip this check.
 
     Raises:
         LocalServiceError: The mode is "required" and bubblewrap is missing or does not work here.

@@ -12,7 +12,7 @@ _UNITS: Mapping[str, int] = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _SIZE = re.compile(r"(\d+)([kmg]?)b?", re.IGNORECASE)
 
 REACHED = "Resource limit reached"
-"""How the message of an error begins, and the log event: `Resource limit reached: memory (8,589,934,592 bytes)`."""
+"""The prefix of the error message and of the log event: `Resource limit reached: memory (8,589,934,592 bytes)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Limits:
         """Parse limits.
 
         Args:
-            text: "aws", "none" or figures such as "memory=512m,processes=64"; those that are not named are AWS's.
+            text: "aws", "none" or figures such as "memory=512m,processes=64"; AWS's values apply to the others.
 
         Raises:
             ValueError: The text is none of these.
@@ -68,10 +68,10 @@ class Limits:
         return replace(self, memory=min(memory, _most_memory()))
 
     def for_setrlimit(self, *, own_users: bool) -> str:
-        """Return what the bootstrap sets in the agent's process, as numbers of resources and values.
+        """Return the limits that the bootstrap sets in the agent's process, as resource numbers and values.
 
-        The number of processes is only set where the session has a user of its own: it counts all of a user's.
-        Address space (RLIMIT_AS) is not limited, because runtimes reserve far more of it than they use.
+        The number of processes is limited only if the session has its own user, because the limit counts all processes
+        of a user. Address space (RLIMIT_AS) is not limited, because runtimes reserve far more of it than they use.
 
         Args:
             own_users: Whether the session has a user namespace, or a user id of its own.
@@ -80,7 +80,7 @@ class Limits:
         if self.open_files is not None:
             values.append((resource.RLIMIT_NOFILE, self.open_files))
         if self.storage is not None:
-            values.append((resource.RLIMIT_FSIZE, self.storage))  # one file cannot pass it between two looks
+            values.append((resource.RLIMIT_FSIZE, self.storage))  # one file cannot exceed it between two checks
         if self.processes is not None and own_users:
             values.append((resource.RLIMIT_NPROC, self.processes))
         return ",".join(f"{number}:{value}" for number, value in values)

@@ -1,4 +1,4 @@
-"""The open network of a session: slirp4netns, which carries its connections to the internet and to nothing local.
+"""The open network of a session: slirp4netns, which passes its connections to the internet but not to this machine.
 
 slirp4netns is a user-mode network stack that needs no privilege. With `--disable-host-loopback` the ports of this
 machine's loopback stay closed. Loopback inside the session is the session's own.
@@ -59,7 +59,7 @@ class OpenNetwork:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """End it and wait for its end."""
+        """Stop it and wait until it has ended."""
         os.close(self._alive)
         os.close(self.ready)
         self._popen.kill()

@@ -1,6 +1,6 @@
 """Unprivileged user ids for agents, where the service runs as root and bubblewrap cannot be used.
 
-Each session gets an id that nobody else has, and its files are handed over to that id. A session's first process, the
+Each session gets a unique id, and its files are handed over to that id. A session's first process, the
 supervisor, stays root's and runs no code of the agent's; it drops all rights before it starts the agent.
 """
 
@@ -78,7 +78,7 @@ def why_not(home: Path | None) -> str:
         if isinstance(error, OSError) and error.errno == errno.EACCES:
             return _unreadable(sys.executable)
         words = getattr(error, "strerror", None) or error
-        return f"another user id cannot be used, which takes CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID: {words}"
+        return f"another user id cannot be used; this requires CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID: {words}"
     finally:
         release(user)
     if closed := tried.stdout.strip():
@@ -90,7 +90,7 @@ def why_not(home: Path | None) -> str:
 
 
 def _unreadable(path: str) -> str:
-    """Return the sentence that names the folder that keeps other users from a path, and what to do."""
+    """Return a sentence that names the folder that closes a path to other users, and the remedy."""
     start = f"another user id cannot be used, because it could not read {path}"
     if (folder := _closed(Path(path))) is not None:
         return (
@@ -101,7 +101,7 @@ def _unreadable(path: str) -> str:
 
 
 def _closed(path: Path) -> Path | None:
-    """Return the first folder on the way to a path that other users cannot pass through, if there is one."""
+    """Return the first folder on a path that other users cannot pass through, if there is one."""
     for way in (path, path.resolve()):
         for folder in (*reversed(way.parents), way):
             if folder.is_dir() and not folder.stat().st_mode & 0o001:
@@ -141,7 +141,7 @@ def supervising(
 
 @cache
 def can_mount() -> bool:
-    """Return whether this service may put folders at other paths for an agent, which takes CAP_SYS_ADMIN."""
+    """Return whether this service may mount folders at other paths for an agent, which requires CAP_SYS_ADMIN."""
     user = take()
     variables = in_memory({})
     try:
@@ -253,7 +253,7 @@ def open_way(home: Path, folder: Path) -> None:
 
 
 def open_to_agents(home: Path, path: Path) -> None:
-    """Let agents read what the service made for them in its home folder; other paths stay as they are.
+    """Let agents read the files that the service created for them in its home folder; other paths are unchanged.
 
     Links are not followed, and a file with a second name, which may be somebody else's, stays closed.
     """
@@ -278,7 +278,7 @@ def take() -> int:
     """Return an id that no account, no process and no other service has, until `end` or `release`.
 
     Raises:
-        OSError: There is none, or this service cannot reserve one.
+        OSError: No id is free, or this service cannot reserve one.
     """
     used = set(_process_owners())
     for user in random.sample(IDS, _TRIES):
@@ -307,7 +307,7 @@ def end(user: int) -> None:
                 if entry.stat(follow_symlinks=False).st_uid == user:
                     _remove(entry)
     if not pids:
-        release(user)  # otherwise it stays taken for as long as this service runs
+        release(user)  # otherwise it stays reserved for as long as this service runs
 
 
 def end_leftovers(user: int) -> None:

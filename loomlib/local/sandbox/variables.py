@@ -1,7 +1,7 @@
 """The environment variables of the local AgentCore's processes: allow-lists, so that the user's secrets stay out.
 
 The service needs none of the user's secrets. It starts with an allow-list, because every process of the same user can
-read `/proc/<pid>/environ`; what it starts itself inherits no more than that.
+read `/proc/<pid>/environ`; its own child processes inherit only these variables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EXPORTED_FOLDER = "aws-names"
 """The folder of a home with the certificates that `loom up --export` names."""
 
 MODEL_PREFIX = "LOOM_MODEL_"
-"""Settings of a real model, one of which is its key: they reach the service by standard input, for its model only."""
+"""Settings of a real model, including its key: the service receives them on standard input, for its model only."""
 
 _PIP_SETTINGS = frozenset(
     {"index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "cert", "proxy", "constraint"}
@@ -83,7 +83,7 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
     inherited_names = {"PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH"} | _CERTIFICATES
     environment = {name: value for name, value in service.items() if name in inherited_names or name.startswith("LC_")}
     environment |= {name: _without_credentials(service[name]) for name in service if name.upper() in _PROXIES}
-    # Once more, because the service's variables are the user's where it was not started through `start`.
+    # Filtered again, because the service has the user's variables if it was not started through `start`.
     environment |= _pip_variables({name: value for name, value in service.items() if name.startswith("PIP_")})
     environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "NETRC"), os.devnull)
     # A build that is not trusted must not leave anything for the next one, so there is no cache.
@@ -96,7 +96,7 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
 
 
 def named_paths(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the local files and folders that pip's variables and the certificate variables name, and need."""
+    """Yield the local files and folders that pip's variables and the certificate variables refer to."""
     for name, value in environment.items():
         if name in _CERTIFICATES or (name.startswith("PIP_") and name != "PIP_CONFIG_FILE"):
             for word in value.split():

@@ -1,4 +1,4 @@
-"""Looks at the processes and the working folders of sessions once a second, and reports those that reach a limit."""
+"""Checks the processes and the working folders of sessions once a second, and reports sessions that reach a limit."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class _Watched:
 
 
 class Watch:
-    """The watch over all sessions of a pool; it looks while there are any.
+    """The watch over all sessions of a pool; it runs while there are any.
 
     Args:
-        cgroups: The groups in which the kernel keeps some of the limits.
+        cgroups: The groups in which the kernel enforces some of the limits.
     """
 
     def __init__(self, cgroups: Cgroups) -> None:
@@ -57,11 +57,11 @@ class Watch:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def remove(self, mark: str) -> None:
-        """Stop to watch a session that has ended."""
+        """Stop watching a session that has ended."""
         self._watched.pop(mark, None)
 
     def close(self) -> None:
-        """Stop to watch."""
+        """Stop watching all sessions."""
         if self._task is not None:
             self._task.cancel()
 
@@ -145,7 +145,7 @@ def _open_files(pid: int) -> int:
 
 
 def _folder_bytes(folder: Path, enough: int) -> int:
-    """Return the bytes that a folder's files take, or a figure above `enough` as soon as it is."""
+    """Return the size of a folder's files in bytes, or any figure above `enough` as soon as it is exceeded."""
     total, folders, inodes = 0, [os.fspath(folder)], set[int]()
     while folders and total <= enough:
         with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:

@@ -17,7 +17,7 @@ class AnswerTooLargeError(Exception):
 class AnswerChunks(AsyncIterator[bytes]):
     """The chunks of a response as they arrive.
 
-    Iteration raises `AgentProcessError` when the agent's answer ends too early, `SessionEndedError` when the session
+    Iteration raises `AgentProcessError` if the agent's response ends too early, and `SessionEndedError` if the session
     ends. `aclose()`, or dropping the last reference, closes the connection of an answer that was not read to its end,
     so that the agent sees its client disconnect.
     """

@@ -1,10 +1,10 @@
 """The entry point of a session's process: it turns `python bootstrap.py … agent.py` into `python agent.py`.
 
-It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
-the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the limits,
-the service's port, the descriptor of the socket that asks for sessions forked from this process, and the script. The
-port is `-` without a boundary, `0` where loopback is this machine's own, and ends with `+` where the network comes up
-while the agent is imported. The last descriptor is `-` where no session is forked.
+It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and does not leave
+names in the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the
+limits, the service's port, the descriptor of the socket on which sessions forked from this process are requested, and
+the script. The port is `-` without a boundary and `0` if loopback is this machine's own; it ends with `+` if the
+network comes up while the agent is imported. The last descriptor is `-` if no session is forked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPTIONAL_CHECKERS = frozenset(
 
 
 NETWORK_WITHIN_S = 10.0
-"""How long the first import of `socket` waits for the network, which comes up beside the start of the interpreter."""
+"""How long the first import of `socket` waits for the network, which comes up while the interpreter starts."""
 
 
 class StartHook:
@@ -79,7 +79,7 @@ class StartHook:
     ) -> ModuleSpec | None:
         """Return a module's spec, raise for one that is blocked, or return None to leave it to the other finders."""
         if name in OPTIONAL_CHECKERS and importing_module() == "jsonschema._format":
-            # The package's own copy counts: then AWS would import it too.
+            # The package's own copy is imported, as on AWS.
             spec = PathFinder.find_spec(name, self.package_path)
             if spec is None:
                 raise ModuleNotFoundError(f"{name} is not imported when a session starts", name=name)
@@ -204,7 +204,7 @@ def load_freezer(control_fd: int, listener_fd: int, lifeline_fd: int, spans: Spa
 
 
 def held_lock() -> LockType:
-    """Return a new lock that is held."""
+    """Return a new lock in the acquired state."""
     lock = allocate_lock()
     lock.acquire()
     return lock
@@ -267,7 +267,7 @@ def follow_the_service(
 ) -> None:
     """Wait until the service closes the lifeline, also by being killed; then end the whole session.
 
-    The lock `network` is released when the service says that the network is there. A byte with a descriptor is the
+    The lock `network` is released when the service reports that the network is up. A byte with a descriptor is the
     beginning of a request (see `spawning`), which `answer` is called with.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
@@ -275,7 +275,7 @@ def follow_the_service(
     import _socket
 
     lifeline, closed_on_exec = _socket.socket(fileno=lifeline_fd), getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
-    lifeline.settimeout(None)  # whatever default the code of a restored agent has set
+    lifeline.settimeout(None)  # whatever default timeout the code of a restored agent has set
     try:
         while True:
             data, control, _, _ = lifeline.recvmsg(1, _socket.CMSG_SPACE(4), closed_on_exec)
@@ -303,7 +303,7 @@ def end_session(mark: str) -> None:
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
-        processes = []  # no /proc (macOS): the process group has to do
+        processes = []  # no /proc (macOS): only the process group can be killed
     for pid in processes:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:

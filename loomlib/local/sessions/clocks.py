@@ -15,12 +15,12 @@ class SessionClocks:
     """Ends a session after its idle timeout or maximum lifetime.
 
     A session is not idle during an invocation (`pause`) or while its agent answers pings with HealthyBusy. Durations
-    are measured on the event loop's clock, so a machine whose time is set neither ends a session early nor keeps it.
+    are measured on the event loop's clock, so a change of the machine's time neither shortens nor prolongs a session.
 
     Args:
         idle_timeout_s: Seconds without an invocation after which the session ends.
         max_lifetime_s: Seconds after which it ends in any case.
-        ask: Pings the agent; None when it cannot be reached.
+        ask: Pings the agent; returns None if it cannot be reached.
         end: Ends the session for a reason.
         unix_time: Returns the Unix time, on which agents date their last change of status.
     """
@@ -77,7 +77,7 @@ class SessionClocks:
             self._check_in(min(_BUSY_CHECK_S, self._idle_timeout_s))
             return
         if health is not None and health.changed_at != self._reported:
-            # Converted once: from then on its age grows with the loop's clock, wherever the machine's time is set to.
+            # Converted once: from then on its age grows with the loop's clock, whatever the machine's time is set to.
             age_s = max(0.0, self._unix_time() - health.changed_at)
             self._reported, self._changed_at = health.changed_at, self._loop.time() - age_s
         remaining_s = max(self._idle_since, self._changed_at) + self._idle_timeout_s - self._loop.time()

@@ -1,4 +1,4 @@
-"""Commands inside a session, and connections to its ports: asked of the bootstrap (see `spawning`), read here."""
+"""Commands inside a session, and connections to its ports: requested from the bootstrap (see `spawning`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .spawning import CONNECTED
 _CHUNK_BYTES = 65_536
 _CHUNKS_AHEAD = 16
 _DIGITS = 3  # of an exit code
-_DRAIN_S = 0.5  # how long output is read of processes that a command left running
+_DRAIN_S = 0.5  # how long the output of processes that a command left running is read
 SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
 _OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER", "LOOM_NODE"})
 
 PLATFORM_ERROR = -1
-"""The exit code of a command that has none: it could not be started, or was killed (botocore's model)."""
+"""The exit code for a command that could not be started or was killed (botocore's model)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Exit:
 
 
 async def run_command(process: SessionProcess, command: str, *, timeout_s: float) -> AsyncGenerator[Output | Exit]:
-    """Run a command in a shell inside a session; yield its output as it comes, and its end last.
+    """Run a command in a shell inside a session; yield its output as it arrives, and finally its exit.
 
     It works in the session's folder, with the variables with which the agent was started. Closing the generator kills
     it; what it left running in the background lives on until the session ends.
 
     Args:
         process: The session's process.
-        command: What the shell is given.
+        command: The shell command.
         timeout_s: Seconds after which the command is killed.
 
     Raises:
@@ -130,14 +130,14 @@ async def _end(
     if text.isdigit() and len(text) <= _DIGITS:
         await queue.put(Exit(int(text)))
         return
-    with contextlib.suppress(OSError):  # nothing was said: the shell was killed
+    with contextlib.suppress(OSError):  # no exit code was reported: the shell was killed
         if reason := channel.recv(1_000).decode("utf-8", "replace"):
             await queue.put(Output("stderr", f"The command could not be started: {reason}\n"))
     await queue.put(Exit(PLATFORM_ERROR))
 
 
 async def read_exit_code(code: asyncio.StreamReader) -> str:
-    """Return what the shell says of its exit code, at most one character more: a hostile agent may say anything."""
+    """Return the exit code as the shell writes it; its length is limited, as a hostile agent may write anything."""
     text = b""
     while len(text) <= _DIGITS + 1 and (more := await code.read(_DIGITS + 2)):
         text += more
@@ -157,8 +157,8 @@ async def spawn(process: SessionProcess, command: str, *, output: int, errors: i
         process: The session's process.
         command: What the shell is given.
         output: The descriptor of its standard output.
-        errors: The descriptor of its errors.
-        status: The descriptor that its exit code is written to.
+        errors: The descriptor of its standard error.
+        status: The descriptor to which its exit code is written.
 
     Raises:
         OSError: The process has ended.
@@ -187,7 +187,7 @@ async def connect_port(process: SessionProcess, port: int) -> socket.socket:
 
 
 async def connect_address(process: SessionProcess, host: str, port: int) -> socket.socket:
-    """Return a socket that the session itself has connected, so that it reaches what the session may reach.
+    """Return a socket that the session itself has connected, so that only addresses open to the session can be reached.
 
     Args:
         process: The session's process.
@@ -252,7 +252,7 @@ class Pipe:
     """A pipe that is read here and written by another process.
 
     Attributes:
-        reader: What the other process writes.
+        reader: Reads the data that the other process writes.
         transport: The transport of the reader.
         writer: The descriptor to pass on.
     """
@@ -263,7 +263,7 @@ class Pipe:
 
     @classmethod
     async def open(cls) -> Pipe:
-        """Make a pipe."""
+        """Create a pipe."""
         read_end, writer = os.pipe()
         reader = asyncio.StreamReader()
         file = os.fdopen(read_end, "rb", buffering=0)

@@ -10,13 +10,13 @@ from ..contract import RuntimeVersion
 from ..sandbox.variables import FOR_AGENTS
 
 MARK = "LOOM_SESSION"
-"""The variable that identifies a session's processes, whatever group they moved to."""
+"""The variable that identifies a session's processes, whatever process group they are in."""
 
 SERVER = "LOOM_SERVER"
-"""The variable that tells the bootstrap on which port and path the agent's server must be."""
+"""The variable with the port and the path that the agent's server must have."""
 
 NODE = "LOOM_NODE"
-"""The variable that tells the bootstrap which Node.js runs the agent."""
+"""The variable with the Node.js that runs the agent, read by the bootstrap."""
 
 
 def session_environment(
@@ -39,7 +39,7 @@ def session_environment(
         user: The user's variables, of which an allow-list is passed on.
         mark: The session's mark.
         telemetry: Variables for OpenTelemetry exporters.
-        home: The home folder behind the boundary, where /tmp is the session's own too; empty without a boundary.
+        home: The home folder inside the boundary, where the session also has its own /tmp; empty without a boundary.
     """
     environment = {name: value for name, value in user.items() if name in FOR_AGENTS or name.startswith("LC_")}
     if home:
@@ -53,7 +53,7 @@ def session_environment(
     if region := (runtime.arn.split(":") + [""] * 4)[3]:
         environment["AWS_REGION"] = environment["AWS_DEFAULT_REGION"] = region
     if endpoint := environment.get("AWS_ENDPOINT_URL"):
-        # Where the agent's callers reach it, which A2A servers write into their agent card.
+        # The address at which callers reach the agent; A2A servers write it into their agent card.
         environment["AGENTCORE_RUNTIME_URL"] = f"{endpoint}/runtimes/{quote(runtime.arn, safe='')}/invocations/"
     environment.update(telemetry or {})
     environment.update(runtime.environment)

@@ -1,6 +1,7 @@
-"""Whether an agent is healthy, and whether it works in the background.
+"""Health checks of agents: whether an agent is healthy, and whether it is busy in the background.
 
-Agents answer GET /ping, but for MCP servers: they have no such path, and AgentCore sends them the protocol's own ping.
+Agents answer GET /ping, except MCP servers: they do not have this path, and AgentCore sends them the protocol's own
+ping.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MCP_PING: Final = (
 _MCP_HEADERS: Final = {
     "content-type": "application/json",
     "accept": "application/json, text/event-stream",
-    # A stateful server does not know this session and answers 404; without one it would open another session.
+    # A stateful server does not know this session and answers 404; without a session id it would open another session.
     "mcp-session-id": "health",
 }
 
@@ -40,7 +41,7 @@ class Health:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the response was a success; for an MCP server, whether it answered without a failure of its own."""
+        """Whether the response was a success; for an MCP server, whether it was not a server error."""
         return self.status < 500 if self.is_mcp else 200 <= self.status < 300
 
 
@@ -60,7 +61,7 @@ async def ask_health(connections: Connections, runtime: RuntimeVersion) -> Healt
             changed_at=float(document.get("time_of_last_update", 0)),
         )
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
-        return Health(status=status)  # not the SDK's server: the status is all there is
+        return Health(status=status)  # not the SDK's server: only the HTTP status is known
 
 
 async def _ask(

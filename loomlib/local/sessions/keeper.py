@@ -1,4 +1,4 @@
-"""A process that ends the agents of a service that was killed.
+"""A process that ends the agents of a killed service.
 
 Each agent has a thread that waits for the service's end; it cannot run while foreign code holds the interpreter or the
 process is stopped. The keeper can: it waits on a pipe that closes with the service, then sweeps the sessions. Until
@@ -41,7 +41,7 @@ def _keep(sessions: str) -> None:
     while os.read(0, 1):
         continue
     if not os.path.isdir(sessions) or not os.listdir(sessions):
-        return  # the service ended its sessions itself; the import would cost more than the rest of its end
+        return  # the service ended its sessions itself; the import would take longer than the rest of the shutdown
     sys.path.extend(os.environ["LOOM_IMPORT_PATH"].split(os.pathsep))
     from loomlib.local.sessions.workspace import sweep_leftovers  # importable only now
 

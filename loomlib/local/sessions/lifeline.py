@@ -1,4 +1,4 @@
-"""What the service and a session's process say to each other while both live: the lifeline."""
+"""The lifeline: the channel between the service and a session's process while both run."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .processes import group_of, parent_of, signal_group
 
 
 class SessionProcess(ABC):
-    """A session's process, however it was made: its first message, its signals, its network and its end.
+    """A session's process, booted or restored: its first message, its signals, its network and its end.
 
     Attributes:
-        mark: The mark by which all its processes are found.
-        folder: Its working folder, as it sees it.
+        mark: The mark that identifies all its processes.
+        folder: Its working folder, as seen by the process.
         environment: The variables with which it was started.
         address: Where its server accepts connections.
         output_fd: The pipe of its stdout and stderr.
         leader: The pid of its first process, of which all others descend.
         pid: The agent's pid; 0 until its first message.
-        home: Its home folder, where it has a user id of its own; it is writable like `folder`.
-        user: Its user id, where that is another one than the service's; otherwise 0.
-        exit_code: Once it has ended.
+        home: Its home folder if it has its own user id; it is writable like `folder`.
+        user: Its user id if that differs from the service's; otherwise 0.
+        exit_code: Its exit code; None until it has ended.
         ended: Set once no process of it is left.
     """
 
@@ -70,7 +70,7 @@ class SessionProcess(ABC):
 
     @abstractmethod
     def _kill(self) -> None:
-        """Kill the process and all that it has started."""
+        """Kill the process and everything that it has started."""
 
     async def end(self, *, grace_s: float) -> None:
         """Send SIGTERM to the group and SIGKILL after `grace_s` seconds; return when the process has ended."""
@@ -101,7 +101,7 @@ class SessionProcess(ABC):
         return own
 
     def give(self, *descriptors: int) -> None:
-        """Let the process open the pipes or terminals that it gets by their paths too, such as /dev/stdout."""
+        """Let the process also open its pipes or terminals by path, such as /dev/stdout."""
         if self.user:
             for descriptor in descriptors:
                 os.fchown(descriptor, self.user, self.user)
@@ -119,7 +119,7 @@ class SessionProcess(ABC):
         return f"ended with exit code {code}"
 
     def _greeted(self) -> None:
-        """Do what the process's first message allows."""
+        """Continue the start after the process's first message."""
         if self._isolation.level == "bubblewrap":
             self._init = parent_of(self.pid)
 
@@ -149,7 +149,7 @@ class SessionProcess(ABC):
 
     @abstractmethod
     def _network_up(self) -> None:
-        """Do what the network allows."""
+        """Continue the start after the network is up."""
 
     def _stop_waiting_for_network(self) -> None:
         """Open no further network, and stop waiting for one that is being opened.
@@ -162,7 +162,7 @@ class SessionProcess(ABC):
             self._loop.remove_reader(self._network.ready)
 
     def _open_network(self) -> None:
-        """Give the session its way to the internet, and tell the bootstrap, which waits for it, when it is there."""
+        """Connect the session to the internet, and notify the waiting bootstrap when the network is up."""
         try:
             network = self._network = OpenNetwork(self._isolation.network_program, self.pid)
         except OSError:
@@ -182,6 +182,6 @@ def make_listener(mark: str, isolation: Isolation) -> socket.socket:
     if not isolation.has_own_network:
         return socket.create_server(("127.0.0.1", 0), backlog=128)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0loom-{mark}-{secrets.token_hex(8)}")  # abstract: no file, and out of the session's reach
+    listener.bind(f"\0loom-{mark}-{secrets.token_hex(8)}")  # abstract: no file, and not reachable from the session
     listener.listen(128)
     return listener

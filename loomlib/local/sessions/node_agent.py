@@ -28,7 +28,7 @@ def run(program: str, script: str, listener_fd: int, port: int) -> None:
         port: Where the script's server listens.
     """
     pid = os.posix_spawn(program, [program, script], os.environ)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the script gets it as well, and this process ends after it
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the script receives it as well, and this process ends after it
     listener = socket.socket(fileno=listener_fd)
     listener.setblocking(True)
     threading.Thread(target=_accept, args=(listener, port), daemon=True).start()

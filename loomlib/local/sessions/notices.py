@@ -1,7 +1,7 @@
 """Lines that the service adds to the logs about a session's start and its export of spans.
 
-AWS has no such lines. Those about spans begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds them; the
-record of a start is found by its event's name.
+AWS does not write such lines. Those about spans begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds
+them; the record of a start is found by its event's name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SessionNotices:
         self._sink, self._group, self._stream, self._session_id = sink, group, stream, session_id
 
     def on_signal(self, signal: bytes) -> None:
-        """Record a byte from the process: `-`, it has created no span; `+`, it now has."""
+        """Record a byte from the process: `-` means that it has not created a span, `+` that it now has."""
         if signal == b"-":
             self.makes_no_spans()
         elif signal == b"+":
@@ -38,7 +38,7 @@ class SessionNotices:
         self._record(self._text("makes no spans"), "loom.makes_no_spans")
 
     def started(self, times: StartTimes, platform: str) -> None:
-        """Record how long each part of the session's start took.
+        """Record the duration of each part of the session's start.
 
         Args:
             times: The times.

@@ -26,10 +26,10 @@ def otel_environment(
 ) -> dict[str, str]:
     """Return the variables for one process; none without a target.
 
-    The `OTEL_` variables are for exporters that the agent brings, and are left out when the runtime's variables send
-    telemetry elsewhere. Loom's own exporter uses `LOOM_SPANS`, so spans reach the local service in any case, unless
-    tracing is turned off. OTEL_PROPAGATORS stays unset: OpenTelemetry's default is W3C's, and AWS's `xray` needs a
-    package without which OpenTelemetry would fail to import.
+    The `OTEL_` variables are for the agent's own exporters, and are left out if the runtime's variables send telemetry
+    elsewhere. Loom's own exporter uses `LOOM_SPANS`, so spans always reach the local service, unless tracing is turned
+    off. OTEL_PROPAGATORS stays unset: OpenTelemetry's default is W3C's, and AWS's `xray` needs a package without which
+    OpenTelemetry would fail to import.
 
     Args:
         target: The local receiver.

@@ -19,10 +19,10 @@ START_LINE = (
 )
 """AWS's sidecar logs the first words once per cold boot, when its first probe finds no server listening."""
 
-_READ_BYTES = 16_384  # per turn of the event loop, so that a flood of output delays others by no more than this
+_READ_BYTES = 16_384  # per turn of the event loop, to limit the delay that a flood of output causes for others
 _TAIL_LINES, _TAIL_LINE_LENGTH = 20, 4_096
 _TAIL_BYTES = 8_192
-_LAST_READS = 64  # of 16 KiB each: a pipe holds no more, and a writer that is left must not be read for ever
+_LAST_READS = 64  # of 16 KiB each: the capacity of a pipe; a remaining writer must not be read for ever
 
 
 class SessionOutput:
@@ -83,7 +83,7 @@ class SessionOutput:
     def _feed(self, data: bytes) -> None:
         now_ms = int(time.time() * 1000)
         if self._limit.exhausted:
-            # Without splitting lines: whatever is written faster than this is read must not keep the event loop busy.
+            # Without splitting lines: output that is written faster than it is read must not keep the event loop busy.
             if self._rest:
                 self._write(bytes(self._rest), now_ms)
                 self._rest.clear()
@@ -134,7 +134,7 @@ class SessionOutput:
             self._rest.clear()
         if notice := self._limit.take_notice(final=True):
             self._write(notice.encode(), int(time.time() * 1000))
-        for line in self._last_dropped.split(b"\n")[1:]:  # why a process ended is often its last words
+        for line in self._last_dropped.split(b"\n")[1:]:  # the last output often explains why a process ended
             self._write(line, int(time.time() * 1000))
         self._ended.set()
 

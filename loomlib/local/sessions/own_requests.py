@@ -15,9 +15,9 @@ class OwnRequests:
     """Serves the socket at which an agent's own requests to the service arrive.
 
     Args:
-        serve: Serves a socket, and returns what stops that; None if sessions share the machine's network.
+        serve: Serves a socket and returns a function that stops it; None if sessions share the machine's network.
         spawn: Runs a coroutine in the background.
-        until: Set when nothing of the session is left.
+        until: Set once no process or file of the session is left.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class OwnRequests:
         self._taken = False
 
     def started(self, process: SessionProcess) -> None:
-        """Take the session's process, into whose network the service connects."""
+        """Set the session's process, through whose network the service connects."""
         self._process.set_result(process)
 
     def connect(self, endpoint: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""What all sessions of a pool share, and the variables of one."""
+"""The settings that all sessions of a pool share, and the environment variables of one session."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class SessionPlace:
     aws_names: Callable[[], Mapping[str, str]] = dict[str, str]
 
     async def prepare(self) -> None:
-        """Make the certificates that the variables of sessions name, once, outside the event loop."""
+        """Create the certificates that the sessions' variables name, once, outside the event loop."""
         await asyncio.to_thread(self.aws_names)
 
     def not_serving(self, runtime: RuntimeVersion) -> str:
-        """Return the sentence for an agent that did not answer its first ping in time."""
+        """Return the error message for an agent that did not answer its first ping in time."""
         return (
             f"The agent did not start serving within {self.start_timeout_s:g} s; agents must serve with uvicorn or "
             f"BedrockAgentCoreApp.run(); the runtime speaks {runtime.protocol} on port {runtime.port}"

@@ -50,18 +50,19 @@ class SessionPool:
         admit: Called as `admit(runtime_id, qualifier, active_sessions)` before a process is started; may raise
             `SessionLimitError`.
         start_timeout_s: Seconds for an agent to answer its first ping.
-        answer_timeout_s: Seconds for an agent to begin an answer, and again between two chunks of it.
+        answer_timeout_s: Longest time until an agent begins its response, and between two chunks of it, in seconds.
         interpreter: The Python interpreter of the agents.
         otlp: Where agents send telemetry.
         announces_starts: Whether each process's log begins with `START_LINE`.
-        keys: Issues a key for each session; without it all have the one in `environment`.
-        logs_usage: Whether CPU time and memory go to the runtime's usage log.
-        isolation: What separates sessions from this machine; if None, the strongest that it has, on its own network.
+        keys: Issues a key for each session; without it all use the key in `environment`.
+        logs_usage: Whether CPU time and memory are written to the runtime's usage log.
+        isolation: The isolation of sessions from this machine; if None, the strongest that it offers, on its own
+            network.
         limits: Limits of one session's resources.
         readable: Further files and folders that agents may read.
         writable: Further folders that agents may write.
         port: The service's port.
-        serve_endpoint: Answers on the socket on which a session with a network of its own reaches the service.
+        serve_endpoint: Serves the socket through which a session with its own network reaches the service.
         aws_names: Returns the variables with which agents reach the service under AWS's own addresses; called once,
             in a thread, before the first session.
     """
@@ -90,8 +91,8 @@ class SessionPool:
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
-        # A session sees this folder read-only: without this each would compile again what it imports from it, 15 ms for
-        # an agent that traces. A folder that nobody may write stays as it is.
+        # A session sees this folder read-only: without this each would compile again the modules that it imports from
+        # it, 15 ms for an agent that traces. A read-only folder stays unchanged.
         compileall.compile_dir(Path(__file__).parent, quiet=2)
         self._keeper = Keeper(folder)
         self._cgroups = Cgroups()
@@ -121,12 +122,12 @@ class SessionPool:
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], RuntimeSession] = {}
-        self._processes: set[RuntimeSession] = set()  # also those that are ending
+        self._processes: set[RuntimeSession] = set()  # includes sessions that are ending
         self._closing = False
 
     @property
     def place(self) -> SessionPlace:
-        """What all sessions share."""
+        """The settings that all sessions share."""
         return self._place
 
     async def invoke(self, call: AgentCall) -> AgentAnswer:
@@ -140,7 +141,7 @@ class SessionPool:
         try:
             return await self._invoke(call)
         except ProcessGoneError:
-            pass  # nothing was sent: the session starts cold again
+            pass  # nothing was sent, so the session can start cold again
         try:
             return await self._invoke(call)
         except ProcessGoneError as failure:
@@ -149,10 +150,10 @@ class SessionPool:
             ) from failure
 
     async def use(self, call: AgentCall) -> SessionUse:
-        """Begin to use a session for something other than an invocation; start the session if needed.
+        """Start to use a session for something other than an invocation; start the session if needed.
 
         Args:
-            call: What would be an invocation; its body is not sent.
+            call: The call that identifies the session; its body is not sent.
 
         Raises:
             AgentProcessError: The agent failed to start.

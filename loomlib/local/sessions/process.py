@@ -27,16 +27,17 @@ from .processes import kill_marked, signal_group, signal_process, wait_for_end
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 _NAMESPACE_ENDS_WITHIN_S = 10.0
 _SUPERVISOR_ENDS_WITHIN_S = 5.0
-# A process cannot be put into a group between its start and its first fork, so it goes there itself.
+# A process cannot be moved into a group between its start and its first fork, so it joins the group itself.
 _JOIN_GROUPS = ("/bin/sh", "-c", 'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; shift; exec "$@"', "sh")
 
 
 class AgentProcess(SessionProcess):
     """A running agent script; connections to its `address` are accepted at once and wait until the agent serves them.
 
-    The listening socket is made here and inherited, so ports are not raced for and nothing but this machine is bound.
-    Our copy is closed at once, so that the end of the agent resets the connections that still wait. Where the session
-    has a network of its own it is a Unix socket: a TCP socket of this machine's could be connected to its loopback.
+    The listening socket is created here and inherited, so that there is no race for a port and the socket is bound to
+    loopback only. Our copy is closed at once, so that the end of the agent resets the waiting connections. A session
+    with its own network has a Unix socket: with a TCP socket of this machine it could connect to this machine's
+    loopback.
 
     Create it on the event loop's own thread, which must run as long as the service: Linux ends the agent together with
     the thread that started it.
@@ -46,17 +47,17 @@ class AgentProcess(SessionProcess):
         script: The agent's script, relative to `folder`.
         folder: The working folder.
         environment: The process's variables.
-        mark: The session's mark, by which all its processes are found.
-        isolation: What separates it from this machine.
+        mark: The session's mark, which identifies all its processes.
+        isolation: Its isolation from this machine.
         read: Further files and folders that it may read.
         write: Further folders that it may write.
-        mounts: Folders that it has at other paths, as `{path inside: folder}`.
+        mounts: Folders that appear at other paths inside, as `{path inside: folder}`.
         limits: Limits for `setrlimit`, in the bootstrap's form.
         groups: Files of control groups that the process joins.
         port: The service's port.
-        control: The socket over which sessions are requested that are forked from this process.
-        bootstrap: What the interpreter runs, with the script as its last argument.
-        may_nest: Whether it may make namespaces within its own, as Chromium does for its renderers.
+        control: The socket over which sessions forked from this process are requested.
+        bootstrap: The file that the interpreter runs, with the script as its last argument.
+        may_nest: Whether it may create nested namespaces, as Chromium does for its renderers.
         on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
             it that the service has ended.
         on_endpoint: Called with the socket on which the agent reaches the service, if it has a network of its own.
@@ -185,7 +186,7 @@ class AgentProcess(SessionProcess):
 
     def _kill(self) -> None:
         if self._init:
-            # The first process of a pid namespace takes all others along, and ends after them.
+            # When the first process of a pid namespace ends, the kernel ends all others before it.
             signal_process(self._init, signal.SIGKILL)
         elif self._has_leader and self._isolation.level != "bubblewrap":
             signal_process(self.leader, signal.SIGTERM)  # the supervisor then ends all others
@@ -194,7 +195,7 @@ class AgentProcess(SessionProcess):
             signal_group(self.leader, signal.SIGKILL)
 
     def _insist(self) -> None:
-        if self.exit_code is None:  # afterwards its pid may be another process's
+        if self.exit_code is None:  # afterwards another process may have its pid
             signal_group(self.leader, signal.SIGKILL)
 
     def _watch_exit(self) -> None:

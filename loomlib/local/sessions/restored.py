@@ -28,20 +28,20 @@ _KILLED = 128 + signal.SIGKILL
 
 
 class RestoredProcess(SessionProcess):
-    """A process forked from a snapshot; its parent, which follows it, writes its exit code to a pipe.
+    """A process forked from a snapshot; its parent waits for it and writes its exit code to a pipe.
 
     Args:
         mark: The session's mark.
         isolation: What separates the session from this machine.
         folder: The session's folder.
-        seen_at: Where the session sees it.
+        seen_at: The path of this folder inside the session.
         environment: Its variables.
-        changed: Those in which it differs from the snapshot.
+        changed: The variables that differ from those of the snapshot.
         spans: Its settings for the export of spans.
         port: The service's port.
         groups: Files of control groups that it joins.
-        user: Its user id, where that is another one than the service's.
-        home: Its home folder there.
+        user: Its user id if that differs from the service's; otherwise 0.
+        home: Its home folder if it has its own user id.
         on_signal: As for `AgentProcess`.
         on_endpoint: As for `AgentProcess`.
     """
@@ -94,7 +94,7 @@ class RestoredProcess(SessionProcess):
         )
 
     async def start(self, control: socket.socket, lock: asyncio.Lock) -> None:
-        """Ask the frozen process for this one, and wait until it runs and has its network.
+        """Request this process from the frozen one, and wait until it runs and has its network.
 
         Args:
             control: The frozen process's socket.

@@ -17,7 +17,7 @@ from .wire import AgentConnection, ConnectionClosedError
 _T = TypeVar("_T")
 
 EXIT_SOON_S = 1.0
-"""How long to wait for the process's end after it refused or closed a connection, in seconds."""
+"""How long to wait for the process to end after it refused or closed a connection, in seconds."""
 
 
 class ProcessGoneError(Exception):

@@ -1,4 +1,4 @@
-"""A process behind the boundary that the service asks for work: code interpreters and Lambda functions."""
+"""A process behind the boundary that works for the service: code interpreters and Lambda functions."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _END_SOON_S: Final = 2.0
 
 
 class WorkerEndedError(Exception):
-    """The worker has ended before it answered; the message says why."""
+    """The worker ended before it answered; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPlan:
-    """What a worker is started with.
+    """The settings with which a worker is started.
 
     Attributes:
         mark: The unique id of its processes.
-        folder: Its working folder, which is removed when it has ended.
+        folder: Its working folder, which is removed after its end.
         bootstrap: The script that its process runs, with the arguments of `bootstrap.py`.
         environment: Its variables.
-        isolation: What separates it from this machine.
+        isolation: Its isolation from this machine.
         read: Further files and folders that it may read.
-        reaches_service: Whether its network leads to the service.
+        reaches_service: Whether it can reach the service over its network.
     """
 
     mark: str
@@ -53,13 +53,13 @@ class WorkerPlan:
 
 
 class SandboxWorker:
-    """A process that does what it is asked, from its start to the removal of its last file.
+    """A process that handles requests, from its start to the removal of its last file.
 
     Create it on the event loop's own thread.
 
     Args:
-        plan: What it is started with.
-        shared: What all sessions share.
+        plan: The settings with which it is started.
+        shared: The settings that all sessions share.
         on_end: Called once no process or file of it is left.
 
     Raises:
@@ -105,18 +105,18 @@ class SandboxWorker:
 
     @property
     def is_ending(self) -> bool:
-        """Whether it takes no more work."""
+        """Whether it no longer accepts work."""
         return self.ended_at is not None
 
     async def ask(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Have the process do something, and return its answer, which may be anything.
+        """Send a request to the process and return its answer, which is not trusted.
 
         Args:
-            operation: What it shall do.
-            arguments: What it needs, as JSON.
+            operation: The name of the operation.
+            arguments: The arguments, which become JSON.
 
         Raises:
-            WorkerEndedError: It has ended before it answered.
+            WorkerEndedError: It ended before it answered.
         """
         try:
             with contextlib.closing(self.process.open_channel()) as channel:
@@ -124,7 +124,7 @@ class SandboxWorker:
                 loop = asyncio.get_running_loop()
                 size = int.from_bytes(await _exactly(loop, channel, 8), "big")
                 if not 0 < size <= LARGEST_ANSWER_BYTES:
-                    raise OSError(f"an answer of {size} bytes")
+                    raise OSError(f"an invalid response size: {size} bytes")
                 content = await _exactly(loop, channel, size)
                 answer: Any = await asyncio.to_thread(json.loads, content) if size > 1 << 20 else json.loads(content)
         except (OSError, ValueError, RecursionError) as failure:
@@ -138,7 +138,7 @@ class SandboxWorker:
         """End the worker if the kernel has killed one of its processes at a limit; the watch looks once a second.
 
         Raises:
-            WorkerEndedError: It has.
+            WorkerEndedError: A process was killed at a limit.
         """
         if name := self._shared.cgroups.reached(self.mark):
             self._on_limit(name)
@@ -146,7 +146,7 @@ class SandboxWorker:
             raise WorkerEndedError(self.why_ended)
 
     def take_output(self) -> bytes:
-        """Return what the process has written since the last call, at most a megabyte of it."""
+        """Return the output of the process since the last call, at most one megabyte."""
         self._read_output()
         output, self._output = bytes(self._output), bytearray()
         return output
@@ -155,7 +155,7 @@ class SandboxWorker:
         """End the worker; return when no process and no file of it is left.
 
         Args:
-            why: The reason, for those who still wait for an answer.
+            why: The reason, reported to callers that still wait for an answer.
         """
         self.begin_end(why)
         await self.gone.wait()
@@ -167,7 +167,7 @@ class SandboxWorker:
             self._spawn(self.process.end(grace_s=0))
 
     def _on_limit(self, name: str) -> None:
-        if name != "open_files":  # opening fails, and the process goes on
+        if name != "open_files":  # opening fails, and the process continues
             self.begin_end(self._limits.reached(name))
 
     def _connect(self, endpoint: socket.socket) -> None:
@@ -185,7 +185,7 @@ class SandboxWorker:
         return await connect_address(await asyncio.shield(self._started), host, port)
 
     def _read_output(self) -> None:
-        """Keep what the process writes, and its end, which explains a failure."""
+        """Store the output of the process; its last part explains a failure."""
         while True:
             try:
                 part = os.read(self.process.output_fd, 65_536)
@@ -202,7 +202,7 @@ class SandboxWorker:
                 self._output += part
 
     async def _release(self) -> None:
-        """Release what belongs to the process, which has ended."""
+        """Release the resources of the process after its end."""
 
     async def _clean_up(self) -> None:
         await self.process.ended.wait()

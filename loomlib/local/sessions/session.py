@@ -43,16 +43,16 @@ _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
 class RuntimeSession:
     """A session from start to end of its process; a later invocation starts a new one.
 
-    It keeps the version with which it was started, wherever the endpoint points later, as a microVM does.
+    It keeps the version with which it was started, whatever version the endpoint refers to later, as a microVM does.
 
     Args:
         place: Settings of the pool.
         runtime: The version to run.
-        snapshots: Where a version of platform V2 is restored from.
+        snapshots: The snapshots from which versions of platform V2 are restored.
         qualifier: The endpoint's name.
         session_id: The runtime session id.
         mark: Unique id of this process: in its environment, its folder and its log stream.
-        on_end: Called when it takes no more invocations.
+        on_end: Called when it no longer accepts invocations.
         on_removed: Called when no process or file of it is left.
     """
 
@@ -82,7 +82,7 @@ class RuntimeSession:
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._start_error: Exception | None = None
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
-        self.ended = asyncio.Event()  # set as soon as it takes no more invocations
+        self.ended = asyncio.Event()  # set as soon as it no longer accepts invocations
         self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
         self._own_requests = OwnRequests(place.serve_endpoint, self._spawn, self._gone)
@@ -152,7 +152,7 @@ class RuntimeSession:
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
     async def begin(self) -> RunningProcess:
-        """Begin to use the session, which is not idle until `finish`; return its process as soon as it is ready.
+        """Start to use the session, which is not idle until `finish`; return its process as soon as it is ready.
 
         Raises:
             AgentProcessError: The agent failed to start.
@@ -175,7 +175,7 @@ class RuntimeSession:
         """End a use, whatever its outcome.
 
         Args:
-            connection: The connection that it had.
+            connection: The connection that it used.
         """
         self._calls -= 1
         self._last_used_at = datetime.now(UTC)
@@ -189,7 +189,7 @@ class RuntimeSession:
         """End the session and wait until all its processes and files are gone.
 
         Args:
-            why: The reason, which current invocations get as a `SessionEndedError`.
+            why: The reason, which current invocations receive as a `SessionEndedError`.
             grace_s: Time between SIGTERM and SIGKILL.
         """
         if not self._stopping:
@@ -226,7 +226,7 @@ class RuntimeSession:
             running.clocks.resume()
 
     async def _make_ready(self, running: RunningProcess) -> str:
-        """Ping the agent, and call the warm-up hook if no snapshot has its effect; return what failed, if anything."""
+        """Ping the agent, and call the warm-up hook if no snapshot contains its effect; return the failure, if any."""
         try:
             async with asyncio.timeout(self._place.start_timeout_s):
                 health = await ask_health(running.connections, self.runtime)
@@ -296,7 +296,7 @@ class RuntimeSession:
         await self._leave()
 
     def _on_limit(self, name: str) -> None:
-        """Record that the session reached a limit, and end it; a process with too many files fails by itself."""
+        """Record that the session reached a limit, and end it; a process with too many open files fails by itself."""
         self._note_limit(name)
         if name != "open_files":
             self._limit = self._limits.reached(name)
@@ -353,7 +353,7 @@ class RuntimeSession:
             self._notices.reached_limit(self._limits.reached("answer"))
             return AgentProcessError(self._limits.reached("answer"), self._log_tail())
         if isinstance(failure, NotHttpError):
-            return AgentProcessError(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
+            return AgentProcessError(f"The agent's response is not HTTP: {failure}", self._log_tail())
         when = "in the middle of its answer" if mid_answer else "without an answer"
         if self._running is not None:
             try:

@@ -1,7 +1,7 @@
-"""Interactive shells inside a session: a terminal that clients attach to and leave, while its shell runs on.
+"""Interactive shells inside a session: a terminal that clients attach to and leave, while its shell keeps running.
 
-The terminal is made here and not inside the session. So the agent's code never has the side of it that is read here:
-with that it could take away what is to be read, or make a read wait.
+The terminal is created here and not inside the session. So the agent's code never has the side that is read here: with
+it, the code could consume the output or make a read block.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _DEFAULT_SIZE: Final = (24, 80)
 
 
 class ShellEnd(NamedTuple):
-    """How a shell ended: its exit code, None when nothing said one, and then perhaps why."""
+    """How a shell ended: its exit code, or None if it is unknown, and then the reason if that is known."""
 
     code: int | None
     reason: str = ""
 
 
 class Shell:
-    """One shell with its terminal. It ends by itself, by `end`, and with its session.
+    """One shell with its terminal. It ends by itself, through `end`, or with its session.
 
     Attributes:
         ended: How it ended, once it has.
@@ -57,7 +57,7 @@ class Shell:
         """Start a shell in the session's folder, with the variables with which its agent was started.
 
         Raises:
-            OSError: The process has ended, or this machine has no terminal left.
+            OSError: The process has ended, or this machine has no free terminal.
         """
         with contextlib.ExitStack() as on_failure, contextlib.ExitStack() as passed_on:
             channel = on_failure.enter_context(contextlib.closing(process.open_channel()))
@@ -76,26 +76,26 @@ class Shell:
         return cls(own, channel, status)
 
     def attach(self) -> Attachment:
-        """Attach a client, who gets the recent output first; the former one is told that it was replaced."""
+        """Attach a client, which receives the recent output first; the former client is notified of its replacement."""
         if self._client is not None:
             self._client.replaced.set()
         self._client = Attachment(self, self._begin)
         return self._client
 
     def end(self) -> None:
-        """Kill the shell; what it left running in the background runs on until the session ends."""
+        """Kill the shell; its background processes keep running until the session ends."""
         self._channel.close()
 
     # For the attached client
 
     def detach(self, client: Attachment) -> None:
-        """Forget a client; the shell runs on."""
+        """Detach a client; the shell keeps running."""
         if self._client is client:
             self._client = None
             self._watch()
 
     def output_from(self, position: int) -> bytes:
-        """Return output from a position on, and let the terminal go on if it waited for the client."""
+        """Return output from a position on, and resume the terminal if it was waiting for the client."""
         chunk = bytes(self._recent[position - self._begin :][:_CHUNK_BYTES])
         self._watch()
         return chunk
@@ -111,7 +111,7 @@ class Shell:
         return True
 
     def resize(self, width: int, height: int) -> None:
-        """Set the terminal's size, of which the program in the foreground is told."""
+        """Set the terminal's size; the foreground program is notified."""
         if not self.ended.done():
             termios.tcsetwinsize(self._terminal, (height, width))
 
@@ -181,7 +181,7 @@ class Attachment:
     """A client of a shell.
 
     Attributes:
-        position: How much of all output was taken before.
+        position: The amount of output that the client has already taken.
         changed: Set when there is more output, and when the shell has ended.
         replaced: Set when another client has attached.
     """
@@ -210,5 +210,5 @@ class Attachment:
         self._shell.resize(width, height)
 
     def close(self) -> None:
-        """Leave the shell, which runs on."""
+        """Leave the shell, which keeps running."""
         self._shell.detach(self)

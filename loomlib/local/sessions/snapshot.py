@@ -47,12 +47,12 @@ class Snapshot:
     """The frozen process of one version.
 
     Attributes:
-        obstacles: What keeps the process from being forked; sessions then boot as on V1. Empty if nothing does.
+        obstacles: The reasons why the process cannot be forked; sessions then boot as on V1. Empty if it can.
 
     Args:
         place: Settings of the pool.
         runtime: The version.
-        note: First line of its log; empty for none.
+        note: The first line of its log; empty for none.
     """
 
     def __init__(self, place: SessionPlace, runtime: RuntimeVersion, *, note: str = "") -> None:
@@ -71,7 +71,7 @@ class Snapshot:
 
     @property
     def is_live(self) -> bool:
-        """Whether sessions can be forked, or boot because they cannot."""
+        """Whether the outcome still applies: sessions can be forked, or are booted because of an obstacle."""
         return bool(self.obstacles) or (self._process is not None and self._process.is_running())
 
     @property
@@ -194,7 +194,7 @@ class Snapshot:
             mark: The session's mark.
             environment: The session's variables.
             groups: Files of control groups that it joins.
-            on_asked: Called when its folder is there and the process is about to be requested.
+            on_asked: Called when its folder exists and the process is about to be requested.
             on_signal: As for `AgentProcess`.
             on_endpoint: As for `AgentProcess`.
 
@@ -235,7 +235,7 @@ class Snapshot:
 
     @property
     def session_folders(self) -> Path:
-        """The folder with the folders of its sessions."""
+        """The folder that contains the folders of its sessions."""
         return self._session_folders
 
     async def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The snapshots of all versions, and a bound of how many of their frozen processes are kept."""
+"""The snapshots of all versions, with a limit on the number of frozen processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SnapshotKey = tuple[str, str]
 
 
 def reasons_to_boot(runtime: RuntimeVersion) -> tuple[str, ...]:
-    """Return why sessions of a version boot although its platform is V2 and no snapshot was tried; empty if none."""
+    """Return why sessions of a V2 version boot although no snapshot was attempted; empty if there is no reason."""
     if runtime.platform != "V2":
         return ()
     if sys.platform != "linux":
@@ -37,9 +37,8 @@ def reasons_to_boot(runtime: RuntimeVersion) -> tuple[str, ...]:
 class Snapshots:
     """The snapshots of all versions.
 
-    Each is taken when its version is built, and again when a session needs it and it is gone: after the service was
-    started again, or because more than `KEPT_UNUSED` versions had no session and this one's last use was the longest
-    ago.
+    Each is taken when its version is built, and again when a session needs it and it no longer exists: after a restart
+    of the service, or because more than `KEPT_UNUSED` versions had no session and this one was the least recently used.
 
     Args:
         place: Settings of the pool.
@@ -56,7 +55,7 @@ class Snapshots:
     async def find(self, runtime: RuntimeVersion, mark: str = "") -> Snapshot | None:
         """Return the snapshot from which sessions of a version are forked; None if they boot.
 
-        They do so on V1, and for `reasons_to_boot`.
+        Sessions boot on V1, and for `reasons_to_boot`.
 
         Args:
             runtime: The version.
@@ -84,13 +83,13 @@ class Snapshots:
             task = asyncio.get_running_loop().create_task(self._take(runtime, note))
             task.add_done_callback(lambda _: self._stop_unused())
         self._snapshots[key] = task
-        await asyncio.wait([task])  # goes on for others if this caller is cancelled
+        await asyncio.wait([task])  # continues for others if this caller is cancelled
         if task.cancelled():
             raise SnapshotError(f"The snapshot of version {runtime.version} of {runtime.runtime_id} was abandoned")
         return task.result()
 
     def release(self, runtime: RuntimeVersion, mark: str) -> None:
-        """Note that a session has ended."""
+        """Record that a session has ended."""
         key = (runtime.runtime_id, runtime.version)
         users = self._users.get(key)
         if users is None:
@@ -101,7 +100,7 @@ class Snapshots:
             self._stop_unused()
 
     def abandon(self, runtime_id: str | None = None) -> None:
-        """Stop to take snapshots of a runtime, or of all: a hook may last two minutes. Sessions that wait fail."""
+        """Stop taking snapshots of a runtime, or of all: a hook may take two minutes. Waiting sessions fail."""
         for key, task in self._snapshots.items():
             if runtime_id in (None, key[0]):
                 task.cancel()
@@ -135,11 +134,11 @@ class Snapshots:
         if not task.done():
             return ""
         if task.cancelled() or task.exception():
-            return "it could not be taken the last time"
+            return "the last attempt to take it failed"
         return "" if task.result().is_live else "its frozen process has ended"
 
     def _stop_unused(self) -> None:
-        """Stop the frozen processes that were not used for the longest time, beyond `KEPT_UNUSED`."""
+        """Stop the least recently used frozen processes beyond `KEPT_UNUSED`."""
         unused = [
             (key, task.result())
             for key, task in self._snapshots.items()

@@ -1,4 +1,4 @@
-"""Detects that an agent begins to trace, and then loads the package `tracing`. It runs in the agent's process.
+"""Detects when an agent starts tracing, and then loads the package `tracing`. It runs in the agent's process.
 
 An agent that never traces pays only for this module, which imports nothing, and for one variable per invocation.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
-"""Every invocation has it, and a health check, which an MCP server gets at the same path, does not."""
+"""Every invocation has it; a health check, which an MCP server receives at the same path, does not."""
 
 
 class InvocationClock:
@@ -78,7 +78,7 @@ class Spans:
         }
 
     def load(self, module: ModuleType | None = None) -> Tracing | None:
-        """Return the tracing with these settings, or None if the agent's OpenTelemetry version is not supported."""
+        """Return the tracing for these settings, or None if the agent's OpenTelemetry version is not supported."""
         if self.tracing is None and self.settings:
             settings, self.settings = self.settings, None
             try:
@@ -136,7 +136,7 @@ class Spans:
 
         def get_recording_meter(provider: Any, name: str, *scope: Any, **more: Any) -> Any:
             meter = get_meter(provider, name, *scope, **more)
-            # The SDK requests one for its own metrics, which repeat what the spans say.
+            # The SDK requests one for its own metrics, which duplicate the spans.
             if name == "opentelemetry-sdk" or not isinstance(meter, module._ProxyMeter):
                 return meter
             tracing = self.load()
@@ -163,7 +163,7 @@ class Spans:
             self.be_global(module)  # AWS's distribution would trace them
 
     def move(self, settings: str) -> None:
-        """Take the settings of a session that is forked from this process."""
+        """Apply the settings of a session that is forked from this process."""
         self.has_reported_none = False
         if self.tracing is not None:
             self.tracing.move(settings)
@@ -171,13 +171,13 @@ class Spans:
             self.settings = settings
 
     def make_known(self) -> None:
-        """Report that the first span was created, after a report that there are none."""
+        """Report that the first span was created, after an earlier report of no spans."""
         if self.has_reported_none:
             self.has_reported_none = False
             self.notify(b"+")
 
     def be_quiet(self) -> None:
-        """Report, at the end of an invocation, that there are no spans to export, if so."""
+        """At the end of an invocation, report if there are no spans to export."""
         if not (self.has_reported_none or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
             self.has_reported_none = True
             self.notify(b"-")

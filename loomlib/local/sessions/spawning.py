@@ -1,10 +1,10 @@
-"""What the bootstrap does for the service inside a session: run a command or a shell, or connect to an address there.
+"""Requests that the bootstrap handles inside a session: run a command or a shell, or connect to an address.
 
-It runs in the agent's process, so it uses the standard library only and imports almost nothing. What it starts is
-inside the session by construction: it has the session's namespaces, limits, control groups and lack of privileges.
+It runs in the agent's process, so it uses the standard library only and imports almost nothing. Processes that it
+starts are inside the session by construction: they have its namespaces, limits, control groups and lack of privileges.
 
-The service sends one end of a socket pair over the lifeline for each request. On it follows, once, the length of the
-request as eight bytes, with descriptors attached, and the request: words that are separated by NUL.
+The service sends one end of a socket pair over the lifeline for each request. The service then sends, once, the length
+of the request as eight bytes with descriptors attached, and the request: words separated by NUL.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
 
     Args:
         descriptor: The channel.
-        further: What answers requests of further kinds, called with the channel, the words and the descriptors.
+        further: Handles other kinds of requests; called with the channel, the words and the descriptors.
     """
     channel = socket(fileno=descriptor)
     channel.settimeout(None)  # whatever default the agent's code has set
@@ -62,7 +62,7 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
         elif further is not None and kind in further:
             further[kind](channel, words, descriptors)
     except OSError as failure:
-        with contextlib.suppress(OSError):  # the service has given up
+        with contextlib.suppress(OSError):  # the service has abandoned the request
             channel.sendall(str(failure).encode())
     finally:
         for received_fd in descriptors:
@@ -75,7 +75,7 @@ def spawn(words: list[bytes], descriptors: list[int]) -> int:
 
     Args:
         words: The working folder, the shell, the command, and the variables as `name=value`.
-        descriptors: Where its output, its errors and its exit code go.
+        descriptors: The descriptors for its output, its errors and its exit code.
     """
     folder, shell, command, *variables = words
     output, errors, status = descriptors
@@ -101,7 +101,7 @@ def spawn_shell(words: list[bytes], descriptors: list[int]) -> int:
 
     Args:
         words: The working folder, the shell, and the variables as `name=value`.
-        descriptors: The terminal, and where the exit code goes.
+        descriptors: The descriptors of the terminal and for the exit code.
     """
     import signal  # takes a millisecond, so not at the start of a session
 
@@ -127,7 +127,7 @@ def spawn_shell(words: list[bytes], descriptors: list[int]) -> int:
 
 
 def wait(channel: socket, pid: int) -> None:
-    """Wait until a process has ended; kill its group if the service asks for it or goes away."""
+    """Wait until a process has ended; kill its group if the service requests it or disconnects."""
     lock, has_ended = allocate_lock(), False
 
     def kill_on_request() -> None:

@@ -21,10 +21,10 @@ has one of its own; the answer to the first ping."""
 
 
 class StartTimes:
-    """The times of one session's start; it begins when this object is made.
+    """The times of one session's start, which begins when this object is created.
 
     Times are those of the monotonic clock, in nanoseconds. The process reads the same clock and sends its times over
-    the lifeline, so that they do not depend on when the service has time to listen.
+    the lifeline, so that they do not depend on when the service reads them.
 
     Attributes:
         kind: "boot" or "restore".
@@ -44,19 +44,19 @@ class StartTimes:
         return self._began_ns + self._to_unix_ns
 
     def asked(self, kind: str) -> None:
-        """Note that the process is about to be started or requested."""
+        """Record that the process is about to be started or requested."""
         self.kind, self._asked_ns = kind, time.monotonic_ns()
 
     def reachable(self) -> None:
-        """Note that a restored process runs and has its network."""
+        """Record that a restored process runs and has its network."""
         self._reachable_ns = time.monotonic_ns()
 
     def answered(self) -> None:
-        """Note that the process has answered its first ping."""
+        """Record that the process has answered its first ping."""
         self._answered_ns = time.monotonic_ns()
 
     def warmed_up(self) -> None:
-        """Note that the warm-up hook has succeeded in the session's own process."""
+        """Record that the warm-up hook has succeeded in the session's own process."""
         self._warm_ns = time.monotonic_ns()
 
     def on_signal(self, signal: bytes) -> None:
@@ -71,7 +71,7 @@ class StartTimes:
     def parts(self) -> dict[str, int]:
         """Return how long each part took, in nanoseconds, in order; empty when the process did not send its times.
 
-        What a process sends is its own claim: times outside the start, or out of order, count as not sent.
+        The times are not trusted: times outside the start, or out of order, are ignored.
         """
         names = BOOT_PARTS if self.kind == "boot" else RESTORE_PARTS
         reachable = (max(self._reachable_ns, *self._of_process[:1]),) if self.kind == "restore" else ()

@@ -29,12 +29,12 @@ from .workspace import make_workspace, write_record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStart:
-    """What a session's process is started with.
+    """The settings with which a session's process is started.
 
     Attributes:
         place: Settings of the pool.
         runtime: The version to run.
-        snapshots: Where a version of platform V2 is restored from.
+        snapshots: The snapshots from which versions of platform V2 are restored.
         qualifier: The endpoint's name.
         session_id: The runtime session id.
         mark: Unique id of the process.
@@ -42,10 +42,10 @@ class ProcessStart:
         group: The log group of its output.
         stream: The log stream of its output.
         notices: Records how it started.
-        times: Takes the times of its parts.
+        times: Records the times of its parts.
         own_requests: Serves the agent's own requests to the service.
         check_wanted: Raises InterruptedError once the session is ending.
-        on_folders: Called with the folder that has the session's own, if a snapshot has another than the pool.
+        on_folders: Called with the parent folder of the session's folder, if a snapshot uses another one than the pool.
         on_limit: Called with the name of a limit that the session reached.
     """
 
@@ -71,7 +71,7 @@ class ProcessStart:
         Raises:
             SnapshotError: The snapshot cannot be made or restored.
             OSError: The process cannot be started, or the session is ending.
-            ValueError: The version's settings allow no start.
+            ValueError: The process cannot be started with the version's settings.
         """
         place = self.place
         await place.prepare()

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 KEPT_FOR_S: Final = 14 * 86_400
-"""How long session storage is kept without a session that uses it (developer guide, "File system configurations")."""
+"""How long session storage is kept while no session uses it (developer guide, "File system configurations")."""
 
 _STORAGE = "storage"
 
 
 def storage_of(files: Path, qualifier: str, session_id: str, paths: Sequence[str]) -> dict[str, Path]:
-    """Return the folders of a session's storage by their mount paths, made if they do not exist.
+    """Return the folders of a session's storage by their mount paths; create them if they do not exist.
 
     Args:
         files: The folder of the version.
@@ -40,9 +40,9 @@ def storage_of(files: Path, qualifier: str, session_id: str, paths: Sequence[str
 
 
 def remove_expired(runtimes: Path) -> int:
-    """Delete the session storage that was last used two weeks before any other; return how many there were.
+    """Delete session storage whose last use is two weeks older than the latest use of any; return the number deleted.
 
-    Compared with the last use of all, because the machine's time may have been set forwards meanwhile.
+    The latest use is the reference, because the machine's time may have been set forward meanwhile.
 
     Args:
         runtimes: Folder of all runtimes' versions.

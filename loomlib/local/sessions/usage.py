@@ -24,7 +24,7 @@ MEASURED_BY = "the local AgentCore: CPU clock and peak memory of the session's p
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _LEAST_MEMORY_GB = 0.128
-"""Least memory that AgentCore Runtime charges for."""
+"""The minimum memory that AgentCore Runtime bills."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Window:
 
 
 class UsageMeter:
-    """Measures sessions; `began` and `ended` cost some tens of microseconds per invocation."""
+    """Measures sessions; `began` and `ended` take a few tens of microseconds per invocation."""
 
     def __init__(self, sink: LogSink) -> None:
         self._sink = sink
@@ -131,7 +131,7 @@ class MeteredChunks(AsyncIterator[bytes]):
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return a process's CPU time in seconds; None when it has ended or the system has no such clock.
+    """Return a process's CPU time in seconds; None if it has ended or the system does not have such a clock.
 
     Linux derives the id of another process's CPU clock from its pid (clock_getcpuclockid(3)). That clock excludes child
     processes; those that have ended are in the process's status, in hundredths of a second.

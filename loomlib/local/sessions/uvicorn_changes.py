@@ -1,4 +1,4 @@
-"""Changes to uvicorn in a session: it checks less often whether it should stop, and it reports client addresses.
+"""Changes to uvicorn in a session: it checks less often whether it should stop, and it always reports a client address.
 
 `bootstrap` loads this module in the agent's process, after uvicorn; it uses the standard library only.
 """
@@ -43,7 +43,7 @@ def look_once_a_second(server: Server) -> None:
 def give_addresses(module: ModuleType) -> None:
     """Make uvicorn report loopback addresses for connections over a Unix socket, which have none.
 
-    Agents read `request.client.host`, and on AWS there is always one.
+    Agents read `request.client.host`, and on AWS it is always present.
     """
     remote, local = module.get_remote_addr, module.get_local_addr
 

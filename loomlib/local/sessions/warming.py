@@ -26,7 +26,7 @@ def name_of_hook(runtime: RuntimeVersion) -> str:
 
 
 def boot_note(runtime: RuntimeVersion, reasons: Sequence[str]) -> str:
-    """Return the line for the log of a session that is booted although its platform restores sessions."""
+    """Return the log line of a session that is booted although its platform restores sessions."""
     note = f"Loom: this session was booted and not restored: {'; '.join(reasons)}"
     if runtime.warm_up:
         note += f". So the warm-up hook {name_of_hook(runtime)} is called in this session before its first request"
@@ -45,7 +45,7 @@ async def call_hook(
         runtime: The version.
         process: A process of it that serves.
         connections: The connections to its own port.
-        explain: Returns why a connection failed, as a sentence.
+        explain: Returns a sentence that explains why a connection failed.
 
     Raises:
         WarmUpError: It did not succeed within `WARM_UP_WITHIN_S`.
@@ -79,7 +79,7 @@ async def _connect(process: SessionProcess, runtime: RuntimeVersion) -> AgentCon
     port = runtime.warm_up_port
     try:
         connected = await connect_port(process, port)
-    except ConnectionRefusedError as failure:  # the answer of the process itself, which so has not ended
+    except ConnectionRefusedError as failure:  # the process itself answered, so it has not ended
         raise WarmUpError(
             f"The warm-up hook failed: {name_of_hook(runtime)}: nothing accepts connections at port {port}: {failure}"
         ) from failure

@@ -13,7 +13,7 @@ from typing import cast
 
 import httptools
 
-_HIGH_WATER_BYTES = 1_048_576  # unread answer beyond this stops the reading until the consumer caught up
+_HIGH_WATER_BYTES = 1_048_576  # if more of the response is unread, reading pauses until the consumer has caught up
 
 _HEAD_LIMIT_BYTES = 524_288
 """An answer's headers, with the piece of its body that came with them, which has at most 256 KiB (asyncio)."""
@@ -46,8 +46,8 @@ def encode_request(method: str, path: str, headers: Mapping[str, str], body: byt
     Args:
         method: The HTTP method.
         path: The path.
-        headers: The headers; hop-by-hop ones are left out, but for `host`.
-        body: The body; from 64 KiB on it is left to the caller to send.
+        headers: The headers; hop-by-hop headers are left out, except `host`.
+        body: The body; if it has 64 KiB or more, the caller must send it.
 
     Raises:
         ValueError: A header has a line break.
@@ -104,7 +104,7 @@ class AgentConnection(asyncio.Protocol):
 
         Raises:
             ConnectionClosedError: The agent closed the connection.
-            NotHttpError: The agent answered something that is not HTTP.
+            NotHttpError: The agent's response is not HTTP.
         """
         if self._failure is not None:
             raise self._failure
@@ -208,7 +208,7 @@ class AgentConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Complete the response."""
         assert self._parser is not None
-        if self._parser.get_status_code() < 200:  # 100 Continue and similar: the answer follows
+        if self._parser.get_status_code() < 200:  # 100 Continue and similar: the response follows
             self._headers = {}
             return
         self._finish(keep=self._parser.should_keep_alive())
@@ -231,7 +231,7 @@ class AgentConnection(asyncio.Protocol):
             self._failure = failure
         if self._head is not None and not self._head.done():
             self._head.set_exception(self._failure)
-            self._head.exception()  # the asker may have been cancelled
+            self._head.exception()  # the caller may have been cancelled
         self._wake()
 
     def _wake(self) -> None:

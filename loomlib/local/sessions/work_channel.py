@@ -1,6 +1,6 @@
-"""What the processes of Lambda functions and code interpreters share: their preparation, and requests for work.
+"""The common part of the processes of Lambda functions and code interpreters: preparation and requests for work.
 
-They have the arguments, the lifeline, the limits and the end of `bootstrap.py`, and no agent.
+They use the arguments, the lifeline, the limits and the shutdown of `bootstrap.py`, without an agent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WorkChannel:
-    """The process's connection to the service; making it prepares the process."""
+    """The process's connection to the service; creating it prepares the process."""
 
     def __init__(self) -> None:
         os.close(int(sys.argv[1]))  # the socket of an agent's server; this process has none

@@ -14,7 +14,7 @@ from .processes import kill_marked, signal_group, start_ticks
 
 SMALL_FILES = 200
 SMALL_BYTES = 8 * 1024 * 1024
-"""A package within both limits is copied; of a larger one only the files at its top are, and folders are linked."""
+"""A package within both limits is copied; of a larger one top-level files are copied, and folders are linked."""
 
 
 def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
@@ -58,7 +58,7 @@ def write_record(sessions: Path, mark: str, pid: int, user: int = 0) -> None:
 
     Args:
         sessions: The folder of the sessions.
-        mark: The mark of the session's process, the file's name.
+        mark: The mark of the session's process, which is the file's name.
         pid: The process id.
         user: Its user id, if all processes of that id are the session's.
     """

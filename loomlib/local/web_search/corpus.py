@@ -32,11 +32,11 @@ class WebSearchOffError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFilter:
-    """Which pages a search may return.
+    """The pages that a search may return.
 
     Attributes:
-        include: Lists of domains, of each of which a page's host must be one, or below one.
-        exclude: Domains of whose hosts no page is returned.
+        include: Lists of domains; from each list, a page's host must equal a domain or be a subdomain of one.
+        exclude: Domains whose pages are not returned.
         after: Only pages that were published then or later.
         before: Only pages that were published then or earlier.
     """
@@ -47,7 +47,7 @@ class PageFilter:
     before: datetime | None = None
 
     def allows(self, page: WebPage) -> bool:
-        """Return whether a page may be returned; one without an address or date fails a filter that asks for it."""
+        """Return whether a page may be returned; a page without an address or date fails a filter that requires it."""
         if any(not _is_below(page.host, domains) for domains in self.include) or _is_below(page.host, self.exclude):
             return False
         if self.after is None and self.before is None:
@@ -61,14 +61,14 @@ class PageFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """A page that a search found, with the passage that answers best."""
+    """A page that a search found, with the passage that best answers the query."""
 
     page: WebPage
     passage: str
 
 
 class WebCorpus:
-    """The pages of a folder: Markdown, text and HTML files; a search sees what changed since the one before.
+    """The pages of a folder: Markdown, text and HTML files; each search first reads the changes since the previous one.
 
     Args:
         folder: The folder; None to refuse every search.
@@ -85,7 +85,7 @@ class WebCorpus:
 
     @cached_property
     def _index(self) -> KnowledgeIndex:
-        from ..knowledge.index import KnowledgeIndex  # numpy takes 0.1 s, which a service without pages does not cost
+        from ..knowledge.index import KnowledgeIndex  # numpy takes 0.1 s to import; only searches need it
 
         return KnowledgeIndex()
 
@@ -103,12 +103,12 @@ class WebCorpus:
         return self._folder
 
     def search(self, query: str, *, most: int, filters: PageFilter) -> list[PageResult]:
-        """Return the pages that answer a query best, each once, the best first.
+        """Return the pages that best answer a query, each once, the best first.
 
         Args:
             query: The query.
-            most: How many at most.
-            filters: Which pages may be returned.
+            most: The largest number of pages.
+            filters: The pages that may be returned.
 
         Raises:
             WebSearchOffError: There is no folder.

@@ -26,9 +26,9 @@ class WebPage:
 
     Attributes:
         title: Its title.
-        url: Its address on the web; "" when nothing says it.
+        url: Its address on the web; "" if unknown.
         host: The host in it, in lower case.
-        published: When it was published; None when nothing says it.
+        published: When it was published; None if unknown.
         text: Its text.
     """
 

@@ -11,7 +11,7 @@ from ..wire import RefusedError, not_found
 from .corpus import PageFilter, WebCorpus, WebSearchOffError
 
 MANAGED: Final = "web-search.v1"
-"""The web search tool that AWS manages; there is no other."""
+"""The web search tool that AWS manages, the only one."""
 
 _MOST_RESULTS: Final = 25
 
@@ -30,10 +30,10 @@ class WebSearchPlane:
         """Search the pages.
 
         Raises:
-            RefusedError: There is no such tool (404), or the service has no pages (501, which no client retries).
+            RefusedError: The tool does not exist (404), or the service has no pages (501, which clients do not retry).
         """
         if parameters["webSearchId"] != MANAGED:
-            raise not_found(f"There is no web search {parameters['webSearchId']}; try {MANAGED}")
+            raise not_found(f"The web search {parameters['webSearchId']} does not exist; use {MANAGED}")
         filters: Mapping[str, Any] = parameters.get("filters") or {}
         domains: Mapping[str, Any] = filters.get("domainFilter") or {}
         dates: Mapping[str, Any] = filters.get("publishedDateFilter") or {}

@@ -1,4 +1,4 @@
-"""Opening requests of WebSockets: who may open one, to which session, and what the agent sees of the request."""
+"""Opening requests of WebSockets: their authorization, their session, and the headers that the agent receives."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class WebSockets:
 
     Args:
         guard: Admits or refuses callers.
-        account_id: The account of callers whose key names none.
+        account_id: The account of callers whose key does not specify one.
         check_place: Refuses runtimes of another region or account than the caller's.
-        invoke: Finds the version that an ARN and a qualifier mean.
+        invoke: Finds the version that an ARN and a qualifier refer to.
         endpoints: Admits callers to servers inside sessions.
         sessions: The sessions.
         browsers: Answers the automation of browsers.
         quotas: Counts an opening as an invocation.
         frame_bytes: Largest frame; None means no limit except that of a message.
         most_open: Largest number of open WebSockets.
-        explain: Logs an error and what failed by it, and returns the message for the caller.
+        explain: Logs an error with the failed operation, and returns the message for the caller.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class WebSockets:
     async def _authorized(
         self, operation: str, arn: str, caller: Caller, scope: AsgiScope, request_id: str
     ) -> tuple[AgentCall, list[tuple[str, str]]]:
-        """Return the call that an opening request makes, and what is left of its query."""
+        """Return the call that an opening request describes, and the rest of its query."""
         qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
         query_headers, agent_query = _from_query(scope["query_string"])
         headers: dict[bytes, bytes] = {**query_headers, **dict(scope["headers"])}
@@ -273,7 +273,7 @@ class WebSockets:
 
 
 def _offered(scope: AsgiScope) -> list[str]:
-    """Return the subprotocols that the agent is offered: not the one that holds the caller's token."""
+    """Return the subprotocols to offer to the agent, without the one that contains the caller's token."""
     return [name for name in scope["subprotocols"] if not name.startswith(TOKEN_SUBPROTOCOL)]
 
 
@@ -289,7 +289,7 @@ def _acceptance(call: AgentCall, subprotocol: str | None, request_id: str) -> As
 
 
 def _from_query(query: bytes) -> tuple[Mapping[bytes, bytes], list[tuple[str, str]]]:
-    """Return the header fields in a query, which is where presigned addresses carry them, and what the agent gets."""
+    """Return the header fields in a query, where presigned addresses carry them, and the rest for the agent."""
     fields: dict[bytes, bytes] = {}
     agent_query: list[tuple[str, str]] = []
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):

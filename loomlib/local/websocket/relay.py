@@ -26,7 +26,7 @@ _CLOSE_WITHIN_S = 5.0
 _REASON_BYTES = 123  # RFC 6455, section 5.5: a control frame has at most 125 bytes, two of which are the code
 _NOT_SENT = (CloseCode.NO_STATUS_RCVD, CloseCode.ABNORMAL_CLOSURE, CloseCode.TLS_HANDSHAKE)
 _MESSAGES_AHEAD = 16
-"""Messages of the agent that wait for a slow client before the agent's own sending waits."""
+"""Maximum number of agent messages waiting for a slow client before the agent itself has to wait."""
 
 _log = logging.getLogger("loomlib.local.websocket")
 # `websockets` reports each connection at INFO, and a refused one with its traceback.
@@ -133,7 +133,7 @@ async def relay(receive: Receive, send: Send, agent: ClientConnection, use: Sess
         else:
             close = Close(None)
         client_close = await _shown(close, agent, use)
-        with contextlib.suppress(OSError, RuntimeError):  # the client has gone as well
+        with contextlib.suppress(OSError, RuntimeError):  # the client has disconnected as well
             await send({"type": "websocket.close", "code": client_close.code, "reason": _cut(client_close.reason)})
     finally:
         for task in tasks:
@@ -173,7 +173,7 @@ async def _to_client(send: Send, agent: ClientConnection) -> Close:
 
 
 async def _shown(close: Close, agent: ClientConnection, use: SessionUse) -> Close:
-    """Return what the client is told."""
+    """Return the reason for the client."""
     if close.code is not None:
         return Close(CloseCode.NORMAL_CLOSURE, close.reason) if close.code in _NOT_SENT else close
     explained = await use.explain(ConnectionClosedError("the agent's side broke"))

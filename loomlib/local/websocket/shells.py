@@ -1,4 +1,4 @@
-"""Interactive shells at `/runtimes/{arn}/ws/shells` (InvokeAgentRuntimeCommandShell), as the SDK speaks to them.
+"""Interactive shells at `/runtimes/{arn}/ws/shells` (InvokeAgentRuntimeCommandShell), in the SDK's protocol.
 
 Each message is binary: one byte names its channel, the rest is its content, as in Kubernetes' v5.channel.k8s.io.
 """
@@ -37,17 +37,17 @@ _TEXTS: Final = 5
 _LONGEST_S: Final = 3_600.0
 # AgentCore's guide says "per runtime", and of the same shells in a harness "in one session".
 _MOST_SHELLS: Final = 10
-_SLOW_S: Final = 10.0  # how long a client may read nothing
+_SLOW_S: Final = 10.0  # how long a client may go without reading
 _SOON_S: Final = 1.0
 _LARGEST_SIDE: Final = 2**16 - 1
 _SHELL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def shell_id_of(query: bytes) -> str:
-    """Return the shell that a request names, or a new id.
+    """Return the id of the shell that a request names, or a new id.
 
     Raises:
-        RefusedError: The id has another form.
+        RefusedError: The id is malformed.
     """
     shell_id = dict(parse_qsl(query.decode("latin-1"))).get("shellId", "")
     if shell_id and not _SHELL_ID.fullmatch(shell_id):
@@ -56,13 +56,13 @@ def shell_id_of(query: bytes) -> str:
 
 
 class Shells:
-    """The shells of all sessions, detached ones too."""
+    """The shells of all sessions, including detached ones."""
 
     def __init__(self) -> None:
         self._shells: dict[tuple[str, str], Shell | None] = {}  # None while it is started
 
     async def open(self, use: SessionUse, shell_id: str) -> tuple[Shell, bool]:
-        """Return a shell of a session, and whether it was there before.
+        """Return a shell of a session, and whether it already existed.
 
         Args:
             use: The use of the session.
@@ -108,9 +108,9 @@ async def serve_shell(
         use: The use of its session.
         receive: The client's messages (ASGI).
         send: Sends to the client (ASGI).
-        accept: The message that accepts the WebSocket, but for its header fields.
+        accept: The message that accepts the WebSocket, without its header fields.
         shell_id: The shell's id.
-        known: Whether it was there before.
+        known: Whether it already existed.
     """
     attached = shell.attach()
     tasks: list[asyncio.Task[Any]] = []
@@ -160,7 +160,7 @@ async def _to_client(send: Send, attached: Attachment) -> Close | None:
 
 
 async def _to_shell(receive: Receive, send: Send, attached: Attachment, shell: Shell) -> Close | None:
-    """Do what the client asks; return how to close the WebSocket, or None when the client has gone."""
+    """Handle the client's messages; return how to close the WebSocket, or None if the client has disconnected."""
     texts, times = 0, deque[float](maxlen=_FRAMES_A_SECOND)
     while True:
         message = await receive()
@@ -174,7 +174,7 @@ async def _to_shell(receive: Receive, send: Send, attached: Attachment, shell: S
         if frame is None:
             texts += 1
             if texts == _TEXTS:
-                return Close(CloseCode.UNSUPPORTED_DATA, "a shell takes binary messages only")
+                return Close(CloseCode.UNSUPPORTED_DATA, "a shell accepts only binary messages")
             continue
         texts = 0
         if frame[:1] == bytes([_CLOSE]):
@@ -190,7 +190,7 @@ async def _to_shell(receive: Receive, send: Send, attached: Attachment, shell: S
 
 
 def _do(frame: bytes, attached: Attachment) -> bool:
-    """Type what a frame says, or resize the terminal; return False when too much input waits."""
+    """Type the content of a frame, or resize the terminal; return False if too much input is waiting."""
     if frame[:1] == bytes([_STDIN]):
         return attached.write(frame[1:])
     if frame[:1] == bytes([_RESIZE]) and (size := _size(frame[1:])):
@@ -199,7 +199,7 @@ def _do(frame: bytes, attached: Attachment) -> bool:
 
 
 def _problem(frame: bytes) -> str:
-    """Return what is wrong with a frame, "" if nothing is."""
+    """Return the fault of a frame; "" if it is valid."""
     if not frame:
         return "a message without a channel was ignored; its first byte names the channel"
     if frame[0] == _RESIZE and _size(frame[1:]) is None:
@@ -224,7 +224,7 @@ def _size(content: bytes) -> tuple[int, int] | None:
 
 
 async def _end_of_shell(send: Send, end: ShellEnd, use: SessionUse) -> Close:
-    """Tell the client how the shell ended; without an exit code perhaps its session has."""
+    """Report to the client how the shell ended; without an exit code its session may have ended."""
     if end.code is None and not use.ended.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(use.ended.wait(), _SOON_S)

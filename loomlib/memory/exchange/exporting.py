@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 FORMAT: Final = "loom memory export"
 VERSION: Final = 1
 COLUMNS: Final = ("what", "count")
-_NOT_REDACTED: Final = "NOT redacted: the file contains secrets and personal data as they are"
+_NOT_REDACTED: Final = "NOT redacted: the file contains secrets and personal data in full"
 PREVIEW_COLUMNS: Final = ("kind", "where", "text")
 _PROGRESS_LINES: Final = 500
 
@@ -184,7 +184,7 @@ def preview_export(
         reader: Reads the memory.
         actors: Only these actors; None for all.
         redactor: Redacts secrets and personal data; None shows everything as it is.
-        lines: The most lines.
+        lines: The maximum number of lines.
         labels: Provenance labels of the result.
     """
     export_redactor, half = ExportRedactor(redactor), max(1, lines // 2)

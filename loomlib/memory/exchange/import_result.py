@@ -12,7 +12,7 @@ COLUMNS: Final = ("what", "written", "here before", "failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportResult(TableReport):
-    """What an import wrote, and what the memory already contained.
+    """The result of an import: what was written, and what the memory already contained.
 
     Attributes:
         name: The memory's name.

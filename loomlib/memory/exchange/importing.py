@@ -27,7 +27,7 @@ COLUMNS: Final = ("what", "in the export", "here already", "to write")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportPreview(TableReport):
-    """What an import would write; made by `memory.import_(path)`. Only `.confirm()` writes.
+    """Preview of an import; returned by `memory.import_(path)`. Only `.confirm()` writes.
 
     Attributes:
         reader: Reads the memory to import into.

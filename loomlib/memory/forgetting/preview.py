@@ -46,7 +46,7 @@ class ForgetCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ForgetPreview(TableReport):
-    """What would be deleted; made by `memory.forget(actor)`. Only `.confirm()` deletes.
+    """Preview of a deletion; returned by `memory.forget(actor)`. Only `.confirm()` deletes.
 
     Attributes:
         reader: Reads the memory.
@@ -120,7 +120,7 @@ class ForgetPreview(TableReport):
 def preview_forgetting(
     reader: MemoryReader, actor_id: str, *, progress: Progress | None = None, labels: tuple[str, ...] = ()
 ) -> ForgetPreview:
-    """Count what is stored of an actor, with redacted samples.
+    """Count the stored data of an actor, with redacted samples.
 
     Args:
         reader: Reads the memory.

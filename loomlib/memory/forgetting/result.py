@@ -26,7 +26,7 @@ MAY_STILL_HOLD: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ForgetResult(TableReport):
-    """What was deleted, and what a search afterwards still found.
+    """The result of a deletion, and of the search after it.
 
     Attributes:
         reader: Reads the memory.
@@ -108,7 +108,7 @@ class ForgetResult(TableReport):
 
 
 def count_left(reader: MemoryReader, actor_id: str, events: Iterable[str] = ()) -> tuple[int, int, int]:
-    """Count what is stored of an actor.
+    """Count the stored data of an actor.
 
     Args:
         reader: Reads the memory.

@@ -44,8 +44,8 @@ def check_health(
 
     Args:
         reader: Reads the memory.
-        records: The most records to read; None for all. They are held in memory.
-        events: The most events to read; None for all. They are held in memory.
+        records: The maximum number of records to read; None for all. They are held in memory.
+        events: The maximum number of events to read; None for all. They are held in memory.
         allow: Kinds of personal data that are allowed, such as "email".
         redactor: Redaction rules of your own; the default rules when left out.
         presidio: Whether to use Presidio's recognizers as well.

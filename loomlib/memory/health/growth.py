@@ -173,6 +173,6 @@ def find_growth(growth: Growth) -> Iterator[Finding]:
                 what=f"{name} of 30 days grew from {number(before)} to {number(now)}",
                 count=now,
                 evidence=(MemoryEvidence(id="", what="growth", excerpt=growth.sentence()),),
-                fix="shorten eventExpiryDuration, give records an expiry, or find the actors that write so much "
+                fix="shorten eventExpiryDuration, give records an expiry, or find the actors that write the most "
                 "(memory.actors())",
             )

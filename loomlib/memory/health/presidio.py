@@ -20,7 +20,7 @@ def presidio_finder(
     Args:
         language: Language code of the texts.
         entities: Presidio's names of the entities to find.
-        score_from: The least score of a result.
+        score_from: The minimum score of a result.
         analyzer: An `AnalyzerEngine` of your own.
 
     Raises:

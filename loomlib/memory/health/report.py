@@ -17,7 +17,7 @@ FINDING_COLUMNS: Final = ("severity", "kind", "what", "certainty", "count", "whe
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class HealthReport(TableReport):
-    """A memory's health; made by `memory.health()`.
+    """A memory's health; returned by `memory.health()`.
 
     Attributes:
         memory_id: The memory's id.

@@ -118,8 +118,8 @@ def scan_memory(
         reader: Reads the memory.
         now: The time of the check.
         redactor: Redacts excerpts.
-        records: The most records; None for all.
-        events: The most events; None for all.
+        records: The maximum number of records; None for all.
+        events: The maximum number of events; None for all.
         progress: Called with a sentence while it reads.
     """
     all_records = tuple(reader.records(limit=records, progress=progress))

@@ -98,7 +98,7 @@ class StatedFact:
     """A fact that a sentence states.
 
     Attributes:
-        who: About whom: "user" or a name.
+        who: The subject: "user" or a name.
         attribute: The attribute, such as "home" or "liking tea".
         value: Its value; "yes" or "no" for what is affirmed or denied.
         sentence: The sentence.

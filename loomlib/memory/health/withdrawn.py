@@ -1,4 +1,4 @@
-"""Finds facts that an actor withdrew and that still stand in a record, such as a session's summary.
+"""Finds facts that an actor withdrew and that a record still states, such as a session's summary.
 
 Extraction deletes a fact's own record when its actor withdraws it ("I no longer live in Berlin", "please forget my
 address"). The summary of the session in which it was stated is another record, which nothing rewrites later.
@@ -54,13 +54,13 @@ _BY_RULE: Final = "inferred (rules on English)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawal:
-    """What an actor withdrew.
+    """A withdrawal by an actor.
 
     Attributes:
         event: The event with the message.
         sentence: The sentence that withdraws it.
-        fact: The fact as it was stated before; None when only what it is about is known.
-        words: The words of what it is about; empty with a fact.
+        fact: The fact as it was stated before; None when only its topic is known.
+        words: The words of its topic; empty with a fact.
     """
 
     event: MemoryEvent
@@ -71,7 +71,7 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Withdrawn:
-    """What one actor withdrew: facts by subject and attribute, and topics by their words."""
+    """The withdrawals of one actor: facts by subject and attribute, and topics by their words."""
 
     facts: Mapping[tuple[str, str], tuple[Withdrawal, StatedFact]]
     topics: tuple[Withdrawal, ...]
@@ -155,7 +155,7 @@ def find_withdrawn(scan: MemoryScan, *, extraction: timedelta = EXTRACTION) -> I
 
 
 def _withdrawals(events: list[MemoryEvent], before: datetime) -> Iterator[Withdrawal]:
-    """Yield what is withdrawn after all messages until `before`; what was stated again later is not."""
+    """Yield the withdrawals in the messages until `before`, except of facts that were stated again later."""
     facts: dict[tuple[str, str], Withdrawal] = {}
     topics: list[Withdrawal] = []
     for event in sorted(events, key=lambda event: event.timestamp):

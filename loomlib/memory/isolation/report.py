@@ -41,7 +41,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class IsolationReport(TableReport):
-    """Whether any read returned another actor's or tenant's data; made by `memory.check_isolation()`.
+    """Whether any read returned another actor's or tenant's data; returned by `memory.check_isolation()`.
 
     Attributes:
         memory_id: The memory's id.

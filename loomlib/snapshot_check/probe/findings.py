@@ -31,7 +31,7 @@ class Findings:
             kind: What is shared.
             line: The agent's line.
             path: Where the value is kept.
-            made_by: The function that made it, or what it is.
+            made_by: The function that created it, or what it is.
             detail: Anything else to know.
         """
         key = (kind, self._file(line), line[1])

@@ -1,4 +1,4 @@
-"""Values made at start-up that requests will read: ids, random numbers, clocks, credentials and caches."""
+"""Values created at start-up that requests will read: ids, random numbers, clocks, credentials and caches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs in the process of a Lambda function."""
+"""The code that runs in the process of a Lambda function."""

@@ -1,7 +1,7 @@
 """The process of a Lambda function: it imports the handler once and calls it with one event after another.
 
-Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and end it shares. The handler runs in the
-main thread, as in AWS's runtime; events come from the thread that follows the service.
+Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and shutdown it shares. The handler runs in
+the main thread, as in AWS's runtime; events come from the thread that follows the service.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ else:
 
 
 class PendingEvent:
-    """A request that waits for the main thread, and then its answer.
+    """A request that waits for the main thread, and later its answer.
 
     Args:
         operation: "init", to import the handler, or "call".
-        request: The event and what belongs to it.
+        request: The event with its context.
     """
 
     def __init__(self, operation: str, request: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     while True:
         pending = waiting.get()
         try:
-            if handler is None:  # now the network is there, which the handler's module may use
+            if handler is None:  # the network is up now, and the handler's module may use it
                 name = os.environ.get("_HANDLER", "")
                 handler = node_handler.NodeHandler(node) if node else handlers.FunctionHandler(name)
             if pending.operation == "call":

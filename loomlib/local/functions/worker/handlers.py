@@ -19,7 +19,7 @@ class FunctionContext:
     """The second argument of a handler (Lambda developer guide, "Using the Lambda context object").
 
     Args:
-        request: What the service sent with the event.
+        request: The service's request with the event.
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ class FunctionContext:
         self._ends = time.monotonic() + request["timeout_s"]
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return the time that the call may still take."""
+        """Return the remaining time of the call in milliseconds."""
         return max(0, int(1000 * (self._ends - time.monotonic())))
 
     def log(self, message: object) -> None:
@@ -44,7 +44,7 @@ class FunctionContext:
 
 
 class ClientContext:
-    """What the caller sent as ClientContext.
+    """The caller's ClientContext.
 
     Args:
         content: Its JSON object.
@@ -57,7 +57,7 @@ class ClientContext:
 
 
 class FunctionHandler:
-    """The handler of a function; an error of its import is the answer to every call.
+    """The handler of a function; if its import fails, every call returns that error.
 
     Args:
         name: `module.function`, or `folder/module.function`.
@@ -89,7 +89,7 @@ class FunctionHandler:
 
     @property
     def request_id(self) -> str:
-        """The id of the call that runs."""
+        """The id of the running call."""
         return self._request_id
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:

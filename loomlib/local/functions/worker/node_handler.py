@@ -1,4 +1,4 @@
-"""A handler in JavaScript: this machine's Node.js runs it, beside the process that follows the service."""
+"""A handler in JavaScript: this machine's Node.js runs it, next to the process that follows the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REQUESTS, _ANSWERS = 3, 4  # the descriptors of Node.js
 
 
 class NodeHandler:
-    """The handler of a function in JavaScript, imported when this is made.
+    """The handler of a function in JavaScript, imported when this object is created.
 
     Args:
         program: The path of Node.js.

@@ -1,1 +1,1 @@
-"""What runs inside a code interpreter's session, behind the boundary: the standard library only."""
+"""The code that runs inside a code interpreter's session, behind the boundary; it uses the standard library only."""

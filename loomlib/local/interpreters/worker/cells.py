@@ -1,6 +1,6 @@
 """The Python process of a code interpreter's session: it executes one cell after another in one namespace.
 
-It runs what nobody has checked, so nothing that it sends is trusted. Argument: the descriptor of the socket over which
+It runs unchecked code, so its messages are not trusted. Argument: the descriptor of the socket over which
 cells arrive and are answered, each as eight bytes of length and JSON. The output goes to stdout and stderr, which the
 session's first process reads.
 """
@@ -61,7 +61,7 @@ class CellNamespace:
 
 
 def compiled(source: str, name: str) -> list[tuple[CodeType, bool]]:
-    """Return a cell's statements, and apart from them its last expression, whose value is shown."""
+    """Return a cell's statements, and separately its last expression, whose value is shown."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(source, name, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
     parts: list[tuple[CodeType, bool]] = []

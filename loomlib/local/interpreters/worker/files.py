@@ -1,4 +1,4 @@
-"""The files of a code interpreter's session, which are read and written inside its boundary."""
+"""File operations of a code interpreter's session, performed inside its boundary."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import shutil
 from typing import Any
 
 MOST_READ_BYTES = 15_000_000
-"""The most that is read at once."""
+"""The most bytes that are read at once."""
 
 _MOST_JSON_BYTES = 22_000_000  # what was read, as JSON: an event of a stream has at most 24 MiB in botocore's parser
 
 
 class FileRefusedError(Exception):
-    """A file operation cannot be done; the message says why."""
+    """A file operation that cannot be performed; the message contains the reason."""
 
 
 def answer(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Do a file operation in the working folder, and return what it found or why it failed.
+    """Perform a file operation in the working folder, and return its result or its error.
 
     Args:
         operation: read, list, write or remove.
@@ -45,7 +45,7 @@ def answer(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def place(root: str, path: str) -> str:
-    """Return the real path of a file, which must be in the working folder, wherever links lead."""
+    """Return the real path of a file, which must be in the working folder after links are resolved."""
     if "\0" in path:
         raise FileRefusedError("a path must not contain a NUL character")
     inside = path.removeprefix("file://").lstrip("/") if path.startswith("file:///") else path
@@ -73,13 +73,13 @@ def read(root: str, paths: list[str]) -> list[dict[str, Any]]:
             entry["blob"] = base64.b64encode(content).decode()
         json_bytes_left -= len(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace"))
         if min(bytes_left, json_bytes_left) < 0:
-            raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes are read at once, and fewer of escapes")
+            raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes can be read at once, fewer with escapes")
         contents.append(entry)
     return contents
 
 
 def entries(root: str, path: str) -> list[dict[str, Any]]:
-    """Return what is in a folder."""
+    """Return the entries of a folder."""
     real = place(root, path or ".")
     listing: list[dict[str, Any]] = []
     with os.scandir(real) as scanned:
@@ -121,7 +121,7 @@ def remove(root: str, paths: list[str]) -> None:
     """Remove files and folders: none of them if one does not exist."""
     real_paths: list[str] = []
     for path in paths:
-        # A link is removed itself, so only its folder is resolved.
+        # The link itself is removed, so only its folder is resolved.
         folder, name = os.path.split(path.rstrip("/"))
         real = os.path.join(place(root, folder or "."), name)
         if name in ("", ".", ".."):

@@ -1,7 +1,7 @@
-"""The first process of a code interpreter's session: it starts the process that executes cells, and does file work.
+"""The first process of a code interpreter's session: it starts the process for cells, and performs file operations.
 
-Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and end it shares. The cells run in a process
-of their own, so that one that crashes, or a cleared context, takes its variables along and nothing else.
+Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and shutdown it shares. The cells run in a
+process of their own, so that a crash, or clearing the context, loses only their variables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 
 CELLS = os.path.join(FOLDER, "cells.py")
 OUTPUT_BYTES = 1 << 20
-"""The most that is kept of a cell's stdout, and of its stderr. AWS documents no figure."""
+"""The most bytes that are stored of a cell's stdout, and of its stderr. AWS documents no figure."""
 
 _CELLS_FD = 3
 _CHUNK_BYTES = 65_536
@@ -37,7 +37,7 @@ _WAIT_ALL = 0x100  # MSG_WAITALL
 
 
 class StreamOutput:
-    """What is read from one of the cells' streams, up to a limit."""
+    """The output of one of the cells' streams, up to a limit."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -46,7 +46,7 @@ class StreamOutput:
         os.set_blocking(descriptor, False)
 
     def read(self) -> bool:
-        """Read a piece of what is there; return whether there was any."""
+        """Read some of the available output; return whether there was any."""
         try:
             part = os.read(self.descriptor, _CHUNK_BYTES)
         except BlockingIOError:
@@ -57,7 +57,7 @@ class StreamOutput:
         return bool(part)
 
     def take(self) -> str:
-        """Return the text that was read, and begin anew."""
+        """Return the text that was read, and reset the buffer."""
         text = b"".join(self.parts).decode("utf-8", "replace")
         self.parts, self.size = [], 0
         return text
@@ -116,7 +116,7 @@ class CellProcess:
                 elif not output.read():  # closed by the cell
                     poll.unregister(descriptor)
         for output in (self.stdout, self.stderr):
-            for _ in range(2 * OUTPUT_BYTES // _CHUNK_BYTES):  # a process that goes on writing has no end
+            for _ in range(2 * OUTPUT_BYTES // _CHUNK_BYTES):  # a process may continue to write for ever
                 if not output.read():
                     break
         result = {
@@ -131,7 +131,7 @@ class CellProcess:
         return result
 
     def receive(self) -> dict[str, Any]:
-        """Return the answer of the process, or nothing when it has ended or sends something else."""
+        """Return the answer of the process; empty if it has ended or sent something else."""
         try:
             head = self.channel.recv(8, _WAIT_ALL)
             size = int.from_bytes(head, "big")
@@ -141,7 +141,7 @@ class CellProcess:
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
     def end(self) -> int:
-        """Kill the process with its group; return its exit code as a shell has it."""
+        """Kill the process with its group; return its exit code in the shell's convention."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, 9)
         _, status = os.waitpid(self.pid, 0)

@@ -11,7 +11,7 @@ from .worker import run
 
 def _settings() -> ExtractionSettings:
     line = b""
-    while not line.endswith(b"\n"):  # byte by byte: `run` waits on the same descriptor for what follows
+    while not line.endswith(b"\n"):  # byte by byte: `run` reads the rest from the same descriptor
         byte = os.read(0, 1)
         if not byte:
             sys.exit(0)

@@ -26,7 +26,7 @@ _MOST_SOURCES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordTarget:
-    """Where records are written.
+    """The target of new records.
 
     Attributes:
         memory_id: The memory.
@@ -34,7 +34,7 @@ class RecordTarget:
         strategy_id: Their strategy.
         expiry_days: After how many days they expire; None if they do not.
         label: Provenance label that says which extractor wrote them.
-        tenant: The tenant of the records, which are consolidated with its own only; empty for none.
+        tenant: The tenant of the records, which are consolidated only with its own records; empty for none.
     """
 
     memory_id: str
@@ -64,7 +64,7 @@ class Consolidator:
 
         Args:
             target: Where to write.
-            statements: What the user stated or took back.
+            statements: The statements that the user made or retracted.
             event_ids: The events that hold the statements.
             timestamp_ms: When they were made, in unix milliseconds.
             as_json: Write the content as JSON, the form of AWS's preference records.
@@ -104,13 +104,13 @@ class Consolidator:
         Args:
             target: Where to write.
             known: The record to change; None to create one.
-            slot: What the record is about.
+            slot: The subject of the record.
             text: Its content.
             vector: The vector of its content.
             event_ids: Source events, added to those of `known`.
             timestamp_ms: When it was stated, in unix milliseconds.
             value: The value of the slot.
-            state: What the extractor needs to continue the record.
+            state: The extractor's state for updating the record later.
 
         Returns:
             The id of the record.

@@ -1,4 +1,4 @@
-"""The extractor that asks a model: one Converse request to the service for each turn and strategy."""
+"""The extractor that uses a model: one Converse request to the service per turn and strategy."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _TOOL: Final[Mapping[str, Any]] = {
 
 
 class ExtractionError(Exception):
-    """The model gave no usable answer; the message says why."""
+    """The model did not return a usable answer; the message contains the reason."""
 
 
 class ModelExtractor:
-    """Asks the model of the service at `url`, with the service's access key."""
+    """Sends requests to the model of the service at `url`, with the service's access key."""
 
     def __init__(self, url: str, access_key: str, secret_key: str) -> None:
         address = urlsplit(url)
@@ -63,7 +63,7 @@ class ModelExtractor:
         self._access_key, self._secret_key = access_key, secret_key
 
     def extract(self, strategy: Strategy, messages: Sequence[Message]) -> list[Statement]:
-        """Ask the model what the user states in a turn.
+        """Ask the model for the user's statements in a turn.
 
         Raises:
             ExtractionError: The model failed, or did not answer in the form of the tool.
@@ -102,7 +102,7 @@ class ModelExtractor:
             raise ExtractionError("The model's answer is not JSON") from error
 
     def _signed(self, path: str, body: bytes) -> dict[str, str]:
-        from botocore.auth import SigV4Auth  # 100 ms that the offline extractor need not wait for
+        from botocore.auth import SigV4Auth  # takes 100 ms to import, which the offline extractor does not need
         from botocore.awsrequest import AWSRequest
         from botocore.credentials import Credentials
 

@@ -13,9 +13,9 @@ from .strategy import Strategy, strategy_of
 REDACTION_TAG: Final = "loom:redaction"
 _CHUNK: Final = 2_000
 _MOST_WAITING: Final = 50_000
-"""Events held in memory: after a long pause a million may wait."""
+"""Largest number of events in memory: after a long pause, a million may be waiting."""
 _OPEN_TURN_FACTOR: Final = 3
-"""A turn without an answer counts as closed after this many delays of silence."""
+"""A turn without an answer counts as closed after this many delays without an event."""
 _OPEN_TURN_LEAST_S: Final = 2.0
 
 PendingKey = tuple[str, str, str]
@@ -41,7 +41,7 @@ class PendingEvents:
     def read(self, now_s: float) -> bool:
         """Read a batch of new events; True if there are more and there is room for them.
 
-        Events of a memory that extracts nothing are skipped: as on AWS, a strategy sees only what comes after it.
+        Events of a memory without extraction are skipped: as on AWS, a strategy processes only later events.
         """
         entries = read_journal(self._db, after=self.seen, limit=_CHUNK)
         extracting: dict[str, bool] = {}
@@ -88,12 +88,12 @@ class PendingEvents:
         return not self._waiting and not self._more
 
     def strategies(self, memory_id: str) -> list[Strategy]:
-        """Return the strategies by which a memory extracts; none if it was deleted."""
+        """Return the strategies with which a memory extracts; none if it was deleted."""
         descriptions = (self.memory(memory_id) or {}).get("strategies") or ()
         return [strategy for description in descriptions if (strategy := strategy_of(description))]
 
     def memory(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory as GetMemory shows it; None if it was deleted."""
+        """Return a memory as GetMemory returns it; None if it was deleted."""
         row = self._db.execute("SELECT body FROM memories WHERE id=?", (memory_id,)).fetchone()
         return json.loads(row[0]) if row else None
 

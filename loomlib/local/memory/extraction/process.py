@@ -122,7 +122,7 @@ class ExtractionProcess:
             try:
                 line = await output.readline()
             except ValueError:
-                continue  # longer than a reader takes; none of ours
+                continue  # longer than the reader's limit, so not one of ours
             if not line:
                 return
             try:

@@ -1,7 +1,7 @@
-"""The scripted extractor: finds what a user states or takes back, by the patterns of `english.toml`.
+"""The scripted extractor: finds the facts that a user states or retracts, with the patterns of `english.toml`.
 
-It is simulated: it knows a fixed set of English sentence forms, understands nothing beyond them, and always finds the
-same in the same text.
+It is simulated: it knows a fixed set of English sentence forms, does not understand other sentences, and always returns
+the same result for the same text.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Statement:
         kind: "fact" or "preference".
         slot: What the statement is about, such as "home" or "allergy:peanut". A slot holds one value: another value
             of the same slot replaces it.
-        value: What was stated, such as "Berlin".
+        value: The stated value, such as "Berlin".
         text: The statement as a sentence about the user.
-        retracts: True if the statement no longer holds: any value of the slot when `value` is empty, else those that
-            are like `value`.
+        retracts: True if the statement no longer holds: any value of the slot if `value` is empty, otherwise those that
+            match `value`.
         category: The category of a preference, such as "food".
     """
 

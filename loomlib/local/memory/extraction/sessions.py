@@ -109,7 +109,7 @@ class SessionRecords:
             self._reflect(target, reflection, situation, timestamp_ms)
 
     def _reflect(self, target: RecordTarget, reflection: RecordTarget, situation: str, timestamp_ms: int) -> None:
-        """Write what at least two similar episodes have in common.
+        """Write the common content of at least two similar episodes.
 
         Only episodes that reflect into the same namespace are read, so the actors of a template stay separate.
         """
@@ -156,7 +156,7 @@ class SessionRecords:
 
 
 def _points(message: Message) -> list[list[Any]]:
-    """Return what a message adds to a summary, each with its weight: statements of the user weigh most."""
+    """Return the sentences that a message adds to a summary, with their weights; the user's statements weigh most."""
     if message.role == "USER":
         stated = [[2, statement.text] for statement in extract(message.text) if not statement.retracts]
         questions = [sentence for sentence in sentences(message.text) if sentence.endswith("?")][:3]
@@ -171,7 +171,7 @@ def _topic(messages: Sequence[Message]) -> str:
 
 
 def _intent(text: str) -> str:
-    """Return what a message is about: its first question, else its first two sentences."""
+    """Return the topic of a message: its first question, or its first two sentences."""
     parts = sentences(text)
     return _shortened(next((part for part in parts if part.endswith("?")), " ".join(parts[:2])))
 

@@ -29,7 +29,7 @@ class Strategy:
     Attributes:
         id: Its id.
         name: Its name.
-        kind: What it extracts.
+        kind: The kind of its records.
         template: The template of its records' namespace.
         reflection_template: The template of its reflections' namespace; empty if it does not reflect.
         expiry_days: After how many days its records expire; None if they do not.
@@ -48,7 +48,7 @@ class Strategy:
 
 
 def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
-    """Read a strategy as GetMemory shows it; None if it is not active, or self-managed."""
+    """Read a strategy in GetMemory's form; None if it is not active, or self-managed."""
     configuration: Mapping[str, Any] = shown.get("configuration") or {}
     kind = _KINDS.get(configuration.get("type", "") if shown["type"] == "CUSTOM" else shown["type"])
     templates = shown.get("namespaceTemplates") or shown.get("namespaces") or ()

@@ -26,7 +26,7 @@ _PUNCTUATION: Final = " .!,;:'\""
 def clauses(text: str) -> Iterator[str]:
     """Iterate over the clauses of `text` that state something about its writer.
 
-    Questions, hedges, suppositions, quotations and what others said are left out.
+    Questions, hedges, suppositions, quotations and statements of others are left out.
 
     Examples:
         >>> list(clauses("Hi, I live in Ulm. Do I like it? Maybe I'll move. Actually, my name is Ada."))

@@ -78,12 +78,12 @@ class Extraction:
         return self._run_queued_jobs() or worked
 
     def outcomes(self) -> list[dict[str, Any]]:
-        """Return what was extracted since the last call: the strategy, the session, its events, and why it failed."""
+        """Return the extractions since the last call: the strategy, the session, its events, and any failure."""
         outcomes, self._outcomes = self._outcomes, []
         return outcomes
 
     def sweep(self) -> None:
-        """Delete what expired, and what belongs to memories that no longer exist."""
+        """Delete expired data, and the data of memories that no longer exist."""
         self._store.sweep()
         rows = self._store.rows("SELECT DISTINCT memory_id FROM changes UNION SELECT memory_id FROM cursors")
         for (memory_id,) in rows:
@@ -120,7 +120,7 @@ class Extraction:
             reason = f"The namespace template {strategy.template} has a variable that the events do not set: {error}"
         except Exception as error:
             if is_full_disk(error):
-                raise  # nothing is wrong with the turn: it is extracted when there is space
+                raise  # the turn itself is valid: it is extracted once there is space
             _log.exception("A turn could not be extracted")
             reason = f"{type(error).__name__} in the extractor"
         self._note(strategy, entries, reason)
@@ -231,7 +231,7 @@ def run(home: Path, settings: ExtractionSettings) -> None:
             if not is_full_disk(error):
                 raise
             if time.monotonic() - reported_s > _SWEEP_EVERY_S:
-                _log.error("Extraction waits: %s", full_disk_message(home))
+                _log.error("Extraction is paused: %s", full_disk_message(home))
                 reported_s = time.monotonic()
             if _is_closed(_AFTER_FULL_DISK_S):
                 return
@@ -253,7 +253,7 @@ def _extract_until_closed(extraction: Extraction, settings: ExtractionSettings) 
 
 
 def _is_closed(within_s: float) -> bool:
-    """Wait for news on standard input; return whether it has ended."""
+    """Wait for input on standard input; return whether it has ended."""
     return bool(select.select([0], [], [], within_s)[0]) and not os.read(0, 65_536)
 
 

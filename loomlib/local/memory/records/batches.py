@@ -19,7 +19,7 @@ from .store import LongTermRecord, RecordsStore, now_ms
 
 _DAY_MS = 24 * 3_600_000
 _NO_STRATEGY = "custom"
-"""The strategy id of records that no strategy of the memory produced."""
+"""The strategy id of records that were not produced by a strategy of the memory."""
 
 
 class RecordBatches:
@@ -101,7 +101,7 @@ class RecordBatches:
                 expires_at=_expiry(expiry) if expiry else former.expires_at,
             )
             if "content" in entry:
-                # Rewritten by hand, the record no longer says what the extractor noted about it.
+                # After a manual update, the extractor's notes no longer match the record.
                 changed = replace(changed, text=entry["content"]["text"], slot=None, value=None, state=None)
             else:
                 vector = self._store.vector(record_id)

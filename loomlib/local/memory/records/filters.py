@@ -1,4 +1,4 @@
-"""Metadata filters of long-term records: validation of an expression, and whether a record matches."""
+"""Metadata filters of long-term records: validation of expressions, and matching of records."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ process wrote them. For large memories a shortlist selects candidates by a quart
 Meaning and words are fused by a convex combination of the cosine and the BM25 score in units of the best one, which
 holds up better than reciprocal ranks (Bruch, Gai & Ingber, An Analysis of Fusion Functions for Hybrid Retrieval, ACM
 TOIS 42:1, 2023). Records that were created one after the other in a namespace come from one stretch of a conversation,
-so a record gains by what the ones before and after it score. `tests/benchmarks/bench_locomo.py` measures what each of
+so a record's score rises with the scores of its neighbours. `tests/benchmarks/bench_locomo.py` measures what each of
 these adds on public conversations.
 """
 
@@ -31,9 +31,9 @@ _SHORTLISTED_ROWS = 4_096  # fewer rows are compared directly
 _NEVER = np.iinfo(np.int64).max
 
 WORDS_SHARE = 0.6
-"""Weight of the words; the meaning has the rest."""
+"""Weight of the words; the meaning has the remaining weight."""
 NEIGHBOUR_SHARE = 0.4
-"""What each neighbour's score adds, as a share of what is missing to 1. At most 0.5, or a score could exceed 1."""
+"""The share of the difference to 1 that each neighbour's score adds. At most 0.5, or a score could exceed 1."""
 LEAST_COVERAGE = 0.3
 """Share of the largest possible BM25 score from which on the best one counts in full: a common word is not a match."""
 _GROUPS_FOR_EACH = 4
@@ -126,7 +126,7 @@ class _Memory:
         self._change = -1
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
-        self._namespaces: dict[tuple[str, str], int] = {}  # with the tenant, whose records are nobody else's neighbours
+        self._namespaces: dict[tuple[str, str], int] = {}  # with the tenant: records of two tenants are not neighbours
         self._strategies: dict[str, int] = {}
         self._ids: list[str] = []
         self._metadata: list[str | None] = []
@@ -157,7 +157,7 @@ class _Memory:
             ((count,),) = store.rows("SELECT COUNT(*) FROM records WHERE memory_id=?", (memory_id,))
             self._grow(max(len(self._expires), count + count // 8))
             self._take(store.vectors(memory_id))
-            self._change = newest  # a change made meanwhile is read once more, which does no harm
+            self._change = newest  # a concurrent change is read again, which is harmless
             return
         changed = store.rows(
             "SELECT change, record_id FROM changes WHERE memory_id=? AND change>? ORDER BY change",
@@ -231,7 +231,7 @@ class _Memory:
         self._before[row] = self._after[row] = -1
 
     def _asked(self, scope: Scope, strategy_id: str | None) -> _Mask:
-        """Return which rows have not expired and lie in the scope."""
+        """Return a mask of the rows that have not expired and are in the scope."""
         size = len(self._ids)
         row_mask = self._expires[:size] > now_ms()
         codes = np.fromiter((scope.holds(*place) for place in self._namespaces), dtype=np.bool_)
@@ -283,7 +283,7 @@ class _Memory:
         return self._ranked(rows, scores, wanted, k)
 
     def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp] | slice) -> _Scores:
-        """Return the scores of some rows with what their neighbours' own scores add."""
+        """Return the scores of some rows, raised by their neighbours' scores."""
         mine = own[rows]
         added = np.take(own, self._before[rows], mode="wrap")  # the last score stands at -1
         added += np.take(own, self._after[rows], mode="wrap")
@@ -330,9 +330,9 @@ class _Memory:
         return self._listed_rows(len(row_mask)).rows(self._vectors, question, row_mask, k)
 
     def _listed_rows(self, size: int) -> Shortlist:
-        """Return the shortlist of at least so many rows."""
+        """Return a shortlist with at least this number of rows."""
         if self._shortlist is None or size > 2 * self._listed:
-            # Made for the whole capacity, so that rows to come have a place.
+            # Created for the whole capacity, so that later rows have a place.
             self._shortlist, self._listed = Shortlist(self._vectors), size
         return self._shortlist
 

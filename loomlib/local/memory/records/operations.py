@@ -62,7 +62,7 @@ class RecordOperations:
         return await asyncio.to_thread(self._list, parameters)
 
     async def retrieve_memory_records(self, parameters: Parameters) -> dict[str, Any]:
-        """RetrieveMemoryRecords: the records that answer a question best, by meaning and words."""
+        """RetrieveMemoryRecords: the records that best answer a question, by meaning and words."""
         return await asyncio.to_thread(self._retrieve, parameters)
 
     async def list_memory_extraction_jobs(self, parameters: Parameters) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def known_id(memories: MemoryLookup, parameters: Parameters) -> str:
 
 
 def own_token(parameters: Parameters) -> str | None:
-    """Return the client token of a request as it is stored: each tenant has client tokens of its own."""
+    """Return the client token of a request as it is stored: each tenant has its own client tokens."""
     token, acting = parameters.get("clientToken"), acting_tenant()
     return f"{acting}\0{token}" if token and acting else token
 

@@ -1,8 +1,8 @@
-"""A shortlist of vectors by their strongest directions, so that a question is compared with a few of them.
+"""A shortlist of vectors by their strongest directions, so that a question is compared with only a few of them.
 
-Vectors are rotated so that their strongest directions come first, and what the other directions can add to a product is
-at most the product of the lengths of the two rests (Cauchy–Schwarz). A vector that stays below the k-th best even with
-that addition is not among the nearest, so the nearest vectors are exact.
+Vectors are rotated so that their strongest directions come first, and the other directions can add at most the product
+of the lengths of the two remainders to a dot product (Cauchy–Schwarz). A vector that stays below the k-th best even
+with that addition is not among the nearest, so the nearest vectors are exact.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Shortlist:
         return cosines if rows.size == size else cosines[rows]
 
     def rows(self, vectors: _Matrix, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
-        """Return the rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
+        """Return the `wanted` rows that may be among the `k` nearest, ties included; None if there are too many.
 
         Args:
             vectors: The whole matrix.
             question: A unit vector.
-            wanted: Which rows count.
-            k: How many nearest rows are wanted.
+            wanted: A mask that selects the rows to search.
+            k: The number of nearest rows.
         """
         size = len(wanted)
         projected = question @ self._directions
@@ -85,5 +85,5 @@ class Shortlist:
 
 
 def _rest(vectors: _Matrix, projected: _Matrix) -> _Matrix:
-    """Return the lengths of what the strongest directions leave out."""
+    """Return the lengths of the components outside the strongest directions."""
     return np.sqrt(np.maximum(0, (vectors**2).sum(axis=-1) - (projected**2).sum(axis=-1)))

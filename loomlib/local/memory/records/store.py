@@ -1,8 +1,8 @@
 """The SQLite file of long-term memory: records with their vectors, changes, extraction jobs and progress.
 
 It is separate from `memory.db` so that the extraction process, which writes here, never delays the commit of an event.
-What a turn produced and the note that the turn is done are one transaction: a process killed at any moment leaves both
-or neither.
+The records of a turn and the progress mark of the turn are written in one transaction: a process killed at any moment
+leaves both or neither.
 
 The statements are plain SQL: with SQLAlchemy Core a RetrieveMemoryRecords took 76 % longer in process (424 → 747 µs,
 1,000 records), and its import added 194 ms to the start of the service.
@@ -71,9 +71,9 @@ class LongTermRecord:
         metadata: Metadata in AWS's form, with times as numbers.
         expires_at: Unix milliseconds, or None if it does not expire.
         source_event_ids: The events that it was extracted from.
-        slot: What an extracted record is about, such as "home".
+        slot: The subject of an extracted record, such as "home".
         value: The value of the slot, such as "Berlin".
-        state: What the extractor needs to continue the record.
+        state: The extractor's state for updating the record later.
         seq: Its position in the order of creation.
         tenant: The tenant that it belongs to; empty for none.
     """
@@ -96,7 +96,7 @@ class LongTermRecord:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which namespaces to search: one `namespace`, a `path` and everything below it, or all if both are None.
+    """The namespaces to search: one `namespace`, a `path` and everything below it, or all if both are None.
 
     The path `/org/a` holds `/org/a`, `/org/a/` and `/org/a/b`, and not `/org/ab`. With a `tenant`, only its records
     are searched.
@@ -107,7 +107,7 @@ class Scope:
     tenant: str | None = None
 
     def holds(self, namespace: str, tenant: str = "") -> bool:
-        """Whether records of a tenant in a namespace lie in this scope."""
+        """Whether records of a tenant in a namespace are in this scope."""
         if self.tenant not in (None, tenant):
             return False
         if self.namespace is not None:
@@ -287,7 +287,7 @@ class RecordsStore:
         return [_record(row) for row in self.rows(statement, (memory_id, namespace, strategy_id, *bounds, tenant))]
 
     def vectors(self, memory_id: str, ids: Sequence[str] | None = None) -> Iterator[Sequence[Any]]:
-        """Yield what a memory's records are searched by, in the order of their creation.
+        """Yield the searchable columns of a memory's records, in the order of their creation.
 
         Each has record_id, namespace, strategy_id, metadata (JSON), expires_at, vector, text and tenant.
 

@@ -3,7 +3,7 @@
 BM25 weighs a word that few records have above one that many have, and a short record above a long one (Robertson &
 Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, eq. 3.15). How rare a word is, and how long a
 record usually is, are counted among the records that a question is about: the name of a person who speaks in every
-record of a namespace tells nothing there, and much in a memory of many people.
+record of a namespace is not informative there, but it is in a memory of many people.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def words_of(text: str) -> list[str]:
 
 
 class WordIndex:
-    """Which records contain which words; the records are rows, as in the index of vectors.
+    """An index from words to records; the records are rows, as in the index of vectors.
 
     A changed text becomes a new document, and its former one is dead until the index is made anew.
     """
@@ -96,7 +96,7 @@ class WordIndex:
 
         Args:
             words: The stems of the question.
-            asked: Which rows count.
+            asked: The rows to score.
 
         Returns:
             Each row's score, 0 for rows that do not count; and the largest score that any text could have.

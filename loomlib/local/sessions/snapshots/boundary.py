@@ -1,8 +1,8 @@
 """Namespaces of a session that is forked behind a boundary: own network, own folder, own /tmp, no capability.
 
-The process that it is forked from has none of the capabilities that this takes. A new user namespace gives them to the
-forked process for its other new namespaces only, and it drops them before the agent's code runs again. What the
-boundary keeps out stays out: mounts that a user namespace inherits are locked.
+The process that it is forked from does not have the required capabilities. A new user namespace gives them to the
+forked process for its other new namespaces only, and it drops them before the agent's code runs again. Files outside
+the boundary stay hidden: mounts that a user namespace inherits are locked.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def enter(folder: str, own_folder: str, *, home: str, own_network: bool) -> None
     """Leave the namespaces of the process that this one was forked from.
 
     Args:
-        folder: Where the session's folder is to appear.
+        folder: The path at which the session's folder is to appear.
         own_folder: The session's folder; its siblings' folders, beside it, disappear.
         home: The home folder.
-        own_network: Whether the session has a network of its own.
+        own_network: Whether the session has its own network.
 
     Raises:
         OSError: The kernel refuses.
@@ -62,7 +62,7 @@ def enter(folder: str, own_folder: str, *, home: str, own_network: bool) -> None
 
 
 def _unshare(namespaces: int) -> None:
-    """Make namespaces; while a thread that a library starts in forked processes is ending, the kernel refuses."""
+    """Create namespaces; retry while a library's thread in the forked process is ending: the kernel then refuses."""
     for _ in range(_UNSHARE_ATTEMPTS - 1):
         if not _libc.unshare(namespaces):
             return
@@ -73,7 +73,7 @@ def _unshare(namespaces: int) -> None:
 
 
 def _mount_copy(path: str, options: str) -> None:
-    """Mount a folder in memory over another one, with the files of that one and with what is mounted below it."""
+    """Mount an in-memory folder over another one, with that folder's files and the mounts below it."""
     mounted = {point: os.open(point, os.O_PATH) for point in _mount_points(path)}
     former = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -98,7 +98,7 @@ def _mount_points(path: str) -> list[str]:
 
 
 def _copy(source: str, target: str, mounted: set[str]) -> None:
-    """Copy a folder's content; of what something is mounted on or below, only the way to it."""
+    """Copy a folder's content; for mount points, copy only the folders that lead to them."""
     for entry in os.scandir(source):
         place = f"{target}/{entry.name}"
         if place in mounted and not entry.is_dir():

@@ -1,8 +1,8 @@
-"""Open descriptors of a process that is forked for each session: which can be shared, renewed or not be forked.
+"""Open descriptors of a process that is forked for each session: which are shared, renewed, or prevent a fork.
 
 A descriptor of a forked process is the same open file as in the process that it was forked from: two sessions would
-share its offset, its bytes and its connection. Files are opened again; connections are found closed, as after a restore
-on AWS; whatever cannot be opened again is a reason not to take a snapshot.
+share its offset, its bytes and its connection. Files are opened again; connections are closed, as after a restore on
+AWS; a descriptor that cannot be opened again prevents a snapshot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OpenFile:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorPlan:
-    """What to do with the descriptors in a forked process, and what keeps it from being forked."""
+    """The treatment of the descriptors in a forked process, and the reasons that prevent a fork."""
 
     files: tuple[OpenFile, ...]
     connections: tuple[tuple[int, tuple[int, int]], ...]
@@ -42,7 +42,7 @@ class DescriptorPlan:
 
 
 def examine(own: Collection[int]) -> DescriptorPlan:
-    """Return what to do with this process's descriptors, but for Loom's `own` ones."""
+    """Return the treatment of this process's descriptors, except Loom's `own` ones."""
     files: list[OpenFile] = []
     connections: list[tuple[int, tuple[int, int]]] = []
     obstacles: list[str] = []
@@ -77,7 +77,7 @@ def renew(plan: DescriptorPlan, folder: str, own_folder: str) -> None:
     """Open the files of a forked process again, and close its connections.
 
     Args:
-        plan: What `examine` returned.
+        plan: The result of `examine`.
         folder: The working folder of the process that was forked.
         own_folder: The same folder of this process.
     """
@@ -106,7 +106,7 @@ def loop_descriptors(loop: Any) -> set[int]:
 
 
 def renew_loop(loop: Any, dropped: int) -> None:
-    """Give a forked process's event loop a selector and a wake-up socket of its own, without `dropped`'s reader."""
+    """Give a forked process's event loop its own selector and wake-up socket, without the reader of `dropped`."""
     reading, writing = socket.socketpair()
     for loop_socket, new_socket in ((loop._ssock, reading), (loop._csock, writing)):
         new_socket.setblocking(False)
@@ -119,7 +119,7 @@ def renew_loop(loop: Any, dropped: int) -> None:
             renewed.register(key.fd, key.events, key.data)
     former.close()
     loop._selector = renewed
-    # The loop that runs is known by the process's id.
+    # The running loop is identified by the process id.
     asyncio.set_event_loop(loop)
     asyncio._set_running_loop(loop)
 
@@ -159,7 +159,7 @@ def _open_file(descriptor: int, identity: tuple[int, int], path: str) -> OpenFil
 
 
 def _examine_socket(descriptor: int) -> str:
-    """Return why a socket keeps the process from being forked; empty for a connection, which can be closed."""
+    """Return why a socket prevents a fork; empty for a connection, which can be closed."""
     with socket.socket(fileno=os.dup(descriptor)) as copy:
         if copy.family not in (socket.AF_INET, socket.AF_INET6):
             return "an open Unix socket" if copy.family == socket.AF_UNIX else "an open socket"
@@ -169,7 +169,7 @@ def _examine_socket(descriptor: int) -> str:
 
 
 def _mapped_files() -> list[str]:
-    """Return the files that are mapped into memory for writing, which no child can have for itself."""
+    """Return the files that are mapped into memory for writing, which a child would share with its parent."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         rows = [line.split(None, 5) for line in maps]
     return [

@@ -1,9 +1,9 @@
 """Freezes a process that serves, and forks a session from it for each request of the service.
 
-The service sends `freeze` over the control socket once the agent is healthy and warm. The process answers with what
-keeps it from being forked, or stops there: from then on it only waits for requests, so no code of the agent runs in it.
-A request is a byte with five descriptors: the session's listening socket, its lifeline, its output, a pipe for its exit
-code, and a file with a `Request` as JSON. The forked process returns into the event loop and serves.
+The service sends `freeze` over the control socket once the agent is healthy and warm. The process answers with the
+reasons that prevent a fork, or stops there: from then on it only waits for requests, so no code of the agent runs in
+it. A request is a byte with five descriptors: the session's listening socket, its lifeline, its output, a pipe for its
+exit code, and a file with a `Request` as JSON. The forked process returns into the event loop and serves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SETTLES_WITHIN_S, _FORKS_WITHIN_S = 2.0, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a session differs in from the process that it is forked from."""
+    """The settings in which a session differs from the process that it is forked from."""
 
     mark: str
     folder: str
@@ -56,7 +56,7 @@ class Request:
 
 
 class Freezer:
-    """Makes snapshots of this process.
+    """Freezes this process and forks sessions from it.
 
     Args:
         control_fd: The socket to the service.
@@ -99,7 +99,7 @@ class Freezer:
         deadline = loop.time() + _SETTLES_WITHIN_S
         while server.server_state.connections and loop.time() < deadline:  # noqa: ASYNC110 (uvicorn has no event)
             await asyncio.sleep(0.002)  # until uvicorn has noticed that the service closed its connections
-        # An agent that ignores this signal would lose the ends of this process's children.
+        # If the agent ignores this signal, this process is not notified when its children end.
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL) if _on_main_thread() else None
         obstacles, plan = self._examine(loop)
         self._control.send(json.dumps({"obstacles": obstacles}).encode())
@@ -116,11 +116,11 @@ class Freezer:
             return [f"its event loop is {type(loop).__module__}.{type(loop).__name__}"], None
         if self._spans is not None and self._spans.tracing is not None:
             self._spans.tracing.flush()
-        gc.collect()  # closes what nobody uses
+        gc.collect()  # closes unreferenced files and sockets
         threads.retire_workers(loop)
         threads.wait_for_threads(_SETTLES_WITHIN_S)
         if not threads.try_a_fork(_FORKS_WITHIN_S):
-            return [f"a process forked from it does not begin within {_FORKS_WITHIN_S:g} s"], None
+            return [f"a process forked from it does not start within {_FORKS_WITHIN_S:g} s"], None
         obstacles = [f"the thread {name!r} runs" for name in threads.python_threads()]
         if count := threads.native_threads():
             obstacles.append(f"{count} threads of a native library run")
@@ -213,7 +213,7 @@ class Freezer:
             os.setsid()
             return
         try:
-            # Nothing that belongs to the agent may stay open here: connections, output, lifeline.
+            # This process must close everything that belongs to the agent: connections, output, lifeline.
             os.closerange(0, status_fd)
             os.closerange(status_fd + 1, os.sysconf("SC_OPEN_MAX"))
             os.write(status_fd, b"%d\n" % follow(agent))

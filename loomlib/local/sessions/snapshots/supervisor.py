@@ -1,8 +1,8 @@
-"""The parent of an agent's process where bubblewrap is not: it adopts what the agent forks and ends all of it.
+"""The parent of an agent's process without bubblewrap: it adopts the agent's descendants and ends all of them.
 
 `python -I -S supervisor.py DESCRIPTORS USER VARIABLES MOUNTS COMMAND…` runs the command and ends with its status. When
 the command has ended, or on SIGTERM, or when the service has ended, it kills every process that the command left,
-whatever session, group or environment that has. It imports nothing but the standard library.
+whatever its session, group or environment. It imports nothing but the standard library.
 
 The descriptors, separated by commas, are the command's and are closed here. With a user id the command runs as that
 user without any privilege, with the variables that the descriptor VARIABLES holds, while this process stays root's;
@@ -40,7 +40,7 @@ def supervise(
         command: The program and its arguments.
         user: The user id that it runs under; 0 for this process's own.
         variables: A descriptor with its variables, separated by NUL; -1 for this process's own.
-        mounts: Folders that the user finds at other paths, as `{path: folder}`.
+        mounts: Folders that appear at other paths, as `{path: folder}`.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -74,7 +74,7 @@ def become(user: int) -> None:
 
 
 def bind(mounts: dict[str, str]) -> None:
-    """Put folders at paths below /mnt, which nothing else is left in, for this process and those that it starts.
+    """Mount folders below /mnt, which is otherwise empty, for this process and its children.
 
     Raises:
         OSError: The kernel refuses.

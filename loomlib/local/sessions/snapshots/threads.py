@@ -48,9 +48,9 @@ def python_threads() -> list[str]:
 
 
 def native_threads() -> int:
-    """Return how many threads there are that Python does not know, such as those of a numerical library.
+    """Return the number of threads that Python does not manage, such as those of a numerical library.
 
-    Libraries that can be forked, such as OpenBLAS, end theirs when the process forks, so ask after a fork.
+    Fork-safe libraries, such as OpenBLAS, end their threads when the process forks, so call this after a fork.
     """
     known_count = sum(1 for thread in threading.enumerate() if thread.name in KNOWN)
     own_count = 2 + known_count + len(python_threads())  # the main thread, and the one that follows the service

@@ -1,4 +1,4 @@
-"""Files and pictures of AgentCore's tools, as events of the spans of the calls that made them.
+"""Files and pictures from AgentCore's tools, as events of the spans of the calls that produced them.
 
 AWS's own telemetry has no such events. Pictures are kept up to the size of one log event, which a span is stored as.
 """
@@ -36,7 +36,7 @@ class SpanArtifacts:
                 self._file(file.get("path"), "wrote", len(content) if isinstance(content, str | bytes) else None)
 
     def note_answer(self, content: object) -> None:
-        """Record what a code interpreter's answer holds: files that were read or listed, images."""
+        """Record the contents of a code interpreter's response: files that were read or listed, and images."""
         for block in _listed(content):
             resource = _members(block.get("resource"))
             if block.get("type") == "image":
@@ -53,7 +53,7 @@ class SpanArtifacts:
 
         Args:
             title: What it is, such as its file's path.
-            kind: Its media type; guessed from the title where it is no picture's.
+            kind: Its media type; guessed from the title if it is not an image type.
             data: Its bytes.
         """
         kind = kind if kind in _KINDS else mimetypes.guess_type(str(title))[0]

@@ -151,7 +151,7 @@ def _described(client: Any, operation: str, parameters: Mapping[str, Any]) -> tu
 
 
 def _note_last_page(artifacts: SpanArtifacts, call: AwsCall, client: Any, parameters: Mapping[str, Any]) -> None:
-    """Record what a browser shows before its session is stopped, if it can still say so."""
+    """Record the browser's last page before its session is stopped, if the browser still answers."""
     session_parameters = {name: parameters.get(name) for name in ("browserIdentifier", "sessionId")}
     try:
         answer = call(client, _BROWSER_CALL, {**session_parameters, "action": {"screenshot": {}}})
@@ -191,7 +191,7 @@ def _note_event(span: Span, event: Any) -> None:
 
 
 def _note_code(span: Span, result: Mapping[str, Any]) -> None:
-    """Record how a tool of a code interpreter ended; what it answered belongs to the agent."""
+    """Record the outcome of a code interpreter's tool; its output is left to the agent."""
     code = _members(result.get("structuredContent")).get("exitCode")
     if isinstance(code, int):
         span.set_attribute("code_interpreter.exit_code", code)

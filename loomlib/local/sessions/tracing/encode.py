@@ -15,7 +15,7 @@ VALUE_LIMIT = 1_048_576
 """The most characters of a text, or bytes of a binary, of one attribute. CloudWatch Logs accepts events of 1 MiB."""
 
 CUT_ATTRIBUTE = "loom.cut"
-"""Names, on a span, the values that were longer than `VALUE_LIMIT`, each as `name=original length`."""
+"""The span attribute that lists the values longer than `VALUE_LIMIT`, each as `name=original length`."""
 
 BODY_LIMIT_BYTES = 4_194_304
 """A request is closed once it is this long; one span alone may be longer."""
@@ -25,7 +25,7 @@ _Text = TypeVar("_Text", str, bytes)
 
 
 def request_bodies(spans: Sequence[ReadableSpan]) -> Iterator[tuple[bytes, int]]:
-    """Encode spans as ExportTraceServiceRequests, each with the number of its spans."""
+    """Encode spans as ExportTraceServiceRequests; yield each with the number of its spans."""
     groups: dict[tuple[int, int], list[bytes]] = {}
     heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
     size = count = 0

@@ -1,6 +1,6 @@
 """A meter in place of OpenTelemetry's no-op meter, until the agent sets a provider of its own.
 
-The SDK's meter is not used: its import takes 20 ms in a process that an invocation waits for.
+The SDK's meter is not used: its import takes 20 ms, for which an invocation would have to wait.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RecordValue = Callable[[float, Attributes], None]
 class StandInMeter(Meter):
     """A meter whose instruments record to `points` and forward to `theirs`, OpenTelemetry's proxy meter.
 
-    The proxy's instruments do nothing until the agent sets a provider; then `points` records no more.
+    The proxy's instruments do nothing until the agent sets a provider; from then on `points` no longer records.
     """
 
     def __init__(self, theirs: Meter, points: Points, name: str, version: str | None) -> None:

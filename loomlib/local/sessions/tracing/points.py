@@ -43,9 +43,9 @@ class Series:
 class Points:
     """The points recorded since the last `take`.
 
-    Counters and histograms are deltas, as AWS's exporter for embedded metrics asks for them: what was sent is
-    forgotten, and a counter with an attribute of its own in every cycle, as Strands has, does not fill the memory. Nor
-    does a histogram whose points nobody takes: its values are counted in buckets as they come.
+    Counters and histograms are deltas, as AWS's exporter for embedded metrics asks for them: sent values are discarded,
+    so a counter with new attributes in every cycle, as in Strands, does not fill the memory. Nor does a histogram whose
+    points are never taken: its values are counted in buckets as they arrive.
     """
 
     def __init__(self, resource: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ class Points:
         self._since_ns = time_ns()
 
     def move(self, resource: Mapping[str, str]) -> None:
-        """Belong to another resource from now on."""
+        """Use another resource from now on."""
         self._resource = resource
 
     @property
@@ -83,7 +83,7 @@ class Points:
             self._observed.clear()
 
     def observe(self, series: Series) -> None:
-        """Call an observable instrument whenever points are taken."""
+        """Observe an instrument whenever points are taken."""
         self._observed.append(series)
 
     def record(self, series: Series, value: float, attributes: Mapping[str, Any] | None = None) -> None:
@@ -91,7 +91,7 @@ class Points:
 
         Args:
             series: The instrument.
-            value: The measured value; what is not a finite number is ignored.
+            value: The measured value; ignored if it is not a finite number.
             attributes: The measurement's attributes.
         """
         if self._is_stopped or not _is_number(value):
@@ -113,7 +113,7 @@ class Points:
     def take(self) -> bytes:
         """Return an ExportMetricsServiceRequest with the points since the last call; b"" if there are none."""
         for series in tuple(self._observed):
-            # Foreign code: whatever it does, the other instruments' points have to leave.
+            # Foreign code: whatever it does, the other instruments' points must be exported.
             with contextlib.suppress(Exception):
                 for value, attributes in series.observe() if series.observe is not None else ():
                     if _is_number(value):
@@ -177,7 +177,7 @@ def _metric(
         return metric | {"exponentialHistogram": {"dataPoints": points, "aggregationTemporality": _DELTA}}
     added = series.kind == "counter" and series.observe is None
     if not added:
-        for point in points:  # a total since the process began: the receiver finds what was added
+        for point in points:  # a total since the process started: the receiver computes the increase
             point["startTimeUnixNano"] = str(_BEGAN_NS)
     total = {
         "dataPoints": points,
@@ -208,7 +208,7 @@ class Buckets:
     most: float = -math.inf
     scale: int = _LARGEST_SCALE
     counts: tuple[dict[int, int], dict[int, int]] = field(default_factory=lambda: ({}, {}))
-    """How many in each bucket, of the values above zero and of those below."""
+    """The counts by bucket, of the positive and of the negative values."""
 
     def add(self, value: float) -> None:
         """Count a value."""

@@ -22,7 +22,7 @@ class SessionSpans(SpanProcessor):
         self._theirs = False
 
     def move(self, session_id: str, url: str) -> None:
-        """Belong to another session from now on."""
+        """Use another session's id from now on."""
         self._session_id, self._url = session_id, url
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:

@@ -156,7 +156,7 @@ class SpanSender:
             if not reason:
                 self._down = False
                 return
-            # Once the service is known to be away, one attempt has to do: the queue would fill up meanwhile.
+            # Once the service is known to be unavailable, only one attempt is made; otherwise the queue would fill up.
             if pause_s is None or not again or self._down or self._urgent.wait(pause_s):
                 self._lose(count, reason)
                 return
@@ -211,6 +211,6 @@ class SpanSender:
         self._say(f"{count} spans were not exported: {reason}")
 
     def _say(self, message: str) -> None:
-        # The session's id, because lines of all processes are read together when a trace is looked for.
+        # The session's id, because the lines of all processes are searched together for a trace.
         with contextlib.suppress(OSError, ValueError, AttributeError):  # the agent may have closed or replaced it
             sys.stderr.write(f"Loom: session {self._headers.get('x-loom-session', '')}: {message}\n")

@@ -33,7 +33,7 @@ _EXIT_FLUSH_S = 4.0  # of the five seconds between SIGTERM and SIGKILL
 
 
 class OwnProvider(TracerProvider):
-    """Loom's provider; its resource stays what the service gave, also in a forked process."""
+    """Loom's provider; its resource is the one that the service specified, also in a forked process."""
 
     def _handle_fork(self) -> None:
         # OpenTelemetry's SDK would look through the metadata of every installed package for detectors.
@@ -43,9 +43,9 @@ class OwnProvider(TracerProvider):
 class Tracing:
     """The process's tracing; `settings` are the service's, from the process's environment.
 
-    A provider of the agent's own wins, whenever it is set: our processor is added to it. Until then, and usually for
-    ever, spans that would have gone nowhere go through a provider of ours, which is not the global one. Only a package
-    that asks for `opentelemetry-instrument` finds ours as the global one, as it would find AWS's.
+    A provider of the agent's own wins, whenever it is set: our processor is added to it. Until then, and usually
+    permanently, spans that would have been dropped go through our provider, which is not the global one. Only for a
+    package that requests `opentelemetry-instrument` is ours the global one, as AWS's would be.
 
     `arrivals` holds, in the context of a request, a list of its ASGI scope, its clock (`InvocationClock`) and its
     `InvocationSpan`, None until there is one.
@@ -86,7 +86,7 @@ class Tracing:
                 lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for
             )
             if not place(recording_tracer, tracer):
-                self.become_global()  # an OpenTelemetry that is built otherwise: the proxy finds this one
+                self.become_global()  # an OpenTelemetry with another structure: the proxy finds this one
         return tracer
 
     def stand_in_meter(self, meter: Any, name: str, version: str | None = None, *_: Any, **more: Any) -> Any:
@@ -100,7 +100,7 @@ class Tracing:
         return StandInMeter(meter, self.points, name, version)
 
     def move(self, settings: str) -> None:
-        """Take the settings of a session that is forked from this process, with all providers and tracers in use."""
+        """Apply the settings of a session that is forked from this process to all providers and tracers in use."""
         options = json.loads(settings)
         self._url, self._session_id = options["url"], options["session_id"]
         resource_attributes = options["resource"] | {"telemetry.sdk.version": __version__}
