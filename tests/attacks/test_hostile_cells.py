@@ -226,7 +226,7 @@ def test_files_as_large_as_an_event_holds_are_read_and_larger_ones_refused(cells
         for paths in (["escapes"], ["text", "text"]):
             result = cells.invoke(session, "readFiles", paths=paths)
             assert result["isError"] is True
-            assert "at most 15,000,000 bytes are read at once" in str(result["content"])
+            assert "at most 15,000,000 bytes can be read at once" in str(result["content"])
         assert cells.status(session) == "READY"
 
 

@@ -52,7 +52,7 @@ def deploy(laboratory: Laboratory, rounds: int = 3) -> Iterator[Row]:
         what=f"a paced warm call during a deploy of {_MEGABYTES} MB, and without: 99th percentile",
         ours=f"{percentile(beside, 0.99):.1f} ms",
         reference=f"{percentile(quiet, 0.99):.1f} ms",
-        compared=f"+ {added:.1f} ms (median {percentile(beside, 0.5):.1f} and {percentile(quiet, 0.5):.1f} ms)",
+        compared=f"{added:+.1f} ms (median {percentile(beside, 0.5):.1f} and {percentile(quiet, 0.5):.1f} ms)",
         aim="≤ + 30 ms",
         met=added <= 30,
         n=len(beside),

@@ -65,7 +65,7 @@ def intake(laboratory: Laboratory, blocks: int = 4) -> Iterator[Row]:
         what="a paced warm call beside that, and without",
         ours=ms(beside),
         reference=ms(quiet),
-        compared=f"+ {added:.2f} ms",
+        compared=f"{added:+.2f} ms",
         aim="≤ + 2 ms",
         met=added <= 2,
         n=len(beside),

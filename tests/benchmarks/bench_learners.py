@@ -151,7 +151,7 @@ class Learner:
         try:
             reply = self.client.execute_interactive(code, output_hook=hear, timeout=_CELL_S)
         except (TimeoutError, Empty) as late:
-            raise RuntimeError(f"learner {self.me} did not get on") from late
+            raise RuntimeError(f"learner {self.me} did not finish a cell in time") from late
         if reply["content"]["status"] != "ok":
             raise RuntimeError(f"learner {self.me}: {reply['content'].get('ename')}: {reply['content'].get('evalue')}")
         return "".join(chunks)

@@ -106,7 +106,7 @@ class _Service:
         return [process for process in self.process.children() if "memory.extraction" in " ".join(process.cmdline())]
 
     def settle(self) -> None:
-        """Until nothing that was filled in waits to be looked at: the service's processes rest."""
+        """Wait until the service's processes are idle, so that all inserted data has been processed."""
         calm, deadline = 0, time.monotonic() + 120
         while calm < 3 and time.monotonic() < deadline:
             busy = [process.cpu_percent(0.2) for process in (self.process, *self.extracting())]

@@ -79,7 +79,7 @@ def warm(laboratory: Laboratory, n: int = 400) -> Iterator[Row]:
         what="warm call, beside asking the agent's process",
         ours=ms(through),
         reference=ms(straight),
-        compared=f"+ {added:.2f} ms",
+        compared=f"{added:+.2f} ms",
         aim="≤ + 1.5 ms",
         met=added <= 1.5,
         n=n,

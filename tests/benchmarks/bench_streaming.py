@@ -61,7 +61,7 @@ def arrivals(laboratory: Laboratory, n: int = 15) -> Iterator[Row]:
         what="the same: p99 delay by Loom, beside a bare socket on the agent",
         ours=f"{percentile(loom_ms, 0.99):.2f} ms (p50 {median(loom_ms):.2f})",
         reference=f"{percentile(bare_ms, 0.99):.2f} ms (p50 {median(bare_ms):.2f})",
-        compared=f"+ {added:.2f} ms",
+        compared=f"{added:+.2f} ms",
         aim="≤ + 3 ms",
         met=added <= 3,
         n=n * _CHUNKS,

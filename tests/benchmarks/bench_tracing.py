@@ -65,6 +65,6 @@ def _warm(laboratory: Laboratory, name: str, n: int) -> Row:
         what=f"warm call of {name}, spans on beside off",
         ours=ms(times["on"]),
         reference=ms(times["off"]),
-        compared=f"+ {added:.2f} ms (pairs)",
+        compared=f"{added:+.2f} ms (pairs)",
         n=n,
     )

@@ -55,7 +55,7 @@ def round_trips(laboratory: Laboratory, n: int = 1_000) -> Iterator[Row]:
         what="WebSocket: round trip of 1 KB, beside one on the agent",
         ours=ms(served),
         reference=ms(bare),
-        compared=f"+ {added:.2f} ms",
+        compared=f"{added:+.2f} ms",
         aim="≤ + 1 ms",
         met=added <= 1,
         n=n,

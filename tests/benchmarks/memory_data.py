@@ -65,8 +65,10 @@ class Home:
         return asyncio.run(self._control.call("CreateMemory", settings, region=self._region))["memory"]["id"]
 
     def add_events(self, memory_id: str, count: int, sessions: int = 1) -> None:
-        """`count` turns as an agent says them; each session's first goes through the service's own code, the others
-        are copies of it in the same tables. The times are seconds apart."""
+        """Add `count` turns as an agent stores them, seconds apart.
+
+        The first of each session goes through the service's own code; the others are copies of it in the same tables.
+        """
         texts, now_ms = facts(200), int(time.time() * 1000)
         events_per_session = count // sessions
 

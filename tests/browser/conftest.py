@@ -283,7 +283,7 @@ def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]
 
 @pytest.fixture(scope="package")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ReportOutcome]]:
-    """The reports about traces, one after the other in one home: each reads what those before it asked."""
+    """The reports about traces, one after the other in one home: each reads the invocations of those before it."""
     place = tmp_path_factory.mktemp("traced")
     parameters = {
         "parallel_tools": {"counts": "5,30"},

@@ -9,7 +9,7 @@ app = BedrockAgentCoreApp()
 
 @app.entrypoint
 async def answer(payload, context):
-    """What is asked for."""
+    """Yield the kind of answer that the prompt names."""
     prompt = payload["prompt"]
     if prompt == "long":
         for _ in range(50):

@@ -342,7 +342,7 @@ def test_an_exported_report_shows_hostile_text_as_text_even_where_an_output_clai
 ) -> None:
     notebook = as_notebook([PARAMETERS, SETUP, *DISPLAYS, PANELS, _RAW])
     notebook["cells"][0]["metadata"]["tags"] = ["parameters"]
-    text = "\n\n".join(hostile_text for hostile_text in hostile_texts(counter))
+    text = "\n\n".join(hostile_texts(counter))
     notebook["cells"].insert(0, {"cell_type": "markdown", "id": "m0", "metadata": {}, "source": f"# Hostile\n\n{text}"})
     (tmp_path / "hostile.ipynb").write_text(json.dumps(notebook))
     watched = hooked(chromium)

@@ -234,7 +234,7 @@ def evaluate(page: Page) -> None:
         keys.press("Space")
     for checkbox in keys.panel.get_by_role("group", name="Agents").get_by_role("checkbox").all():
         if checkbox.is_checked() and not checkbox.evaluate("e => e === document.activeElement"):
-            raise AssertionError("only the one agent was to be ticked")
+            raise AssertionError("only one agent should be ticked")
     keys.to(keys.button("Run"))
     keys.press("Enter")
     expect(keys.panel.get_by_role("tab", name="Results")).to_have_attribute("aria-selected", "true")

@@ -36,7 +36,7 @@ def test_an_agent_is_deployed_inspected_and_removed(page: Page, lab_page: Watche
     plan = panel.get_by_label("the plan of calculator")
     expect(plan).to_contain_text("runtime calculator", timeout=60_000)
     expect(plan).to_be_focused()
-    expect(panel.locator(".loom-status").first).to_contain_text("Nothing was made")
+    expect(panel.locator(".loom-status").first).to_contain_text("Nothing was created")
     panel.get_by_role("button", name="Deploy", exact=True).focus()
     page.keyboard.press("Enter")
     going = panel.get_by_role("group", name="the last deployment")

@@ -57,8 +57,8 @@ def rows(panel: Locator, name: str) -> Locator:
 
 def bad_for_some(page: Page) -> list[str]:
     """What axe finds serious or critical in the panel."""
-    found = Axe().run(page, context=".loom-panel").response["violations"]
-    return [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+    violations = Axe().run(page, context=".loom-panel").response["violations"]
+    return [violation["id"] for violation in violations if violation["impact"] in ("serious", "critical")]
 
 
 def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
@@ -106,11 +106,11 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     panel.get_by_role("tab", name="Search").click()
     panel.get_by_label("Question", exact=True).fill("Who is allergic to nuts?")
     page.keyboard.press("Enter")
-    found = rows(panel, "search results")
-    expect(found.first).to_contain_text("allergic to nuts")
+    search_results = rows(panel, "search results")
+    expect(search_results.first).to_contain_text("allergic to nuts")
     screenshot(page, "memory-search", tmp_path)
     assert bad_for_some(page) == []
-    panel.get_by_label("Score from", exact=True).fill("0.99")
+    panel.get_by_label("Minimum score", exact=True).fill("0.99")
     expect(panel.get_by_text("below the score")).to_be_visible()
 
     panel.get_by_label("Actor", exact=True).select_option("anna")

@@ -93,7 +93,7 @@ def test_two_stored_runs_are_compared_case_by_case(report: Report, guessing: Rep
     outcome = report("compare_runs")
     assert outcome.exit_code == 2, outcome.message
     assert outcome.summary["run_a"] == guessing.summary["run_id"]
-    assert "Against calculator, calculator_guessing is worse by trajectory" in outcome.summary["headline"]
+    assert "Against calculator, calculator_guessing is worse on trajectory" in outcome.summary["headline"]
 
 
 def test_an_agent_that_nobody_knows_is_a_broken_report_not_a_passed_one(report: Report) -> None:

@@ -49,5 +49,5 @@ def test_the_page_names_the_line_and_its_repair_and_the_gate_is_missed(tmp_path:
     assert [gate["outcome"] for gate in summary["gates"]] == ["missed"]
     page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
     assert page.index("All sessions have the same id") < page.index("Method and limitations")
-    assert "Make the id in the request" in page
+    assert "Create the id in the request" in page
     assert "<script src=" not in page

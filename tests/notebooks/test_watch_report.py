@@ -68,7 +68,7 @@ def test_the_page_is_empty_first_and_then_draws_the_change_with_its_day_and_vers
     empty = report(home, tmp_path / "empty")
     assert empty.exit_code == 0, empty.message
     assert empty.summary["sentences"][0].startswith("Nothing to compare: no complete latency study or evaluation")
-    assert "No night is stored: there is nothing to draw." in Path(empty.html).read_text("utf-8")
+    assert "No night is stored, so there is nothing to draw." in Path(empty.html).read_text("utf-8")
     store_evaluations(home)
     outcome = report(home, tmp_path / "found")
     assert outcome.exit_code == 2, outcome.message

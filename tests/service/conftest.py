@@ -208,7 +208,7 @@ def start_service(tmp_path: Path) -> Iterator[Callable[..., Aws]]:
 
 @pytest.fixture(scope="module")
 def service_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Aws]]:
-    """Finds the service with the given options that the tests of a file share: each names its own runtimes and groups.
+    """Returns the service with these options that a file's tests share; each test names its own runtimes and groups.
 
     It is started when the first test asks for it.
     """

@@ -41,7 +41,7 @@ class LoomCommand:
     def run(
         self, *arguments: str, environment: Mapping[str, str], cwd: Path | None = None, within_s: float = 300
     ) -> subprocess.CompletedProcess[str]:
-        """What `loom` with these arguments printed, and its exit code."""
+        """Run `loom` with these arguments and return its output and exit code."""
         assert self._source.stdin
         assert self._source.stdout
         with TemporaryDirectory() as folder:

@@ -176,7 +176,7 @@ def _matches(model: ServiceModel, request: SentRequest) -> Iterator[tuple[Operat
 
 
 def _has_required(operation: OperationModel, request: SentRequest, query: Mapping[str, Any]) -> bool:
-    """Return whether the required headers and query parameters are there, by which operations of S3 differ."""
+    """Return whether a request has the required headers and query parameters, which tell operations of S3 apart."""
     shape = operation.input_shape
     members = [shape.members[name] for name in shape.required_members] if shape is not None else []
     locations = [(member.serialization.get("location"), member.serialization.get("name", "")) for member in members]

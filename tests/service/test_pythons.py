@@ -28,7 +28,7 @@ uvicorn.run(app, host="0.0.0.0", port=8080, log_level="warning", lifespan="off")
 
 
 def server_files() -> dict[str, bytes]:
-    """uvicorn and what it needs, which are written in Python alone, as a package for AWS carries them."""
+    """uvicorn and its dependencies, all pure Python, laid out as in a deployment package."""
     files: dict[str, bytes] = {}
     for name in ("uvicorn", "h11", "click", "typing_extensions"):
         spec = importlib.util.find_spec(name)

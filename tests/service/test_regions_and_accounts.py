@@ -223,7 +223,7 @@ def test_every_family_of_resources_is_of_one_region(aws: Any, client: Make, noun
             identities[next(item for item in identities if item != region)],
         )
         assert f":bedrock-agentcore:{region}:123456789012:" in arn
-        listed = str([page for page in side.get_paginator(listing).paginate()])
+        listed = str(list(side.get_paginator(listing).paginate()))
         assert arn in listed or key in listed
         assert other_arn not in listed
         assert getattr(side, f"get_{verb}")(**{member: key})

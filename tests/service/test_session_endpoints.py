@@ -158,7 +158,7 @@ def test_ports_that_cannot_be_allowed_are_refused(aws: Any, ports: list[Any], me
 
 def test_without_a_network_of_their_own_sessions_have_no_endpoints(start_service: Callable[..., Any]) -> None:
     aws = start_service(sandbox="off")
-    with pytest.raises(ClientError, match="allowedPorts needs sessions with a network of their own"):
+    with pytest.raises(ClientError, match="allowedPorts requires sessions with their own networks"):
         aws.create("shared", aws.upload({"agent.py": "pass"}), allowedPorts=PORTS)
 
 
@@ -226,7 +226,7 @@ def test_a_token_opens_a_session_endpoint_and_does_not_reach_its_server(aws: Any
     assert "mallory" not in body.decode()
     for headers, status in (({}, 401), ({"Authorization": "Bearer x"}, 403)):
         assert get(path, "GET", headers)[0].status == status
-        # Nobody may make the service read a body before it is known who sends it.
+        # The service must not read a body before it has authenticated the caller.
         assert get(path, "GET", {**headers, "Content-Length": "100000000"})[0].status == status
     name = "base64UrlBearerAuthorization"
     encoded = urlsafe_b64encode(token.encode()).rstrip(b"=").decode()

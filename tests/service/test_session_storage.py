@@ -133,7 +133,7 @@ ACCESS_POINT = "arn:aws:elasticfilesystem:us-east-1:123456789012:access-point/fs
     [
         ([{"efsAccessPoint": {"accessPointArn": ACCESS_POINT, "mountPath": "/mnt/x"}}], "not efsAccessPoint"),
         ([*STORAGE, {"sessionStorage": {"mountPath": "/mnt/notes/"}}], "different mount paths"),
-        ([*STORAGE, {"sessionStorage": {"mountPath": "/mnt/more"}}], "one sessionStorage at most"),
+        ([*STORAGE, {"sessionStorage": {"mountPath": "/mnt/more"}}], "at most one sessionStorage"),
         ([{"sessionStorage": {"mountPath": "/mnt/.."}}], "is not a folder under /mnt"),
         ([{"sessionStorage": {"mountPath": "/tmp/notes"}}], "must match"),
     ],

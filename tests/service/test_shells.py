@@ -111,7 +111,7 @@ def run(work: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def printed(shell: Any, *expected: str) -> str:
-    """What a shell prints until it has printed something."""
+    """Return what a shell prints, up to the first of the expected texts."""
     text = ""
     async for frame in shell:
         if frame.channel == ShellChannel.STDOUT:

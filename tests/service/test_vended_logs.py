@@ -60,7 +60,7 @@ def test_traces_of_a_memory_are_delivered_to_xray(aws: Any) -> None:
 def test_what_has_no_such_logs_is_refused(aws: Any) -> None:
     logs = aws.client("logs")
     memory = aws.control.create_memory(name=f"m_{uuid.uuid4().hex[:8]}", eventExpiryDuration=7)["memory"]
-    with pytest.raises(ClientError, match="no logs of the type USAGE_LOGS"):
+    with pytest.raises(ClientError, match="does not have logs of type USAGE_LOGS"):
         logs.put_delivery_source(name="usage", logType="USAGE_LOGS", resourceArn=memory["arn"])
     missing = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/missing-0123456789"
     with pytest.raises(logs.exceptions.ResourceNotFoundException):

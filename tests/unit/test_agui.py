@@ -125,7 +125,7 @@ def test_unknown_types_are_kept_and_malformed_events_are_reported() -> None:
     assert [problem.partition(": ")[2] for problem in run.problems] == [
         "TEXT_MESSAGE_CONTENT before RUN_STARTED",
         "TEXT_MESSAGE_CONTENT of a message that was not started",
-        "TEXT_MESSAGE_CONTENT: messageId is a int",
+        "TEXT_MESSAGE_CONTENT: messageId has the wrong type int",
         "STATE_DELTA does not apply: operation 0: there is no 'nothing'",
         "TOOL_CALL_END of a call that was not started",
         "STEP_STARTED after the run has ended",
@@ -398,7 +398,7 @@ def test_steps_activities_and_subagents_are_followed() -> None:
     assert [problem.partition(": ")[2] for problem in run.problems] == [
         "STEP_FINISHED of a step that was not started",
         "ACTIVITY_DELTA of an activity that has no snapshot",
-        "RUN_FINISHED of a run that is not the one that was started",
+        "RUN_FINISHED of a run other than the one that was started",
     ]
 
 

@@ -169,8 +169,8 @@ def test_the_gateway_is_compared_with_the_direct_call_in_pairs(store: Store) -> 
     calls = result.calls()
     assert calls["n"].to_dict()["added by the gateway"] == "8"
     assert calls["p50 [95 %] ms"]["added by the gateway"].startswith("3.0")
-    assert calls["p50 [95 %] ms"]["of it: the target"].startswith("4 [")
-    assert calls["p50 [95 %] ms"]["of it: gateway and way to the target"].startswith("5 [")
+    assert calls["p50 [95 %] ms"]["of this: the target"].startswith("4 [")
+    assert calls["p50 [95 %] ms"]["of this: gateway and path to the target"].startswith("5 [")
     assert "The gateway adds 3" in result.sentences()[0].replace("\u00a0", " ")
     assert [result.gate(limit, allow_overload=True).outcome for limit in (5.0, 2.0)] == ["passed", "missed"]
 
@@ -179,11 +179,11 @@ def test_calls_without_spans_are_named_and_their_spans_are_read_later(store: Sto
     gateways = ScriptedGateways(store, traced=False)
     result = loom.GatewayStudy(gateways, calls=6, searches=0, questions=0, study_id="late").run(Silent())
     assert [finding.evidence for finding in result.findings()] == ["spans are missing for 6 of 6 calls"]
-    assert result.calls()["p50 [95 %] ms"]["of it: the target"] == "n too small"
+    assert result.calls()["p50 [95 %] ms"]["of this: the target"] == "n too small"
     gateways.traced = True
     result = loom.GatewayStudy.resume(gateways, "late").run(Silent())
     assert result.findings() == []
-    assert result.calls()["n"]["of it: the target"] == "6"
+    assert result.calls()["n"]["of this: the target"] == "6"
 
 
 def test_choices_tokens_and_recall_are_shown_apart_and_marked_as_simulated(store: Store) -> None:
@@ -232,8 +232,8 @@ def test_failures_are_counted_and_never_right_wrong_or_zero(store: Store) -> Non
     assert choices[20, "all"]["right"]["value"] is None
     assert choices[20, "search"]["failed"] == 0
     assert {finding["title"] for finding in summary["findings"]} == {
-        "Nothing was measured of: through the gateway",
-        "Nothing was measured of: 20 tools, all in the prompt",
+        "No measurements of: through the gateway",
+        "No measurements of: 20 tools, all in the prompt",
     }
     assert result.sentences()[-1].endswith("12 failures in 48 measurements: 6 agent_error and 6 throttle.")
     assert result.gate(5.0, allow_overload=True).outcome == "unclear"
@@ -247,7 +247,7 @@ def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:
     result = loom.GatewayStudy.resume(ScriptedGateways(store), "s").run(Silent())
     assert result.state == "complete"
     assert [sum(unit.is_done for unit in result.measured), sum(unit.is_failed for unit in result.measured)] == [12, 0]
-    with pytest.raises(StudyError, match="another gateways"):
+    with pytest.raises(StudyError, match="differs in its gateways"):
         loom.GatewayStudy.resume(ScriptedGateways(store, sizes=(5,)), "s").run(Silent())
 
 

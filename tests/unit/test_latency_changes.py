@@ -46,12 +46,12 @@ def test_a_slower_study_says_by_how_much_with_its_interval(store: Store) -> None
 def test_equal_studies_show_no_change_and_other_prompts_are_named(store: Store) -> None:
     changes = studied(store, 100, prompt="Multiply.").compare(studied(store, 101))
     assert changes.sentences()[0].startswith("Warm calls at p50 show no change (")
-    assert "The prompts differ, so a difference may be theirs." in changes.sentences()
+    assert "The prompts differ, so a difference may come from them." in changes.sentences()
 
 
 def test_too_few_calls_say_how_many_are_needed(store: Store) -> None:
     text = studied(store, 100, warm=20).compare(studied(store, 100)).sentences()[0]
-    assert "of warm calls at p90 the change is not known (20 answered in one study, 36 needed)" in text
+    assert "the change of warm calls at p90 is not known (20 answered in one study, 36 needed)" in text
 
 
 def test_studies_without_a_common_scenario_are_refused(store: Store) -> None:

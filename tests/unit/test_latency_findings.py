@@ -104,7 +104,7 @@ def test_calls_made_again_are_reported() -> None:
 def test_a_wide_interval_says_how_many_calls_would_make_it_narrow() -> None:
     samples = np.random.default_rng(3).lognormal(5, 0.4, (2, 40)).tolist()
     findings_by_kind = findings(calls(warm=samples[0], sticky=STEADY))
-    assert re.fullmatch(r"p90 is known within ±\d+(\.\d)? % only", findings_by_kind["width"].title)
+    assert re.fullmatch(r"p90 is known only within ±\d+(\.\d)? %", findings_by_kind["width"].title)
     assert re.fullmatch(
         r"warm ±.+ % of 40 calls, about [\d\u202f]+ calls would give ±10 %", findings_by_kind["width"].evidence
     )

@@ -87,7 +87,7 @@ def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summa
     rows = [row[0] for row in result.text_table().rows]
     assert rows[0] == "warm (mixture)"
     assert rows[1].startswith("warm, started a process: 10 %")
-    assert rows[2].startswith("warm, process was there: 90 %")
+    assert rows[2].startswith("warm, found a running process: 90 %")
     (finding,) = [one for one in result.findings() if one.kind == "mixture"]
     assert finding.title == "2 of 20 warm calls started a new process"
     assert "of 1 call it is not known" in finding.evidence

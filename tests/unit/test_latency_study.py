@@ -170,7 +170,7 @@ def test_running_a_finished_study_again_makes_no_call(store: Store) -> None:
 def test_a_stored_study_is_not_continued_with_another_design(store: Store) -> None:
     agent = ScriptedAgent(store)
     study(agent, study_id="kept").run(Silent())
-    with pytest.raises(StudyError, match="another cold, prompt"):
+    with pytest.raises(StudyError, match="differs in its cold, prompt"):
         LatencyStudy(agent, cold=4, warm=3, sticky=3, prompt="else", study_id="kept").run(Silent())
 
 

@@ -96,7 +96,7 @@ def test_too_few_nights_are_said_and_end_with_another_code(store: Store) -> None
     result = watch(store, 5)
     assert result.exit_code == 1
     assert str(result) == (
-        "Too few nights: 5 nights under the same conditions since 28 Sep 2026; a change can be found from 12 on."
+        "Too few nights: 5 nights under the same conditions since 28 Sep 2026; a change can be found with 12 or more."
     )
 
 
@@ -165,7 +165,7 @@ def test_a_disturbed_machine_another_prompt_and_an_unfinished_study_are_left_out
     assert "6 studies on an overloaded machine are compared as they are" in str(everything)
     assert everything.histories[0].values[-1] > 400
     assert "6 studies on an overloaded machine are left out: 6 Oct 2026" in report
-    assert "1 study without an end left out." in report
+    assert "1 incomplete study left out." in report
     assert "1 night with another prompt is not compared (p50 of warm calls)." in report
 
 
@@ -230,9 +230,9 @@ def test_bad_arguments_say_what_is_allowed(store: Store) -> None:
         watch(store, 3, days=0)
     with pytest.raises(ValueError, match=r"0\.1 for 10 %, not -0\.1"):
         watch(store, 3, max_slower=-0.1)
-    with pytest.raises(ValueError, match=r"a watched figure is p50, p90, ttft_p50, .*, cost, .*, not 'p95'"):
+    with pytest.raises(ValueError, match=r"a watched figure must be one of p50, p90, .*, cost, .*, not 'p95'"):
         watch(store, 3, metrics=["p95"])
-    with pytest.raises(ValueError, match="a scenario is cold, warm, sticky, not 'hot'"):
+    with pytest.raises(ValueError, match="a scenario must be one of cold, warm, sticky, not 'hot'"):
         watch(store, 3, scenarios=["hot"])
 
 

@@ -47,10 +47,10 @@ def test_an_slo_can_be_written_in_several_ways(text: str, same: str) -> None:
     ("text", "what", "position"),
     [
         ("", "condition is missing", 0),
-        ("TTFT < 800 ms", "for how many calls", 0),
+        ("TTFT < 800 ms", "needs a percentile", 0),
         ("p90 TTFT < 800", "needs the unit", 14),
-        ("p90 TTFT > 800 ms", "limits from above", 9),
-        ("errors < 1 %, p90 speed < 3 ms", "no metric 'speed'", 18),
+        ("p90 TTFT > 800 ms", "must set an upper limit", 9),
+        ("errors < 1 %, p90 speed < 3 ms", "Unknown metric 'speed'", 18),
         ("p90 errors < 1 %", "no percentile", 0),
         ("errors < 1", "needs the unit %", 10),
         ("cost < 2", "US dollars", 8),

@@ -177,7 +177,7 @@ def test_an_agent_that_is_too_slow_at_any_load_holds_none(tmp_path: Path) -> Non
     alone = stored(tmp_path / "alone", {6.0: calls_at(6, 1300)}, traces={"0": parts(0)}).sentences()[0]
     assert "; at 6 a second, the lowest load, most of a call's time is “model” (76.9 %); " in alone
     unknown = stored(tmp_path / "unknown", {6.0: calls_at(6, 1300)}).sentences()[0]
-    assert "the SLO does not hold; why is not known without traces" in unknown
+    assert "the SLO does not hold; the reason is not known without traces" in unknown
 
 
 def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_on_aws_many_calls_are_refused_before_the_first_one() -> None:
     [{"arrivals": "often"}, {"lowest": 9, "highest": 3}, {"loads": (0.0,)}, {"slo": "cost < $1"}, {"seconds": 0}],
 )
 def test_a_design_that_cannot_be_run_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"arrivals|loads|limits|above 0"):
+    with pytest.raises(ValueError, match=r"arrivals|loads|must limit|above 0"):
         LoadDesign(**{"slo": SLO, "prompt": "Hello", **wrong})
 
 
@@ -265,7 +265,7 @@ def test_a_gate_at_a_fixed_load_holds_fails_or_is_not_decided_by_the_intervals(t
 def test_a_client_that_did_not_offer_the_load_in_time_decides_nothing(tmp_path: Path) -> None:
     late = stored(tmp_path, {60.0: calls_at(60, 600, late_ms=450)}).gate_at(60)
     assert late.outcome == "unclear"
-    assert "this client sent calls up to 450 ms late (p99), more than the limit is exceeded by" in late.text
+    assert "this client sent calls up to 450 ms late (p99), more than the excess over the limit" in late.text
     failing = stored(
         tmp_path / "failing", {60.0: calls_at(60, 100, failed=300, late_ms=20)}, slo="p90 TTFT < 800 ms"
     ).gate_at(60)

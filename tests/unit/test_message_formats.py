@@ -72,8 +72,8 @@ def test_the_events_of_a_stream_are_read_at_the_path() -> None:
     ("members", "complaint"),
     [
         ({"request": {"message": "hi"}}, "needs the placeholder"),
-        ({"answer": "result."}, "no JMESPath expression"),
-        ({"error": "a[[0]"}, "no JMESPath expression"),
+        ({"answer": "result."}, "is not a JMESPath expression"),
+        ({"error": "a[[0]"}, "is not a JMESPath expression"),
     ],
 )
 def test_a_form_that_cannot_work_is_refused(members: dict[str, Any], complaint: str) -> None:
@@ -126,7 +126,7 @@ def test_a_text_that_every_prompt_brings_is_not_taken_for_the_answer() -> None:
 
 def test_an_error_inside_a_200_is_no_answer_and_gives_the_errors_path() -> None:
     refused = {"status": "error", "detail": "message is required"}
-    assert found(trial(refused), trial(refused)) == "it answers with an error: message is required"
+    assert found(trial(refused), trial(refused)) == "it returns an error: message is required"
     result = found(trial({"status": "ok", "reply": "It is 4."}), trial(refused))
     assert isinstance(result, FoundFormat)
     assert result.form.error == "status == 'error' && detail"

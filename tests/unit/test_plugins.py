@@ -193,7 +193,7 @@ def test_a_thing_that_cannot_be_made_is_reported_each_time_and_listed_once(insta
     )
     plugins = load_plugins()
     for _ in range(2):
-        with pytest.raises(PluginError, match=r"The panel 'late' could not be made.*pip install some_module"):
+        with pytest.raises(PluginError, match=r"The panel 'late' could not be created.*pip install some_module"):
             plugins.get("panels", "late")
     assert only(plugins).target == "loom_late → panel 'late'"
 

@@ -162,12 +162,12 @@ def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:
 
 def test_a_study_is_resumed_with_its_own_agents_only(store: Store) -> None:
     loom.ProtocolStudy(agents(store), repeats=1, study_id="mine").run(Silent())
-    with pytest.raises(StudyError, match="another agents"):
+    with pytest.raises(StudyError, match="differs in its agents"):
         loom.ProtocolStudy.resume({"HTTP": ScriptedWays(store)}, "mine").run(Silent())
 
 
 def test_agents_are_given_by_server_and_http_is_needed(store: Store) -> None:
-    with pytest.raises(ValueError, match="servers are HTTP, MCP"):
+    with pytest.raises(ValueError, match="servers must be among HTTP, MCP"):
         loom.ProtocolStudy({"HTTP": ScriptedWays(store), "gRPC": ScriptedWays(store)})
     with pytest.raises(ValueError, match='needs "HTTP"'):
         loom.ProtocolStudy({"A2A": ScriptedWays(store)})

@@ -33,7 +33,7 @@ def answer(**members: object) -> bytes:
         ({"error": {"code": -32602, "message": "no tool", "data": {"reason": "x"}}}, -32602, "no tool: x"),
         ({"result": {"isError": True, "content": [{"type": "text", "text": "division by zero"}]}}, None, "division by"),
         ({"result": {"status": {"state": "failed", "message": {"parts": [{"text": "full"}]}}}}, None, "failed: full"),
-        ({"result": {"status": {"state": "rejected"}}}, None, "the task rejected"),
+        ({"result": {"status": {"state": "rejected"}}}, None, "the task was rejected"),
     ],
 )
 @pytest.mark.parametrize("headers", [JSON, EVENTS])

@@ -161,7 +161,7 @@ def test_the_process_is_a_third_condition_with_intervals(store: Store, tmp_path:
     assert [session.failure for session in result.sessions] == [None] * 18
     text = " ".join(result.sentences())
     assert "started as “python agent.py” without AgentCore and without isolation, costs" in text
-    assert "A new session costs on V1 " in text
+    assert "In comparison, a new session costs " in text
     assert "process to first ping" in text
     (process,) = result.summary()["process"]
     assert process["n"] == 6

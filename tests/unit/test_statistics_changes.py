@@ -74,7 +74,7 @@ def test_nights_that_are_all_equal_are_no_evidence() -> None:
 
 
 def test_a_change_needs_two_nights_and_a_dozen_to_be_found() -> None:
-    with pytest.raises(ValueError, match="at least two nights, there are 1"):
+    with pytest.raises(ValueError, match="at least two nights, not 1"):
         change_evidence([1.0])
     assert fewest_nights() == 12
 

@@ -50,7 +50,7 @@ def test_a_percentile_leaves_its_sequence_in_at_most_one_study_in_twenty_also_wi
 
 def test_a_rule_that_cannot_be_read_is_refused() -> None:
     assert StoppingRule.parse("p99.5 within 5%") == StoppingRule(p=0.995, within=0.05)
-    with pytest.raises(ValueError, match="a rule reads"):
+    with pytest.raises(ValueError, match="a rule must read"):
         StoppingRule.parse("median soon")
 
 

@@ -120,7 +120,7 @@ def test_a_target_with_rows_and_a_source_that_does_not_exist_are_refused(store_u
         agent = store.agents.upsert(scope="local", arn="a", runtime_id="r", region="us-east-1", account_id="1")
     source = f"sqlite:///{tmp_path / 'source.db'}"
     fill(source)
-    with pytest.raises(StoreError, match="has rows already, in agents"):
+    with pytest.raises(StoreError, match="already has rows, in agents"):
         copy_store(source, store_url)
     with Store.open(store_url) as store:
         assert store.agents.list() == (agent,)

@@ -152,7 +152,7 @@ def test_each_bound_makes_the_first_sentence_say_so_and_the_gate_unclear(
         would_be, verb = ("missed", "miss") if limit == 5 else ("passed", "pass")
         assert (gate.outcome, gate.is_missed) == ("unclear", False)
         assert gate.sentence().startswith(
-            f"Gate unclear: the machine was overloaded. Taken as they are, the measured times would {verb} it"
+            f"Gate unclear: the machine was overloaded. Taken at face value, the measured times would {verb} it"
         )
         assert gate.summary()["outcome"] == "unclear"
         assert result.gate(limit, allow_overload=True).outcome == would_be
@@ -162,7 +162,7 @@ def test_each_bound_makes_the_first_sentence_say_so_and_the_gate_unclear(
 
 
 def test_the_sentence_of_an_overloaded_gate_reads_on_from_each_outcome() -> None:
-    begin = "Gate unclear: the machine was overloaded. Taken as they are, the measured times would "
+    begin = "Gate unclear: the machine was overloaded. Taken at face value, the measured times would "
     crowded = StudyConditions((MachineConditions(duration_s=9, processors=2, samples=90, tasks=12.0),))
     figure = estimate_share(1, 2)
     for outcome, text, rest in (

@@ -72,7 +72,7 @@ def test_dearer_answers_are_a_regression_unless_the_limit_allows_them(store: Sto
     assert (change.effect.low or 0) <= 1.5 <= (change.effect.high or 0)
     allowed = watch(store, 24, max_dearer=2.0)
     assert (allowed.exit_code, allowed.changes[0].state) == (0, "within the limit")
-    assert "Dearer since 14 Oct 2026, within the limit of 200 %" in str(allowed)
+    assert "More expensive since 14 Oct 2026, within the limit of 200 %" in str(allowed)
 
 
 def test_a_better_pass_rate_and_cheaper_answers_fail_nothing(store: Store) -> None:
@@ -91,7 +91,7 @@ def test_answers_that_were_used_again_another_evaluator_and_another_endpoint_are
     store_evaluation(store, 0, passed=verdicts(5, 2), version="5", evaluator_digest="e0")
     result = watch(store, 14, metrics=["pass_rate"])
     assert result.histories[0].versions == ("6",) * 14
-    assert "1 evaluation is left out since stored answers were used again" in str(result)
+    assert "1 evaluation is left out because stored answers were reused" in str(result)
     assert "1 night with another evaluator is not compared (pass rate of exact on sums)." in str(result)
     assert watch(store, 14, qualifier="prod", allow_empty=True).exit_code == 1
 

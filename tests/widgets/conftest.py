@@ -29,7 +29,7 @@ class Watched:
         return number
 
     def answer(self, number: int) -> Mapping[str, Any]:
-        """The answer's value; None-like failure is told as {"failed": True}."""
+        """Return the answer's value, or {"failed": True} if the action failed."""
         wait_until(
             lambda: any(message.get("id") == number and message["is"] != "received" for message in self.messages)
         )

@@ -52,7 +52,7 @@ def names(watched: Watched) -> list[str]:
 def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
     watched: Watched, empty: loom.Workbench, tmp_path: Path
 ) -> None:
-    assert "calculator" in [each["name"] for each in watched.panel.state["blueprints"]]
+    assert "calculator" in [blueprint["name"] for blueprint in watched.panel.state["blueprints"]]
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "agent.py").write_text(_AGENT)
@@ -62,32 +62,32 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
     assert about["facts"]["status"] == "READY"
     deployment = watched.panel.state["deployment"]
     assert deployment["state"] == "done"
-    words = [each["word"] for each in deployment["steps"]]
-    wanted = ["packing", *making, "uploading the package", "creating the runtime"]
-    assert words[: len(wanted)] == wanted
+    words = [step["word"] for step in deployment["steps"]]
+    expected = ["packing", *making, "uploading the package", "creating the runtime"]
+    assert words[: len(expected)] == expected
     assert deployment["steps"][-1]["word"] == "READY"
     assert "own" in names(watched)
     assert empty.agent("own").invoke("x").text.strip('"') == "s3cret-word"
     # The value is nowhere but in the agent.
-    for shown in (watched.panel.state, watched.panel.code, watched.messages, watched.panel._repr_html_()):
-        assert "s3cret-word" not in str(shown)
+    for content in (watched.panel.state, watched.panel.code, watched.messages, watched.panel._repr_html_()):
+        assert "s3cret-word" not in str(content)
     compile(watched.panel.code, "copied", "exec")
     assert "own is READY" in watched.panel.status
 
 
 def test_a_plan_is_shown_before_anything_is_made(watched: Watched, empty: loom.Workbench) -> None:
     before = names(watched)
-    shown = watched.ask("plan", what="calculator", name="planned", environment="WORD=s3cret-word", idle_timeout_s="120")
-    assert "make   runtime planned" in shown["text"]
-    assert "platform.idle_timeout_s: 120" in shown["text"]
-    assert "environment: WORD" in shown["text"]
-    assert "a month costs" in shown["text"]
-    assert "Nothing was made" in watched.panel.status
+    plan = watched.ask("plan", what="calculator", name="planned", environment="WORD=s3cret-word", idle_timeout_s="120")
+    assert "make   runtime planned" in plan["text"]
+    assert "platform.idle_timeout_s: 120" in plan["text"]
+    assert "environment: WORD" in plan["text"]
+    assert "a month costs" in plan["text"]
+    assert "Nothing was created" in watched.panel.status
     assert names(watched) == before
     assert "bench.plan('calculator', name='planned', idle_timeout_s=120" in watched.panel.code
     compile(watched.panel.code, "copied", "exec")
-    for words in (shown, watched.panel.state, watched.panel.code, watched.messages):
-        assert "s3cret-word" not in str(words)
+    for content in (plan, watched.panel.state, watched.panel.code, watched.messages):
+        assert "s3cret-word" not in str(content)
 
 
 def test_runtime_settings_of_the_form_reach_the_runtime_and_the_shown_code(

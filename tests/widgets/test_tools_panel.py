@@ -46,9 +46,9 @@ def gateway(bench: loom.Workbench) -> Iterator[str]:
             "servers": [{"url": f"http://127.0.0.1:{server.server_port}"}],
             "paths": {"/echo": {"get": {"operationId": "echo", "parameters": [word], "responses": answer}}},
         }
-        made = bench.gateways.create(f"g{uuid.uuid4().hex[:8]}", search=True)
-        made.add_openapi("words", document)
-        yield made.value.arn
+        created_gateway = bench.gateways.create(f"g{uuid.uuid4().hex[:8]}", search=True)
+        created_gateway.add_openapi("words", document)
+        yield created_gateway.value.arn
         server.shutdown()
 
 
@@ -96,12 +96,14 @@ def test_a_knowledge_base_is_searched_and_asked(bench: loom.Workbench, watched: 
 
 
 def test_a_guardrail_checks_a_text(bench: loom.Workbench, watched: Watched) -> None:
-    made = bench.bedrock.guardrails.create(f"r{uuid.uuid4().hex[:8]}", mask=["EMAIL"], topics={"money": "About money."})
-    watched.ask("check_text", key=made.value.arn, text="Write to ann@example.org", side="OUTPUT")
+    guardrail = bench.bedrock.guardrails.create(
+        f"r{uuid.uuid4().hex[:8]}", mask=["EMAIL"], topics={"money": "About money."}
+    )
+    watched.ask("check_text", key=guardrail.value.arn, text="Write to ann@example.org", side="OUTPUT")
     check = watched.panel.state["check"]
     assert (check["intervened"], check["text"]) == (True, "Write to {EMAIL}")
     assert ["sensitive information", "EMAIL", "ann@example.org", "ANONYMIZED"] in check["rows"]
-    watched.ask("check_text", key=made.value.arn, text="Hello")
+    watched.ask("check_text", key=guardrail.value.arn, text="Hello")
     assert (watched.panel.state["check"]["intervened"], watched.panel.state["check"]["text"]) == (False, "Hello")
 
 
@@ -109,17 +111,17 @@ def test_a_function_is_called_with_an_event(bench: loom.Workbench, watched: Watc
     (tmp_path / "orders.py").write_text(
         "def lambda_handler(event, context):\n    print('asked')\n    return {'order': event['order']}\n"
     )
-    made = bench.tools.functions.create(f"f{uuid.uuid4().hex[:8]}", tmp_path / "orders.py")
+    function = bench.tools.functions.create(f"f{uuid.uuid4().hex[:8]}", tmp_path / "orders.py")
     watched.ask("refresh")
-    (row,) = [row for row in watched.panel.tables.rows("functions") if row["arn"] == made.value.arn]
+    (row,) = [row for row in watched.panel.tables.rows("functions") if row["arn"] == function.value.arn]
     watched.ask("call_function", key=row["arn"], event='{"order": "4711"}')
     reply = watched.panel.state["reply"]
     assert (reply["ok"], reply["text"], "asked" in reply["log"]) == (True, '{"order": "4711"}', True)
-    assert f"bench.tools.functions.get({made.value.name!r}).call({{'order': '4711'}})" in watched.panel.code
+    assert f"bench.tools.functions.get({function.value.name!r}).call({{'order': '4711'}})" in watched.panel.code
     watched.ask("call_function", key=row["arn"], event="")
     assert (watched.panel.state["reply"]["ok"], watched.panel.state["reply"]["text"]) == (False, "KeyError: 'order'")
     assert watched.ask("call_function", key=row["arn"], event="{") == {"failed": True}
-    assert watched.panel.error["what"] == "The event is no JSON"
+    assert watched.panel.error["what"] == "The event is not JSON"
 
 
 def test_the_web_is_searched_in_a_folder_and_refused_without_one(watched: Watched, tmp_path: Path) -> None:

@@ -301,13 +301,13 @@ def test_control_returns_to_the_caller_and_back(aws: Aws, create: Callable[..., 
         "returnControlInvocationResults": [{"functionResult": result}],
     }
     other = {"returnControlInvocationResults": [{"functionResult": {**result, "function": "other"}}]}
-    with pytest.raises(EventStreamError, match="results lack that of get_weather"):
+    with pytest.raises(EventStreamError, match="The result of get_weather of the action group"):
         invoked(aws, agent, sessionId=first_turn["session"], sessionState={**back, **other})
-    with pytest.raises(ClientError, match="waits for no results with this invocationId"):
+    with pytest.raises(ClientError, match="is not waiting for results with this invocationId"):
         invoked(aws, agent, sessionId=first_turn["session"], sessionState={**back, "invocationId": "other"})
     answer = invoked(aws, agent, sessionId=first_turn["session"], sessionState=back)
     assert "snows" in answer["text"]
-    with pytest.raises(ClientError, match="waits for no results"):
+    with pytest.raises(ClientError, match="is not waiting for results"):
         invoked(aws, agent, sessionId=first_turn["session"], sessionState=back)
 
 
@@ -430,7 +430,7 @@ def test_a_supervisor_calls_its_collaborators(
         assert read["relayConversationHistory"] == "TO_COLLABORATOR"
         agents.disassociate_agent_collaborator(**own)
         assert agents.list_agent_collaborators(**draft)["agentCollaboratorSummaries"] == []
-    with pytest.raises(ClientError, match="is no supervisor"):
+    with pytest.raises(ClientError, match="is not a supervisor"):
         agents.associate_agent_collaborator(agentId=weather, agentVersion="DRAFT", **collaborator)
 
 

@@ -78,7 +78,7 @@ def test_a_model_without_access_is_named(account: Account, clients: Clients) -> 
     [
         ({"Destination": "XRay", "Status": "ACTIVE"}, None, "it is off"),
         ({"Destination": "CloudWatchLogs", "Status": "PENDING"}, None, "it is pending"),
-        ({"Destination": "CloudWatchLogs", "Status": "ACTIVE"}, [], "no resource policy"),
+        ({"Destination": "CloudWatchLogs", "Status": "ACTIVE"}, [], "no CloudWatch Logs resource policy"),
     ],
 )
 def test_transaction_search_that_is_off_or_not_ready_is_told_apart(

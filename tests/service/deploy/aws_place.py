@@ -102,7 +102,7 @@ class KilledDeploys:
         )
 
     def run(self, folder: Path, name: str, region: str, *, at: Callable[[int, SentRequest], bool]) -> list[SentRequest]:
-        """Deploy until `at` is true of the number of a request and of the request; return the requests."""
+        """Deploy, kill the process at the first request for which `at(number, request)` holds, return the requests."""
         pids: list[int] = []
         numbers = iter(range(1, 1_000_000))
 

@@ -94,7 +94,7 @@ def test_a_role_of_the_agents_own_is_tried_here(bench: loom.Workbench, make_agen
     agent = bench.deploy(folder, platform_version="V1", role="own")
     assert agent.entry.raw_metadata["roleArn"].endswith(":role/loom-modest-us-east-1")
     assert agent.invoke("hello").ok
-    with pytest.raises(loom.errors.LoomError, match="runs as a role that is given"):
+    with pytest.raises(loom.errors.LoomError, match="runs as an existing role"):
         bench.plan(folder, role="arn:aws:iam::123456789012:role/theirs").policy()
 
 

@@ -194,7 +194,7 @@ def test_a_plan_shows_a_change_and_no_value_of_a_variable(deploys: Deploys) -> N
 def test_a_role_that_loom_did_not_make_is_not_changed(deploys: Deploys, make_agent: Any) -> None:
     iam = deploys.bench.clients.client("iam")
     iam.create_role(RoleName=f"loom-foreign-{REGION}", AssumeRolePolicyDocument="{}")
-    with pytest.raises(DeployError, match="a role of the agent's name that Loom did not make"):
+    with pytest.raises(DeployError, match="a role with the agent's role name that Loom did not create"):
         deploys.bench.plan(make_agent("foreign"))
 
 
@@ -224,7 +224,7 @@ def test_a_failed_update_restores_the_version_before(deploys: Deploys, make_agen
 def test_a_missing_resource_is_named_before_anything_is_made(deploys: Deploys, make_agent: Any) -> None:
     folder = make_agent("lost")
     (folder / "loom-agent.toml").write_text('[agent]\nname = "lost"\n[resources]\nmemories = {M = "nowhere"}\n')
-    with pytest.raises(DeployError, match="The account has no memory of that name"):
+    with pytest.raises(DeployError, match="The account has no memory with that name"):
         deploys.bench.plan(folder)
 
 

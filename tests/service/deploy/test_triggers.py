@@ -108,7 +108,7 @@ def test_an_object_fires_through_the_deployed_function_with_the_event_s_place(de
 
 
 @pytest.mark.parametrize(
-    ("key", "why"), [("", "needs the key"), ("old/a.pdf", "not about"), ("new/a.txt", "not about")]
+    ("key", "why"), [("", "needs the key"), ("old/a.pdf", "does not match"), ("new/a.txt", "does not match")]
 )
 def test_an_object_that_the_trigger_is_not_about_is_refused(deployed: Clients, key: str, why: str) -> None:
     with pytest.raises(LoomError, match=why):
@@ -147,7 +147,7 @@ def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(
     daily = replace(spec, triggers=(replace(spec.triggers[0], schedule="cron(0 8 * * ? *)"),))
     plan = deployment(clients, folder, daily).plan()
     (step,) = [step for step in plan.steps if step.kind == "trigger schedule-1"]
-    assert (step.action, step.note) == ("change", "it is switched off, and stays so")
+    assert (step.action, step.note) == ("change", "it is disabled and stays disabled")
     deployment(clients, folder, daily).apply(lambda line: None)
     changed = scheduler.get_schedule(Name="loom-paused-schedule-1")
     assert (changed["ScheduleExpression"], changed["State"]) == ("cron(0 8 * * ? *)", "DISABLED")
@@ -189,7 +189,7 @@ def test_a_rule_of_the_triggers_name_that_loom_did_not_make_is_neither_changed_n
     events, name, pattern = aws.client("events"), "loom-guest-s3-1", '{"source": ["mine"]}'
     events.put_rule(Name=name, EventPattern=pattern)
     spec = replace(SPEC, name="guest", triggers=(SPEC.triggers[1],))
-    with pytest.raises(DeployError, match="a rule of the trigger's name that Loom did not make"):
+    with pytest.raises(DeployError, match="a rule with the trigger's name that Loom did not create"):
         deployment(deployed, folder, spec).plan()
     bare = deployment(deployed, folder, replace(spec, triggers=()))
     assert [step.action for step in bare.plan().steps if step.kind.startswith("removed")] == ["keep"]

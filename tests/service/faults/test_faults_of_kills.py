@@ -75,7 +75,7 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
     wait_until(lambda: not processes_of(lab.home), "the end of every agent process")
 
     (error,) = raised
-    assert "accepts no connections" in error.what
+    assert "no longer accepts connections" in error.what
     assert "service" in error.on
     assert 'LatencyStudy.resume(agent, "service")' in error.try_
     stopped = study.result()

@@ -95,7 +95,7 @@ def test_arguments_of_a_body_are_flat_and_schemas_have_no_references(make_gatewa
         ({"paths": {"/a": {"get": {}}}}, "GET /a has no operationId"),
         ({"servers": [{"url": "/relative"}]}, "no server with an http or https address"),
         ({"servers": [{"url": "http://10.0.0.1"}]}, "must be https"),
-        ({"servers": [{"url": "https://s3.us-east-1.amazonaws.com"}]}, "does not serve"),
+        ({"servers": [{"url": "https://s3.us-east-1.amazonaws.com"}]}, "does not emulate"),
     ],
 )
 def test_a_document_that_cannot_be_served_fails_with_its_reason(
@@ -132,7 +132,7 @@ def test_failures_are_results_and_show_their_cause_in_debug_only(
         "isError": True,
     }
     assert debug_result["isError"] is True
-    assert "answered more than 6,000,000 bytes" in debug_result["content"][0]["text"]
+    assert "returned more than 6,000,000 bytes" in debug_result["content"][0]["text"]
     missing = call(quiet.url, "stock___readItem", item_id="none")
     assert missing["isError"] is True
     assert "answered 404" in missing["content"][0]["text"]

@@ -72,5 +72,5 @@ def test_a_gateway_with_targets_is_not_deleted(aws: Any, gateway: dict[str, Any]
 
 
 def test_a_gateway_that_checks_tokens_needs_an_issuer(aws: Any) -> None:
-    with pytest.raises(ClientError, match="authorizerConfiguration is missing"):
+    with pytest.raises(ClientError, match="requires an authorizerConfiguration"):
         aws.control.create_gateway(name="no-issuer", roleArn=ROLE, authorizerType="CUSTOM_JWT")

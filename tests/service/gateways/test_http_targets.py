@@ -130,7 +130,7 @@ def test_an_agent_is_invoked_through_its_gateway_also_by_boto3(make_gateway: Any
     signed = AWSRequest("POST", f"{gateway.base}/assistant/other", data=b"{}")
     SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(signed)
     other = requests.post(signed.url, data=signed.data, headers=dict(signed.headers), timeout=60)
-    assert (other.status_code, "answers at /invocations" in other.text) == (404, True)
+    assert (other.status_code, "accepts requests at /invocations" in other.text) == (404, True)
 
 
 def test_a_target_gets_the_caller_s_token_or_a_key(make_gateway: Any, aws: Any, http_api: HttpServer) -> None:
@@ -159,7 +159,7 @@ def test_a_target_gets_the_caller_s_token_or_a_key(make_gateway: Any, aws: Any, 
     ("configuration", "credentials", "reason"),
     [
         ({"passthrough": {"endpoint": "https://10.0.0.1", "protocolType": "MCP"}}, None, "not a public address"),
-        ({"connector": {"source": {"connectorId": "c"}}}, None, "does not serve targets of the kind http.connector"),
+        ({"connector": {"source": {"connectorId": "c"}}}, None, "does not support targets of the kind http.connector"),
         (
             {"passthrough": {"endpoint": "https://a.example", "protocolType": "A2A"}},
             "CALLER_IAM_CREDENTIALS",
@@ -168,7 +168,7 @@ def test_a_target_gets_the_caller_s_token_or_a_key(make_gateway: Any, aws: Any, 
         (
             {"agentcoreRuntime": {"arn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/none-aaaaaaaaaa"}},
             "GATEWAY_IAM_ROLE",
-            "There is no runtime",
+            "does not exist",
         ),
         (
             {"agentcoreRuntime": {"arn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/none-aaaaaaaaaa"}},
@@ -192,7 +192,7 @@ def test_a_gateway_that_speaks_mcp_only_and_names_of_its_own_paths_are_refused(
     with pytest.raises(ClientError, match="without a protocolType"):
         make_gateway(protocolType="MCP").add_server("web", http_api.url)
     for name in ("mcp", "rules"):
-        with pytest.raises(ClientError, match=f"cannot have the name {name}"):
+        with pytest.raises(ClientError, match=f"cannot be named {name}"):
             make_gateway().add_server(name, http_api.url)
 
 

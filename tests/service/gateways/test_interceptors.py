@@ -91,7 +91,12 @@ def test_an_interceptor_gets_the_event_that_aws_documents(make_gateway: Any, con
 
 @pytest.mark.parametrize(
     ("tool", "cause"),
-    [("crash", "a detail"), ("version", "interceptorOutputVersion"), ("form", "not an object"), ("header", "one line")],
+    [
+        ("crash", "a detail"),
+        ("version", "interceptorOutputVersion"),
+        ("form", "not an object"),
+        ("header", "single line"),
+    ],
 )
 def test_an_interceptor_that_fails_ends_the_request(make_gateway: Any, configured: Any, tool: str, cause: str) -> None:
     interceptors = [configured("REQUEST")]

@@ -68,7 +68,7 @@ def test_rate_limits_are_created_read_changed_and_deleted(make_gateway: Any, aws
         (["toolName"], [entry(1, targetName="a")], "must have the dimensions toolName"),
         (["targetName", "toolName"], [entry(1, targetName="*", toolName="t")], "only \\* may follow"),
         (["toolName"], [entry(1, toolName="t")] * 2, "Two entries"),
-        (["toolName"], [{"dimensions": {"toolName": "t"}}], "must have a rate"),
+        (["toolName"], [{"dimensions": {"toolName": "t"}}], "must have a request rate"),
         (["$.context.request.header.X-Tier"], [entry(1, **{"$.context.request.header.X-Tier": "*"})], "identity"),
         (
             ["toolName"],

@@ -124,8 +124,8 @@ def test_methods_are_tools_and_answer_by_their_integrations(
 
     for tool, arguments, message in (
         ("getPet", {"petId": "bad"}, "answered 502"),
-        ("getPet", {"petId": "flood"}, "answered more than 6,000,000 bytes"),
-        ("flood", {}, "answered more than 6,000,000 bytes"),
+        ("getPet", {"petId": "flood"}, "returned more than 6,000,000 bytes"),
+        ("flood", {}, "returned more than 6,000,000 bytes"),
         ("silent", {}, "did not answer within 0.05 s"),
         ("getItem", {"id": ".."}, "has no value"),
     ):
@@ -161,7 +161,7 @@ def test_a_stage_or_a_path_that_is_missing_is_named(make_gateway: Any, api: Api)
     for change, message in (
         ({"stage": "none"}, "no stage none"),
         ({"restApiId": "none"}, "REST API none does not exist"),
-        ({"apiGatewayToolConfiguration": tools}, "The filter /none/* GET chooses no method"),
+        ({"apiGatewayToolConfiguration": tools}, "The filter /none/* GET does not match any method"),
     ):
         assert message in make_gateway().add("pets", {"apiGateway": {**good, **change}})["statusReasons"][0]
 

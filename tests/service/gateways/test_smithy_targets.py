@@ -72,7 +72,7 @@ def test_operations_of_rest_json_fill_the_path_and_the_query(make_gateway: Any, 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"aws.protocols#restXml": {}}, "speaks restXml; a gateway speaks restJson1, awsJson1_1, awsJson1_0"),
+        ({"aws.protocols#restXml": {}}, "uses restXml; a gateway supports restJson1, awsJson1_1, awsJson1_0"),
         ({"aws.protocols#restJson1": {}}, "has no trait aws.auth#sigv4"),
         ({"aws.auth#sigv4": {"name": "a"}}, "speaks no protocol"),
     ],

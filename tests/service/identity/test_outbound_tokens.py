@@ -148,7 +148,7 @@ def test_flows_for_a_user_need_a_user(aws: Any, identities: Identities) -> None:
     for flow in ("USER_FEDERATION", "ON_BEHALF_OF_TOKEN_EXCHANGE"):
         with pytest.raises(aws.data.exceptions.ValidationException, match="for a user"):
             identities.ask(token, provider, flow)
-    with pytest.raises(aws.data.exceptions.ValidationException, match="made for a JWT"):
+    with pytest.raises(aws.data.exceptions.ValidationException, match="created for a JWT"):
         identities.ask(identities.token(identities.workload(), "alice"), provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")
 
 
@@ -166,8 +166,8 @@ def test_a_server_s_refusal_says_its_code_and_no_secret(aws: Any, identities: Id
     ("raw", "fault"),
     [
         ((302, {"location": "http://127.0.0.1:9/"}, b""), "redirects of issuers are not followed"),
-        ((200, {"content-type": "application/json"}, b"x" * 300_000), "answered more than"),
-        ((200, {"content-type": "text/html"}, b"<html>"), "did not answer JSON"),
+        ((200, {"content-type": "application/json"}, b"x" * 300_000), "returned more than"),
+        ((200, {"content-type": "text/html"}, b"<html>"), "did not return JSON"),
         ((200, {"content-type": "application/json"}, b'{"token_type": "Bearer"}'), "without an access_token"),
     ],
 )

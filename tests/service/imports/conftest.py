@@ -10,6 +10,6 @@ from parity_agents import WeatherScene, weather_scene
 
 @pytest.fixture(scope="package")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WeatherScene]:
-    """A Bedrock agent, a successor that behaves alike, and one that asks for another city than Rome."""
+    """A Bedrock agent, a successor that behaves alike, and one that asks for a city other than Rome."""
     with weather_scene(tmp_path_factory.mktemp("weather")) as scene:
         yield scene

@@ -67,7 +67,7 @@ def test_a_successor_that_behaves_alike_is_not_said_to_differ(scene: WeatherScen
     assert parity.title().startswith("weather · Bedrock Agent v1 → weather_new on AgentCore v1 · 6 cases, 2 repeats")
     page = unescape(parity._repr_html_())
     assert page.index("Behaves alike") < page.index("duration") < page.index("Method")
-    assert "No case that was judged differs." in page
+    assert "None of the judged cases differ." in page
     assert json.dumps(parity.summary())
 
 
@@ -94,7 +94,7 @@ def test_a_comparison_resumes_and_asks_nothing_twice(scene: WeatherScene) -> Non
     assert again.summary()["gate"] == first.summary()["gate"]
     more = scene.old.parity(scene.new, cases, alias="live")
     assert invocations(scene) == before, "answers of the same versions are used again"
-    assert any("Stored answers of the same versions were used again" in note for note in more.method())
+    assert any("Stored answers of the same versions were reused" in note for note in more.method())
     with pytest.raises(EvalError, match="There is no prompt"):
         scene.old.parity(scene.new, [])
 

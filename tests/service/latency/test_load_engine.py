@@ -110,9 +110,9 @@ def test_the_calls_of_a_user_follow_each_other_with_their_think_time(port: int, 
     assert step.processes == 2
     for user in range(3):
         own = [call for call in step.calls if call.index % 3 == user]
-        for former, call in pairwise(own):
-            assert former.done_s is not None
-            assert call.intended_s == pytest.approx(former.done_s + 0.01, abs=1e-6)
+        for previous, call in pairwise(own):
+            assert previous.done_s is not None
+            assert call.intended_s == pytest.approx(previous.done_s + 0.01, abs=1e-6)
 
 
 def test_a_call_whose_user_is_still_waiting_counts_the_waiting_and_not_as_schedule_lag(
@@ -194,7 +194,7 @@ def test_impossible_calls_are_refused_before_anything_is_sent(port: int, tmp_pat
         engine.run([OfferedCall(index=1, session_id="x", body=BODY, at_s=0.0)], step="a")
     with pytest.raises(ValueError, match="printable"):
         engine.run([OfferedCall(index=0, session_id="x\r\ny", body=BODY, at_s=0.0)], step="a")
-    with pytest.raises(ValueError, match="step is a name"):
+    with pytest.raises(ValueError, match="step must consist of"):
         engine.run(at_once(1, "x"), step="../a")
     with pytest.raises(ValueError, match="needs its user"):
         OfferedCall(index=0, session_id="x", body=BODY)
@@ -247,12 +247,12 @@ def test_a_hundred_kills_lose_no_call_and_make_none_twice(port: int, tmp_path: P
 
 def engine_processes() -> list[psutil.Process]:
     """The processes of engines of this process that have not been killed."""
-    found: list[psutil.Process] = []
+    processes: list[psutil.Process] = []
     for child in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):  # it has ended, and nobody has asked how
+        with contextlib.suppress(psutil.Error):  # it has exited and has not been waited for
             if "loomlib.aws.load_client" in child.cmdline():
-                found.append(child)
-    return found
+                processes.append(child)
+    return processes
 
 
 def test_a_process_that_is_killed_stops_the_step_with_an_error_and_leaves_no_process(port: int, tmp_path: Path) -> None:
@@ -319,19 +319,19 @@ def test_a_runtime_of_the_local_agentcore_is_called_with_signatures_that_it_acce
         step = engine.run(calls, step="a")
         assert [(call.state, call.error_message) for call in step.calls] == [("complete", None)] * 6
         secret = bench.context.clients.connection.environment["AWS_SECRET_ACCESS_KEY"].encode()
-        stored = [path for path in (tmp_path / "load").rglob("*") if path.is_file()]
-        assert stored
-        assert not [path for path in stored if secret in path.read_bytes()]
+        paths = [path for path in (tmp_path / "load").rglob("*") if path.is_file()]
+        assert paths
+        assert not [path for path in paths if secret in path.read_bytes()]
     local.stop(home)
 
 
 def test_the_time_of_users_counts_from_the_start_of_the_step_in_all_processes(port: int, tmp_path: Path) -> None:
-    started: list[int] = []
+    starts: list[int] = []
     engine = load(port, "/wait?s=0.02", tmp_path, processes=2)
     runner = EngineRunner(engine, SameBody(prompt="x"), run="users", is_closed_loop=True)
     calls = [call for call in runner(2, 1.0) if call.sent_s is not None]
-    # Before, the start of the processes was a part of the second: half of it was left, or nothing on a busy machine.
+    # A step that counted the start of its processes had half a second left, or nothing on a busy machine.
     assert max(call.sent_s or 0.0 for call in calls) > 0.7
-    engine.run(at_once(2, "started"), step="again", on_start=lambda: started.append(1))
-    engine.run(at_once(2, "started"), step="again", on_start=lambda: started.append(2))
-    assert started == [1]
+    engine.run(at_once(2, "started"), step="again", on_start=lambda: starts.append(1))
+    engine.run(at_once(2, "started"), step="again", on_start=lambda: starts.append(2))
+    assert starts == [1]

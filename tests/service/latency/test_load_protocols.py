@@ -25,8 +25,8 @@ QUESTION = "What is 15 * 37, add 42?"
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     home = tmp_path_factory.mktemp("load_protocols") / ".loom"
     try:
-        with loom.connect(home=home) as opened:
-            yield opened
+        with loom.connect(home=home) as bench:
+            yield bench
     finally:
         local.stop(home)
 
@@ -50,25 +50,25 @@ def calls_of(agent: loom.Agent, prompt: str, folder: Path, *, calls: int = 5) ->
     )
     engine = LoadEngine(target.target(), processes=1, folder=folder, timeout_s=60)
     engine.run(plan.before, step="before")
-    made = engine.run(plan.calls, step="step")
-    return [made.calls[index] for index in plan.measured]
+    run = engine.run(plan.calls, step="step")
+    return [run.calls[index] for index in plan.measured]
 
 
 def test_a_stateless_mcp_server_is_called_by_its_tool_and_its_errors_count_as_failures(
     tools: loom.Agent, tmp_path: Path
 ) -> None:
-    asked = json.dumps({"tool": "ask", "arguments": {"prompt": QUESTION}})
-    answered = calls_of(tools, asked, tmp_path / "answered")
-    assert [(call.state, call.failure) for call in answered] == [("complete", None)] * 5
-    assert all(call.ttft_ms is not None and call.duration_ms is not None for call in answered)
-    assert all(call.bytes_received > 20 for call in answered)
+    prompt = json.dumps({"tool": "ask", "arguments": {"prompt": QUESTION}})
+    calls = calls_of(tools, prompt, tmp_path / "answered")
+    assert [(call.state, call.failure) for call in calls] == [("complete", None)] * 5
+    assert all(call.ttft_ms is not None and call.duration_ms is not None for call in calls)
+    assert all(call.bytes_received > 20 for call in calls)
     wrong = json.dumps({"tool": "ask", "arguments": {"question": QUESTION}})
     failed = calls_of(tools, wrong, tmp_path / "failed", calls=2)
     assert {(call.state, call.status) for call in failed} == {("failed", 200)}
     assert all(
         call.failure in ("agent_error", "rejected") and "prompt" in (call.error_message or "") for call in failed
     )
-    with pytest.raises(InvalidArgumentsError, match="names no tool"):
+    with pytest.raises(InvalidArgumentsError, match="does not name a tool"):
         tools.targets.load_target().bodies(QUESTION)
 
 
@@ -86,6 +86,6 @@ def test_an_mcp_server_that_wants_a_handshake_is_refused_by_one_error_that_names
     stateful = bench.deploy(
         "calculator_protocols", name="stateful", protocol="MCP", environment={"SERVER": "MCP stateful"}
     )
-    with pytest.raises(NotSupportedError, match="answers no request without a handshake") as raised:
+    with pytest.raises(NotSupportedError, match="does not answer requests without a handshake") as raised:
         stateful.targets.load_target().target()
     assert "stateless_http=True" in str(raised.value)

@@ -61,5 +61,5 @@ def test_the_bytes_of_a_call_are_those_of_its_request_alone(http: loom.Agent) ->
 def test_an_agent_is_asked_only_in_the_ways_of_its_protocol(http: loom.Agent) -> None:
     with pytest.raises(ProtocolError, match="HTTP, not A2A"):
         http.targets.way_caller("A2A message/send", "s" * 33)
-    with pytest.raises(ValueError, match="way is one of HTTP JSON"):
+    with pytest.raises(ValueError, match="way must be one of HTTP JSON"):
         http.targets.way_caller("gRPC", "s" * 33)

@@ -105,7 +105,7 @@ class LongTerm:
         return answer["memoryRecordSummaries"]
 
     def until(self, path: str, predicate: Callable[[list[str]], bool]) -> list[str]:
-        """The texts below a path, once they are as wanted."""
+        """Return the texts below a path once they satisfy `predicate`."""
         return wait_until(lambda: [texts] if predicate(texts := self.texts(path)) else [], what=path)[0]
 
 

@@ -31,7 +31,7 @@ def approvals(memory_bench: loom.Workbench) -> loom.Agent:
 
 
 def state(agent: loom.Agent, id: str) -> str:
-    return next(each.state for each in agent.approvals.list() if each.id == id)
+    return next(approval.state for approval in agent.approvals.list() if approval.id == id)
 
 
 def refunds(agent: loom.Agent, session_id: str) -> int:
@@ -46,9 +46,9 @@ def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loo
     assert approvals.end_session(inv.session_id)
     assert approvals.approvals.approve(waiting.id, note="fine").text == DONE
     assert inv.pending == ()
-    known = next(each for each in approvals.approvals.list() if each.id == waiting.id)
-    assert (known.state, known.note, known.result) == ("done", "fine", DONE)
-    with pytest.raises(loom.LoomError, match="It is already decided: done"):
+    approval = next(approval for approval in approvals.approvals.list() if approval.id == waiting.id)
+    assert (approval.state, approval.note, approval.result) == ("done", "fine", DONE)
+    with pytest.raises(loom.LoomError, match="It was already decided: done"):
         approvals.approvals.approve(waiting)
     assert refunds(approvals, inv.session_id) == 1
     assert approvals.invoke("Where is order A-1041?", session_id=inv.session_id).text == "Order A-1041 is delivered."
@@ -72,7 +72,7 @@ def test_a_paused_session_names_its_approval_and_continues_once_it_expired(appro
         time.sleep(0.05)
     assert short.pending == ()
     assert state(approvals, waiting.id) == "expired"
-    with pytest.raises(loom.LoomError, match="It is already decided: expired"):
+    with pytest.raises(loom.LoomError, match="It was already decided: expired"):
         approvals.approvals.approve(waiting.id)
     # Not only Loom looks at the clock: the agent does.
     late = {"approval": {"id": waiting.id, "decision": "approve"}}
@@ -83,13 +83,13 @@ def test_a_paused_session_names_its_approval_and_continues_once_it_expired(appro
 
 def test_two_pending_approvals_are_decided_separately(approvals: loom.Agent) -> None:
     inv = approvals.invoke("Refund 40 euros for order A-1042 and refund 20 euros for order A-1041.")
-    by_order = {each.input["order_id"]: each for each in inv.pending}
+    by_order = {approval.input["order_id"]: approval for approval in inv.pending}
     first = approvals.approvals.approve(by_order["A-1041"])
     assert "waits for an approval" in first.text
-    assert [each.id for each in inv.pending] == [by_order["A-1042"].id]
+    assert [approval.id for approval in inv.pending] == [by_order["A-1042"].id]
     approvals.end_session(inv.session_id)
     approvals.approvals.reject(by_order["A-1042"])
-    assert {order: state(approvals, each.id) for order, each in by_order.items()} == {
+    assert {order: state(approvals, approval.id) for order, approval in by_order.items()} == {
         "A-1041": "done",
         "A-1042": "rejected",
     }

@@ -191,7 +191,7 @@ def test_a_guardrail_of_invoke_model_is_refused_where_it_is_incomplete(aws: Any,
     with pytest.raises(ClientError, match="needs the headers of a guardrail"):
         runtime.invoke_model(modelId=LLAMA, body=json.dumps(tagged))
     embedding = {"modelId": "amazon.titan-embed-text-v2:0", "body": json.dumps({"inputText": "hello"})}
-    with pytest.raises(ClientError, match="takes no guardrail"):
+    with pytest.raises(ClientError, match="does not support guardrails"):
         runtime.invoke_model(**embedding, **guardrail)
 
 

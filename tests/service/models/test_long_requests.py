@@ -90,7 +90,7 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_is_answered() -> 
     async def converse() -> None:
         long_requests = LongRequests(within_s=2.0)
         try:
-            with pytest.raises(ModelRefusedError, match="Send a shorter one") as refused:
+            with pytest.raises(ModelRefusedError, match="Send a shorter request") as refused:
                 await long_requests.answer("any", json.dumps(ask("a-" * 200_000)).encode())
             assert (refused.value.code, refused.value.status) == ("ModelTimeoutException", 408)
         finally:

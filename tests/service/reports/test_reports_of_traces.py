@@ -72,7 +72,7 @@ def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_u
     outcome, sentence = spent.verdict(max_p90_ms=0.001).gates[0]
     assert outcome == "unclear"
     assert sentence.startswith(
-        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would miss it: "
+        "Gate unclear: the machine was overloaded. Taken at face value, the measured times would miss it: "
     )
     assert spent.verdict(max_p90_ms=0.001, allow_overload=True).gates[0][0] == "missed"
 
@@ -185,7 +185,7 @@ def test_a_study_of_tools_on_an_overloaded_machine_begins_with_a_warning_and_lea
     outcome, sentence = study.verdict(max_p90_tools_ms=1).gates[0]
     assert outcome == "unclear"
     assert sentence.startswith(
-        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would miss it: "
+        "Gate unclear: the machine was overloaded. Taken at face value, the measured times would miss it: "
     )
     assert study.verdict(max_p90_tools_ms=1, allow_overload=True).gates[0][0] == "missed"
 

@@ -222,7 +222,7 @@ CUSTOM_PROTOCOL = """
     ("answer", "timeout_s", "reason"),
     [
         ("self.transport.close()", 60, "closed the connection without an answer"),
-        ("self.transport.write(b'I am no web server, sorry')", 60, "something that is not HTTP"),
+        ("self.transport.write(b'I am no web server, sorry')", 60, "response is not HTTP"),
         ("pass", 0.5, "sent no answer within 0.5 s"),
     ],
 )
@@ -248,7 +248,7 @@ async def test_an_answer_that_is_none_is_distinguished_and_the_session_lives_on(
         (
             r"b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nfour\r\nzzz\r\n'",
             60,
-            "something that is not HTTP",
+            "response is not HTTP",
         ),
         # Time enough for a warm server to answer on a busy machine, and short enough to wait for.
         (r"b'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfour'", 2.5, "no further byte within 2.5 s"),

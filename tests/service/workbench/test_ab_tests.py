@@ -47,7 +47,7 @@ def test_a_session_stays_with_its_version_and_both_versions_answer(test):
     early = test.result()
     assert early.is_early
     assert early.value.sessions == (1, 1)
-    assert "2 of 12 sessions that were planned: nothing is decided yet" in repr(early)
+    assert "2 of 12 planned sessions analyzed: nothing is decided yet" in repr(early)
 
 
 def test_scores_of_an_evaluation_are_compared_by_version(agent, bench):
@@ -89,7 +89,7 @@ def test_an_endpoint_of_a_running_test_is_not_promoted_rolled_back_or_deleted(ag
 
 def test_a_test_of_versions_that_the_endpoint_does_not_serve_is_refused(agent):
     agent.releases.promote("other", version=2)
-    with pytest.raises(LoomError, match="serves version 2, and the test is of 1 and 3"):
+    with pytest.raises(LoomError, match="serves version 2, but the test compares versions 1 and 3"):
         agent.releases.start_ab_test("other", {1: 0.5, 3: 0.5}, sessions=12)
     with pytest.raises(ValueError, match="add up to 1"):
         agent.releases.start_ab_test("other", {1: 0.5, 2: 0.6}, sessions=12)

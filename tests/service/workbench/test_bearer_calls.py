@@ -48,7 +48,7 @@ def echo_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def protected_assistant(bench: loom.Workbench) -> loom.Agent:
-    """An agent that speaks AG-UI with who has a token of the local issuer."""
+    """An AG-UI agent for callers that have a token of the local issuer."""
     return bench.deploy("agui_assistant", name="protected_assistant", authorizer="local")
 
 

@@ -77,7 +77,7 @@ def test_an_agent_of_somebody_else_is_left_alone(bench: loom.Workbench) -> None:
     control = bench.clients.client("bedrock-agent")
     arn = f"arn:aws:bedrock:{bench.clients.region}:{bench.clients.account_id()}:agent/{shop.value.id}"
     control.untag_resource(resourceArn=arn, tagKeys=["loom:example"])
-    with pytest.raises(ConflictError, match="not this example's"):
+    with pytest.raises(ConflictError, match="does not belong to this example"):
         agents.create_example("shop")
     control.tag_resource(resourceArn=arn, tags={"loom:example": "shop"})
     with pytest.raises(ResourceNotFoundError, match="one of shop"):

@@ -53,31 +53,31 @@ def test_an_agent_is_asked_and_its_calls_are_answered(bench: loom.Workbench, nam
     table = bench.bedrock.agents.table()
     row = table[table["name"] == name].iloc[0]
     assert (row["status"], row["latest_version"], row["id"]) == ("PREPARED", "1", agent.value.id)
-    asked = agent.ask("What is the weather in Paris?", alias="live")
-    request = asked.requests[0]
-    assert (asked.text, request.name, dict(request.arguments), request.needs) == (
+    response = agent.ask("What is the weather in Paris?", alias="live")
+    request = response.requests[0]
+    assert (response.text, request.name, dict(request.arguments), request.needs) == (
         "", "get_weather", {"city": "Paris"}, "result",
     )  # fmt: skip
-    assert "get_weather(city='Paris') needs result" in repr(asked)
-    assert "Return of control" in asked._repr_html_()
-    reply = asked.answer({"get_weather": "In Paris it is 21 degrees."})
+    assert "get_weather(city='Paris') needs result" in repr(response)
+    assert "Return of control" in response._repr_html_()
+    reply = response.answer({"get_weather": "In Paris it is 21 degrees."})
     assert "21 degrees" in reply.text
-    assert reply.session_id == asked.session_id
+    assert reply.session_id == response.session_id
     steps = reply.steps
     assert steps["kind"].tolist() == ["action", "model", "answer"]
     assert steps.loc[steps["kind"] == "model", "input_tokens"].iloc[0] > 0
     assert reply.citations.empty
     assert "local AgentCore" in reply._repr_html_()
-    with pytest.raises(RequestRejectedError, match="waits for no results"):
+    with pytest.raises(RequestRejectedError, match="is not waiting for results"):
         reply.answer("x")
 
 
 def test_a_call_that_needs_a_confirmation_is_denied(bench: loom.Workbench, name: str) -> None:
-    asked = bench.bedrock.agents.get(name).ask("Book a hotel in Paris")
-    assert [(item.name, item.needs) for item in asked.requests] == [("book_hotel", "both")]
+    response = bench.bedrock.agents.get(name).ask("Book a hotel in Paris")
+    assert [(item.name, item.needs) for item in response.requests] == [("book_hotel", "both")]
     with pytest.raises(RequestRejectedError, match="result of book_hotel is missing"):
-        asked.answer()
-    reply = asked.answer(confirm=False)
+        response.answer()
+    reply = response.answer(confirm=False)
     assert reply.requests == ()
     assert "denied" in reply.steps["output"].iloc[0]
 

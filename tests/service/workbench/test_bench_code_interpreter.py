@@ -20,8 +20,8 @@ def bench(service: Any) -> Iterator[loom.Workbench]:
 def test_a_session_keeps_variables_and_files_until_it_is_closed(bench: loom.Workbench) -> None:
     with bench.tools.code_interpreter() as code:
         assert code.session_id == ""
-        written = code.write("data/numbers.txt", "1\n2\n")
-        assert written.ok
+        write_result = code.write("data/numbers.txt", "1\n2\n")
+        assert write_result.ok
         code.run("total = sum(map(int, open('data/numbers.txt')))")
         result = code.run("print('sum')\ntotal")
         assert (result.text, result.output.exit_code, result.ok) == ("sum\n3", 0, True)
@@ -60,10 +60,10 @@ def test_a_failed_cell_is_a_value_with_its_traceback_and_an_error_on_request(ben
 def test_a_result_shows_its_state_times_and_provenance(bench: loom.Workbench) -> None:
     with bench.tools.code_interpreter() as code:
         result = code.run("'<b>shown</b>'")
-    shown = result._repr_html_()
-    assert "local AgentCore" in shown
-    assert "at the client" in shown
-    assert "&lt;b&gt;shown" in shown
+    html = result._repr_html_()
+    assert "local AgentCore" in html
+    assert "client duration" in html
+    assert "&lt;b&gt;shown" in html
     assert repr(result).endswith("'<b>shown</b>'")
 
 

@@ -54,7 +54,7 @@ def test_wrong_input_is_refused_with_advice(bench: loom.Workbench, tmp_path: Pat
     with pytest.raises(ResourceNotFoundError, match=r"bench\.bedrock\.knowledge_bases\.table"):
         bench.bedrock.knowledge_bases.get("none")
     base = bench.bedrock.knowledge_bases.create("empty")
-    with pytest.raises(RequestRejectedError, match="no texts"):
+    with pytest.raises(RequestRejectedError, match="no text files"):
         base.add_folder(tmp_path)
     with pytest.raises(IngestionError, match="no-such-bucket"):
         base.add_s3("no-such-bucket")

@@ -109,7 +109,7 @@ def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, age
 )
 def test_a_file_that_is_no_catalog_gets_one_clear_error(bench, tmp_path, content, complaint):
     (tmp_path / "file.json").write_text(content)
-    with pytest.raises(LoomError, match=f"This is no catalog file.*{complaint}"):
+    with pytest.raises(LoomError, match=f"This is not a catalog file.*{complaint}"):
         bench.groups.import_file(tmp_path / "file.json")
 
 

@@ -268,7 +268,7 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
             bench.tools.mcp(f"http://127.0.0.1:{bound_socket.getsockname()[1]}/mcp")
     assert "whether the server runs" in str(nobody.value)
     assert "loom up" not in str(nobody.value)
-    with pytest.raises(ValueError, match="a command as a list"):
+    with pytest.raises(ValueError, match="a command list"):
         bench.tools.mcp("python server.py")
 
 

@@ -137,7 +137,7 @@ def test_a_conversation_keeps_its_state_and_asks_before_it_orders(
     confirmation = agui.confirm(approved=True)
     assert (agui.state, confirmation.session_id) == ({"cart": []}, agui.session_id)
     assert agui.messages[0]["role"] == "user"
-    with pytest.raises(ProtocolError, match="asked nothing"):
+    with pytest.raises(ProtocolError, match="did not ask a question"):
         agui.confirm(approved=True)
 
 

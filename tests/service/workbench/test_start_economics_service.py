@@ -46,5 +46,5 @@ def test_the_traffic_of_an_agent_is_that_of_its_stored_calls_without_studies(age
 
 
 def test_an_unknown_study_is_named(bench: loom.Workbench) -> None:
-    with pytest.raises(StudyError, match="No study of this id is stored"):
+    with pytest.raises(StudyError, match="No study with this id is stored"):
         bench.telemetry.start_economics("nowhere", TRAFFIC)

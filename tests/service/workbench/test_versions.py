@@ -63,7 +63,7 @@ def test_an_endpoint_serves_the_promoted_version_and_returns_to_the_one_before(a
     assert agent.endpoint("prod").rollback().version == "2"
     assert agent.endpoint("prod").rollback().version == "1"
     assert "one" in answer(agent, "prod")
-    with pytest.raises(LoomError, match="no version that the endpoint served before"):
+    with pytest.raises(LoomError, match="does not contain an earlier version of the endpoint"):
         agent.releases.rollback("prod")
     actions = list(agent.releases.history("prod")["action"])
     assert actions == ["rolled back", "rolled back", "promoted", "promoted", "created"]
@@ -121,7 +121,7 @@ def test_a_deleted_endpoint_is_gone_and_its_history_begins_anew(agent):
     with pytest.raises(LoomError, match="The agent has no such endpoint"):
         agent.at("brief")
     agent.releases.create("brief", version=3)
-    with pytest.raises(LoomError, match="no version that the endpoint served before"):
+    with pytest.raises(LoomError, match="does not contain an earlier version of the endpoint"):
         agent.releases.rollback("brief")
 
 

@@ -34,7 +34,7 @@ def test_an_environment_is_promoted_to_the_next_and_rolled_back(loom):
     listed = json.loads(loom("--json", "versions", "typed").stdout)
     assert [(row["version"], row["status"]) for row in listed] == [("2", "READY"), ("1", "READY")]
     assert "rolled back" in loom("endpoints", "typed", "--history").stdout
-    assert "no version that the endpoint served before" in loom("rollback", "typed", "prod", code=1).stderr
+    assert "does not contain an earlier version of the endpoint" in loom("rollback", "typed", "prod", code=1).stderr
 
 
 def test_two_versions_are_compared(loom):

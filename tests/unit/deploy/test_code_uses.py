@@ -161,12 +161,15 @@ def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("code", "what"),
     [
-        ("import boto3, os\nboto3.client(os.environ['S']).list()", "Which service this client is of"),
-        ("import boto3\ndef f(op):\n    getattr(boto3.client('s3'), op)()", "Which operation of s3 is called"),
+        ("import boto3, os\nboto3.client(os.environ['S']).list()", "The client's service is chosen at run time"),
+        (
+            "import boto3\ndef f(op):\n    getattr(boto3.client('s3'), op)()",
+            "The operation of s3 is chosen at run time",
+        ),
         ("import boto3\nboto3.client('s3').get_objekt(Bucket='b')", "has no operation 'get_objekt'"),
         ("import boto3\nboto3.client('s33').get_object()", "boto3 has no service 's33'"),
-        ("from strands import Agent\nAgent(tools=[])", "Strands' default changes"),
-        ("from strands.models import BedrockModel\nBedrockModel()", "BedrockModel has no model_id"),
+        ("from strands import Agent\nAgent(tools=[])", "Strands' default depends"),
+        ("from strands.models import BedrockModel\nBedrockModel()", "BedrockModel does not set model_id"),
         ("def broken(:\n", "The file cannot be read as Python"),
     ],
 )
@@ -352,4 +355,4 @@ def test_values_that_grow_with_every_line_end_as_computed(tmp_path: Path, line: 
 def test_code_that_takes_too_long_to_follow_is_reported(tmp_path: Path) -> None:
     line = 'name = name + "y"\nboto3.client("s3").get_object(Bucket=name, Key="k")\n'
     code_uses = uses_of(tmp_path, 'import boto3\nname = "x"\n' + line * 4_000)
-    assert [item.what for item in code_uses.unresolved] == ["The code is too large to be followed"]
+    assert [item.what for item in code_uses.unresolved] == ["The code is too large to be analyzed"]

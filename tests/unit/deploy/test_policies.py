@@ -218,17 +218,17 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
         ),
         (
             "import boto3\nboto3.client('bedrock-agentcore').list_events(memoryId='support')",
-            "'support' does not say which resource it is",
+            "'support' does not identify a resource",
             "[resources] memories",
         ),
         (
             "import boto3\nboto3.client('ec2').terminate_instances(InstanceIds=['i-1'])",
-            "TerminateInstances is about is not known",
+            "TerminateInstances accesses is not known",
             "role='arn:…'",
         ),
         (
             "import boto3\nclient = boto3.client('s3')\nprint(client)",
-            "No call of this client of s3 is visible",
+            "The calls of this s3 client are not visible",
             "[resources] buckets",
         ),
         (
@@ -252,7 +252,7 @@ def test_a_resource_by_name_is_its_id_in_the_account_or_needs_you(tmp_path: Path
     known_resources = KnownResources(ids={("memories", "support"): "support-1a2B3c4D5e"})
     assert "bedrock-agentcore:CreateEvent" in allowed(policy_of(tmp_path, "", spec, known=known_resources))
     (open_,) = policy_of(tmp_path, "", spec).open
-    assert "'support' is no id or ARN" in open_.what
+    assert "'support' is neither an id nor an ARN" in open_.what
 
 
 def test_a_feature_that_is_switched_off_by_an_empty_variable_gets_no_permission_and_a_note(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_a_warm_up_hook_is_refused_because_the_type_has_no_property_for_it() -> 
     ("more", "why"),
     [
         ({"authorizer": JwtAuthorizer(discovery_url="https://e.org", clients=["a"])}, "bearer tokens"),
-        ({"protocol": "MCP"}, "speaks MCP"),
+        ({"protocol": "MCP"}, "with the protocol MCP"),
     ],
 )
 def test_triggers_that_cannot_call_the_agent_are_refused(more: dict[str, Any], why: str) -> None:

@@ -124,7 +124,7 @@ def test_what_pip_reads_otherwise_than_a_line_looks_is_refused(tmp_path: Path, m
 
 def test_a_file_of_requirements_in_another_encoding_is_refused(tmp_path: Path, make_environment) -> None:
     code = agent(tmp_path / "code", "# coding: utf-7\nanywhere # +AAo-./lib\n")
-    with pytest.raises(DeployError, match="must be in UTF-8"):
+    with pytest.raises(DeployError, match="must be encoded in UTF-8"):
         installed(code, tmp_path / "target", make_environment)
 
 
@@ -139,7 +139,7 @@ def test_hashes_continued_lines_and_options_of_the_index_are_accepted(tmp_path: 
 def test_a_file_of_requirements_outside_the_folder_is_refused(tmp_path: Path, make_environment) -> None:
     (tmp_path / "outside.txt").write_text("anywhere\n")
     code = agent(tmp_path / "code", "-r ../outside.txt\n")
-    with pytest.raises(DeployError, match="must be one file in the agent's folder"):
+    with pytest.raises(DeployError, match="must exist in the agent's folder"):
         installed(code, tmp_path / "target", make_environment)
 
 

@@ -19,7 +19,7 @@ def outcome(case: str, value: float | bool | str, **more: Any) -> Outcome:
 
 
 def run(values: Iterable[float | bool | str | Sequence[float | bool | str]], **more: Any) -> list[Outcome]:
-    """One outcome a case ("case 0", "case 1", …); a list of values is that of a case's repeats."""
+    """Return one outcome per case ("case 0", "case 1", …); a list holds the values of one case's repeats."""
     outcomes: list[Outcome] = []
     for place, value in enumerate(values):
         repeats = value if isinstance(value, (list, tuple)) else [value]

@@ -127,9 +127,9 @@ def test_a_journal_cut_anywhere_never_loses_a_whole_line(data: st.DataObject) ->
 def test_a_journal_of_another_research_is_refused(tmp_path: Path) -> None:
     research(tmp_path, Workshop(), []).run()
     other = EvalSet(name="forty", cases=SET.cases[:30])
-    with pytest.raises(EvalError, match="another set digest"):
+    with pytest.raises(EvalError, match="differs in its set digest"):
         research(tmp_path, Workshop(), [], evalset=other).run()
-    with pytest.raises(EvalError, match="another baseline"):
+    with pytest.raises(EvalError, match="differs in its baseline"):
         research(tmp_path, Workshop(), [], baseline={"KNOWS": "3"}).run()
     (tmp_path / "notes.txt").write_text("dear diary\n")
     with pytest.raises(EvalError, match="not a research journal"):

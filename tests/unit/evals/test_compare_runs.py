@@ -20,7 +20,7 @@ WORSE = run([True] * 60 + [False] * 40, trace_id="after")
 def test_a_planted_regression_is_found_and_its_cases_are_named() -> None:
     comparison = compare(WORSE, BASELINE)
     exact = comparison["exact"]
-    assert comparison.headline() == "Against baseline, new is worse by exact."
+    assert comparison.headline() == "Against baseline, new is worse on exact."
     assert (exact.won, exact.lost, exact.same, exact.n) == (0, 20, 80, 100)
     assert exact.test.p_value == mcnemar(0, 20)
     assert exact.test.method == "McNemar mid-p"
@@ -100,7 +100,7 @@ def test_scores_are_compared_by_means_with_a_bootstrap_beside() -> None:
 
 
 def test_many_evaluators_are_held_to_one_false_alarm_in_twenty() -> None:
-    """Twenty evaluators that differ by nothing but luck: unadjusted one of them would alarm in two runs of three."""
+    """Twenty evaluators without a true difference; unadjusted, one of them would alarm in two runs of three."""
     random_ = np.random.Generator(np.random.PCG64(6))
     alarms = 0
     for _ in range(30):
@@ -146,14 +146,14 @@ def test_power_advice_states_how_many_cases_a_difference_takes() -> None:
 
 def test_every_display_of_a_comparison_shows_the_same() -> None:
     comparison = compare(WORSE, BASELINE, names=("v2", "v1"))
-    assert str(comparison).startswith("Against v1, v2 is worse by exact.")
+    assert str(comparison).startswith("Against v1, v2 is worse on exact.")
     assert comparison.table().loc["exact", "verdict"] == "worse"
     assert comparison.frame().loc["exact", "difference"] == pytest.approx(-0.2)
     assert (comparison.flip_frame()["verdict"] == "lost").sum() == 20
     summary = json.loads(json.dumps(comparison.summary()))
     assert summary["exit_code"] == 2
     assert len(summary["evaluators"][0]["lost"]) == 20
-    assert "Against v1, v2 is worse by exact." in comparison._repr_html_()
+    assert "Against v1, v2 is worse on exact." in comparison._repr_html_()
     assert json.loads(json.dumps(compare([], []).summary()))["exit_code"] == 0
     assert list(compare([], []).frame().columns) == list(comparison.frame().columns)
 
@@ -193,7 +193,7 @@ def test_runs_that_no_test_parts_share_a_place() -> None:
     board = leaderboard({"low": WORSE, "high": BASELINE, "nearly": run([True] * 79 + [False] * 21)})
     assert [(standing.place, standing.name) for standing in board.standings] == [(1, "high"), (1, "nearly"), (3, "low")]
     assert board.standings[0].tied_with == ("nearly",)
-    assert board.sentences()[0] == "high, nearly share first place by exact, pass rate on 100 shared cases."
+    assert board.sentences()[0] == "high, nearly share first place on exact, pass rate on 100 shared cases."
     assert list(board.table().index) == ["1", "1", "3"]
     assert json.loads(json.dumps(board.summary()))["n"] == 100
 

@@ -205,7 +205,7 @@ def test_a_gate_on_durations_is_unclear_after_a_disturbed_run_and_others_are_not
     verdict = gate_at_least(Summary.read(summary.summary()), 0.9, evaluator="tool_calls")
     assert verdict.outcome == "unclear"
     assert verdict.sentence().startswith(
-        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would pass it: tool_calls, "
+        "Gate unclear: the machine was overloaded. Taken at face value, the measured times would pass it: tool_calls, "
     )
     assert verdict.summary()["outcome_without_disturbance"] == "passed"
     assert gate_at_least(summary, 0.9, evaluator="exact").outcome == "passed"

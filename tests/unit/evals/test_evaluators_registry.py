@@ -118,7 +118,7 @@ def test_a_ten_line_plugin_is_an_evaluator() -> None:
     assert make_evaluator("polite", plugins=plugins).judge(CASE, answer_of("yes please")) is True
     assert make_evaluator("wordy", plugins=plugins).judge(CASE, answer_of("one two")) is False
     assert make_evaluator("wordy(words=2)", plugins=plugins).judge(CASE, answer_of("one two")) is True
-    with pytest.raises(PluginError, match="could not be made: ValueError: on purpose"):
+    with pytest.raises(PluginError, match="could not be created: ValueError: on purpose"):
         make_evaluator("broken", plugins=plugins)
 
 

@@ -55,7 +55,7 @@ def test_a_message_lists_ten_problems_and_counts_the_rest():
         ('{"cases": [{"id": "a",\n "turns": ["x"],\n "id": "b"}]}', "line 3, cases[0].id: this key occurs twice"),
         ('{"loom_evalset": 1, "cases": [\n{"id": "a", "turns": ["x"]},\n{"id": "a", "turns": ["y"]}]}', "line 3"),
         ('{"cases": [{"id": "a", "turns": ["x"]}]}', 'it is missing; add "loom_evalset": 1'),
-        ('{"id":"a","turns":["x"]}\n\n{"id":"a","turns":["y"]}', "line 3, id: the id 'a' is that of line 1"),
+        ('{"id":"a","turns":["x"]}\n\n{"id":"a","turns":["y"]}', "line 3, id: the id 'a' is already used in line 1"),
         ('{"id":"a","turns":["x"]}\n{"id":"b","turns":["y"]', "line 2"),
         ('{"loom_evalset": 2, "cases": []}', "this is version 2"),
         ('{"loom_evalset": 1, "cases": [{"id": "a", "turns": ["x"], "metadata": {"n": 1e999}}]}', "inf is not a JSON"),

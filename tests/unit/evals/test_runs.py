@@ -206,9 +206,9 @@ def test_a_budget_of_time_stops_asking(store: Store) -> None:
 
 def test_a_run_cannot_be_resumed_with_another_set_or_other_evaluators(store: Store) -> None:
     run = loom.evaluate(Adder(), sums(3), Says(), store=store)
-    with pytest.raises(EvalError, match="another set"):
+    with pytest.raises(EvalError, match="differs in its set"):
         loom.evaluate(Adder(), sums(4), Says(), run_id=run.id, store=store)
-    with pytest.raises(EvalError, match="another list of evaluators"):
+    with pytest.raises(EvalError, match="differs in its list of evaluators"):
         loom.evaluate(Adder(), sums(3), Says(digest="2"), run_id=run.id, store=store)
 
 

@@ -26,7 +26,7 @@ def kill_somewhere(url: str, folder: Path, kills: int, seed: int) -> tuple[int, 
     with ForkedProcess(HERE / "killed_run.py", "main", url, folder / "asked", PACE_S) as run:
         for _ in range(kills):
             answered_before, asked_before = answers(url), questions(folder)
-            # Between the first new answer and some later one: it is the work that is to be hit, not the start.
+            # Between the first new answer and some later one, so that the kill hits the work and not the start.
             target = asked_before + AT_ONCE + rng.randint(0, max(1, COUNT // kills))
             run.start()
             run.run_until(lambda: questions(folder) > target)  # noqa: B023
@@ -39,7 +39,7 @@ def kill_somewhere(url: str, folder: Path, kills: int, seed: int) -> tuple[int, 
 
 
 def questions(folder: Path) -> int:
-    """How many were asked so far; cheaper to know than how many answers are kept."""
+    """Return how many questions were asked so far; it costs less than counting the stored answers."""
     log = folder / "asked"
     return log.read_bytes().count(b"\n") if log.exists() else 0
 

@@ -343,7 +343,7 @@ def test_long_term_memory_is_that_of_a_user_whom_the_payload_names(framework: Fr
     )
     assert ran(sys.executable, "-c", code, cwd=folder).split() == ["False", "True", "True"]
     assert generated.files["agent.py"].count("request.remembers") == 2
-    assert "means the same. Without it long-term memory is not used.\n\nThe answer" in generated.files["README.md"]
+    assert "means the same. Without it, long-term memory is not used.\n\nThe answer" in generated.files["README.md"]
 
 
 def test_spans_have_no_session_attribute_that_is_named_like_a_secret(framework: FrameworkName, tmp_path: Path) -> None:

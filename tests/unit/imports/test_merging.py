@@ -147,7 +147,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> 
 def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
     write_agent(agent_of(a__py="a\n"), tmp_path)
     (tmp_path / "a.py").write_bytes(b"\xff\xfe")
-    with pytest.raises(LoomError, match=r"no text in UTF-8.*a\.py"):
+    with pytest.raises(LoomError, match=r"not UTF-8 text.*a\.py"):
         write_agent(agent_of(a__py="b\n"), tmp_path)
 
 

@@ -292,7 +292,7 @@ def test_references_that_go_in_a_circle_are_cut_with_a_note() -> None:
         components={"schemas": {"Node": node}},
     )
     read = api_tools(api)
-    assert read.notes == ("the schema Node contains itself and is cut where it begins again",)
+    assert read.notes == ("the schema Node contains itself and is cut where it repeats",)
     assert read.problems == ()
     schemas = {parameter.name: parameter.schema for parameter in read.tools[0].parameters}
     assert schemas["next"] == {"type": "object", "description": "A nested Node"}
@@ -305,7 +305,7 @@ def test_references_that_go_in_a_circle_are_cut_with_a_note() -> None:
             "https://example.com/schemas.json#/Note",
             "it refers to another document: https://example.com/schemas.json#/Note",
         ),
-        ("#/components/schemas/None", "the reference #/components/schemas/None leads nowhere"),
+        ("#/components/schemas/None", "the reference #/components/schemas/None cannot be resolved"),
         ("file:///etc/passwd", "it refers to another document: file:///etc/passwd"),
     ],
 )
@@ -332,7 +332,7 @@ def test_one_operation_that_cannot_be_read_does_not_hide_the_others() -> None:
     wrong = {"description": "x", "parameters": [{"name": "a", "in": "somewhere"}]}
     read = api_tools(document({"/a": {"get": wrong, "post": {"description": "fine"}}}))
     assert [tool.method for tool in read.tools] == ["POST"]
-    assert read.problems == ("GET /a: the parameter a is in somewhere",)
+    assert read.problems == ("GET /a: the parameter a has the unsupported place 'somewhere'",)
 
 
 @pytest.mark.parametrize(

@@ -163,11 +163,11 @@ def test_a_snapshot_replaces_another_one_and_nothing_else(tmp_path: Path) -> Non
     code = tmp_path / "code"
     code.mkdir()
     (code / "agent.py").write_text("print()")
-    with pytest.raises(LoomError, match="no snapshot of an agent"):
+    with pytest.raises(LoomError, match="not a snapshot of an agent"):
         write_snapshot(snapshot_of(orders_agent()), code)
     link = tmp_path / "link"
     link.symlink_to(code)
-    with pytest.raises(LoomError, match="a file or a link in the place"):
+    with pytest.raises(LoomError, match="is a file or a link"):
         write_snapshot(snapshot_of(orders_agent()), link)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent", "code", "link"]
     assert [path.name for path in code.iterdir()] == ["agent.py"]
@@ -229,7 +229,7 @@ def test_a_forged_snapshot_reads_no_other_file(tmp_path: Path) -> None:
         value["action_groups"][0]["api_document_file"] = "schemas/../../secret.json"
 
     rewritten(folder, "agent.json", outside)
-    with pytest.raises(SnapshotFormatError, match="a name that Loom does not give"):
+    with pytest.raises(SnapshotFormatError, match="a name that Loom does not assign"):
         read_snapshot(folder)
 
     def listed(value: Any) -> None:
@@ -238,20 +238,20 @@ def test_a_forged_snapshot_reads_no_other_file(tmp_path: Path) -> None:
     about = json.loads((folder / "snapshot.json").read_bytes())
     listed(about)
     (folder / "snapshot.json").write_text(json.dumps(about))
-    with pytest.raises(SnapshotFormatError, match="outside of the snapshot"):
+    with pytest.raises(SnapshotFormatError, match="outside the snapshot"):
         read_snapshot(folder)
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda value: value.update(idle_timeout_s="soon"), "agent.idle_timeout_s is no int"),
+        (lambda value: value.update(idle_timeout_s="soon"), "agent.idle_timeout_s is not of type int"),
         (lambda value: value.update(unknown=1), "the unknown member unknown"),
-        (lambda value: value.update(collaboration="boss"), "'boss', none of none, supervisor, router"),
+        (lambda value: value.update(collaboration="boss"), "'boss', not one of none, supervisor, router"),
         (lambda value: value.pop("model"), "agent is incomplete"),
-        (lambda value: value.update(action_groups={}), "agent.action_groups is no list"),
-        (lambda value: value["action_groups"].append(3), r"agent.action_groups\[1\] is no object"),
-        (lambda value: value.update(name="other"), "digest is not that of its agent"),
+        (lambda value: value.update(action_groups={}), "agent.action_groups is not a list"),
+        (lambda value: value["action_groups"].append(3), r"agent.action_groups\[1\] is not an object"),
+        (lambda value: value.update(name="other"), "digest does not match its agent"),
     ],
 )
 def test_a_file_in_another_form_is_refused_with_the_place(change: Any, reason: str, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_what_is_no_snapshot_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(SnapshotFormatError, match="loom bedrock-agents snapshot"):
         read_snapshot(tmp_path)
     for text, reason in (
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
         ("{", "not JSON"),
         ('{"format": 9}', "format 9; this release reads 1"),
     ):

@@ -261,7 +261,7 @@ def test_the_first_sentence_leads_with_the_trade_off_between_recall_and_tokens(b
     first = next(sentence for sentence in result.sentences() if sentence.startswith("With "))
     assert first.startswith("With “no retrieval, full”, what the model is given contains the fact in 100 % [")
     assert "; with “reactive, window” in 57.1 % [25" in first
-    assert "of the questions at 67 input tokens a question" in first
+    assert "of the questions at 67 input tokens per question" in first
 
 
 def test_a_wider_interval_of_a_better_arm_is_explained():

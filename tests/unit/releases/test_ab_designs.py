@@ -69,7 +69,7 @@ def test_one_version_twice_and_too_few_sessions_are_refused():
     again = replace(design().treatment, version="3")
     with pytest.raises(ValueError, match="both arms serve version 3"):
         AbDesign(id="x", endpoint="e", arms=(design().control, again), sessions=40)
-    with pytest.raises(ValueError, match="plan 12 sessions at least"):
+    with pytest.raises(ValueError, match="plan at least 12 sessions"):
         design(sessions=10)
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_decided_before_the_planned_number_of_sessions():
     assert early.is_early
     assert early["latency"].p_value < 0.001
     assert early["latency"].verdict(is_early=True) == "not decided yet"
-    assert "Looked at 30 of 40 sessions that were planned: nothing is decided yet" in early.sentence()
+    assert "30 of 40 planned sessions analyzed: nothing is decided yet" in early.sentence()
     final = analyze(design(0.5, 30), arms, calls)
     assert final["latency"].verdict(is_early=final.is_early) == "worse"
     assert "After 30 sessions, version 4 against version 3: latency worse (p < 0.001)." in final.sentence()
@@ -124,7 +124,7 @@ def test_sessions_after_the_planned_number_do_not_change_the_result():
     planned = analyze(design(0.5, 40), dict(list(arms.items())[:40]), calls)
     later = analyze(design(0.5, 40), arms, calls)
     assert later["latency"].p_value == planned["latency"].p_value
-    assert any("40 later sessions not" in note for note in later.notes)
+    assert any("40 later sessions are not" in note for note in later.notes)
 
 
 def test_lost_sessions_are_noticed():
@@ -132,7 +132,7 @@ def test_lost_sessions_are_noticed():
     calls = [call(session) for session in arms]
     result = analyze(design(0.5, 120), arms, calls)
     assert result.share_p < 0.001
-    assert any("do not fit the planned shares" in note for note in result.notes)
+    assert any("do not match the planned shares" in note for note in result.notes)
     assert analyze(design(20 / 120, 120), arms, calls).share_p > 0.9
 
 

@@ -51,7 +51,7 @@ def event(name: str, **attributes: Any) -> SpanEvent:
 
 
 def said_events(messages: list[Said], answer: Said | None, form: str) -> tuple[SpanEvent, ...]:
-    """The events with which Strands tells what a model was given and what it answered."""
+    """Return the events in which Strands records a model's input and its answer."""
     if form == "latest":
         details = "gen_ai.client.inference.operation.details"
         output = (event(details, **{"gen_ai.output.messages": parts([answer])}),) if answer else ()

@@ -1,4 +1,4 @@
-"""By what traces are judged, as a notebook reads it: rules, prices, counted tokens; and spans from a plugin's place."""
+"""What traces are judged by, as a notebook reads it: rules, prices, counted tokens; and spans from a plugin."""
 
 from __future__ import annotations
 

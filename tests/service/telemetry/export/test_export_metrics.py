@@ -1,4 +1,4 @@
-"""Metrics of agents that do nothing for them, and what a process says about spans that it does not make."""
+"""Metrics of agents that have no code for metrics, and what a process reports about spans that it did not create."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export requests, as OpenTelemetry's exporters send them, and the records that come of them."""
+"""Export requests, as OpenTelemetry's exporters send them, and the records that result from them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A breakdown held against the agent's own clock readings by order and containment, which no load can change.
 
-The agent reads its clock inside of every span that it is traced with. So each stretch of a bucket must hold one noted
+The agent reads its clock inside every span that it is traced with. So each stretch of a bucket must hold one noted
 stretch of work and reach no further than to the work before and after it: however long the machine let the agent wait
 in between, the bucket is off by no more than that. How close they are on a quiet machine is a matter of
 `python -m tests.benchmarks truth`.

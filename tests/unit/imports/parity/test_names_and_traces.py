@@ -109,7 +109,7 @@ def test_a_case_gives_results_refusals_and_confirmations() -> None:
     assert not results.knows(request("other"))
     assert GivenResults.of_state({"returnControl": {"book": True}}).knows(request("book", "confirmation"))
     assert not GivenResults.of_state({"returnControl": {"book": True}}).knows(request("book", "both")), "no result"
-    with pytest.raises(EvalError, match="not given by name"):
+    with pytest.raises(EvalError, match="must be given by name"):
         GivenResults.of_state({"returnControl": "21 degrees"})
 
 

@@ -161,10 +161,10 @@ def test_a_value_that_was_cut_is_reported() -> None:
     records = request()
     records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
     trace_view = view(*records)
-    assert "1 record with values cut" in str(trace_view)
+    assert "1 record with truncated values" in str(trace_view)
     assert "values_cut" in trace_view.breakdown().marks
     assert list(trace_view.spans()["marks"]).count("values_cut") == 1
-    assert "values cut" in trace_view._repr_html_()
+    assert "truncated values" in trace_view._repr_html_()
     assert "partial" not in trace_view.breakdown().marks
 
 
@@ -235,7 +235,7 @@ def test_a_finding_names_a_hostile_tool_as_text() -> None:
     assert first is not None
     assert first.rule == "slow_tool"
     assert_inert(trace_view._repr_html_())
-    assert "what to look at" in trace_view._repr_html_().lower()
+    assert "findings (" in trace_view._repr_html_().lower()
     assert trace_view.causes()["rule"][0] == "slow_tool"
 
 

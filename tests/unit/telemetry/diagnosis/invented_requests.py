@@ -64,7 +64,7 @@ class Request:
         error: str = "ThrottlingException: Too many requests, please wait",
         more: dict[str, Any] | None = None,
     ) -> Request:
-        """A cycle: tries that were refused (each with its time and the wait after it), the model's call, its tools."""
+        """Add a cycle: refused attempts (each with its duration and the wait after it), the model call, its tools."""
         cycle, start = self._next(), self.at
         self.at += 5
         for tried_ms, waited_ms in refused:
@@ -128,7 +128,7 @@ class Request:
         chunks: Sequence[float] = (),
         is_cold: bool | None = False,
     ) -> InvocationCase:
-        """The invocation as a client saw it: the way there and back, or how it read; times after sending."""
+        """Return the invocation as a client saw it: network time each way, or when it read (after sending)."""
         trace = self.trace()
         sent_ns = T0 - round(there_ms * MS)
         done_ns = trace.end_ns + round(back_ms * MS)

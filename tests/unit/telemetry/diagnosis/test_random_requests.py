@@ -36,7 +36,7 @@ def calm(dice: Random, turns: int | None = None) -> Request:
 
 
 def seen(dice: Random, request: Request) -> InvocationCase:
-    """By a client some way off, sometimes in a session that begins."""
+    """Return the request as a distant client sees it, sometimes with a cold start."""
     is_cold = dice.random() < 0.2
     there_ms = dice.uniform(50, 500) + (dice.uniform(200, 700) if is_cold else 0)
     return request.case(there_ms=there_ms, back_ms=dice.uniform(30, 400), is_cold=is_cold)
