@@ -1,1 +1,1 @@
-"""Who calls, and what they may do: keys, signatures, permissions and the limits of a request."""
+"""Authentication and authorization of callers: keys, signatures, permissions and the limits of a request."""

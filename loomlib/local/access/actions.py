@@ -1,4 +1,4 @@
-"""The IAM action of a request, and the ARNs of what it touches."""
+"""The IAM action of a request, and the ARNs of the resources that it touches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from ..service_models import signing_name
 from .named_resources import IAM_OPERATIONS, model_resources, named_resources
 
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)*")
-_IAM_NAMES = {"monitoring": "cloudwatch", "email": "ses"}  # where IAM names a service unlike its signatures
+_IAM_NAMES = {
+    "monitoring": "cloudwatch",
+    "email": "ses",
+}  # services whose name in IAM differs from the one in signatures
 _OTHER_SIGNING_NAMES = frozenset(
     {"aoss", "aps", "aws-marketplace", "elasticfilesystem", "elasticloadbalancing", "elasticmapreduce", "execute-api"}
     | {"lex", "monitoring", "states", "tagging"}
 )
-"""What requests are signed for where botocore has another name for the service, of services that moto answers."""
+"""Signing names that differ from botocore's name of the service, for services that moto implements."""
 _S3_BUCKET = {"GET": "ListBucket", "HEAD": "ListBucket", "PUT": "CreateBucket", "DELETE": "DeleteBucket"}
 _S3_OBJECT = {
     "GET": "GetObject",
@@ -114,14 +117,14 @@ def _tool(kind: str, identifier: str, region: str, account_id: str) -> str:
 def is_signed_for(service: str, region: str) -> bool:
     """Return whether requests of a service are signed with this name and region.
 
-    moto chooses what answers by patterns, in which `s3x`, or `ec2` in the region `s3.us-east-1`, is S3. A policy that
-    names `s3` would not hold for them.
+    moto selects a service by patterns that match `s3x`, or `ec2` in the region `s3.us-east-1`, as S3. A policy that
+    names `s3` would not apply to such requests.
 
     Args:
         service: The service in the credential scope.
         region: The region in it.
     """
-    if _REGION.fullmatch(region) is None or service == "s3files":  # which moto would answer as S3
+    if _REGION.fullmatch(region) is None or service == "s3files":  # moto would treat it as S3
         return False
     signed_for = signing_name(service)
     return service in _OTHER_SIGNING_NAMES if signed_for is None else signed_for == service
@@ -173,7 +176,7 @@ def other_actions(
 
 
 def _generating(body: bytes, region: str, account_id: str) -> Iterator[Action]:
-    """Return what RetrieveAndGenerate does for its caller: retrieve, ask the model, and apply the guardrail."""
+    """Yield the actions of RetrieveAndGenerate: retrieval, the model call, and the guardrail."""
     configuration = as_mapping(parse_object(body).get("retrieveAndGenerateConfiguration"))
     knowledge = as_mapping(configuration.get("knowledgeBaseConfiguration"))
     yield "bedrock:Retrieve", [_bedrock_arn("knowledge-base", knowledge.get("knowledgeBaseId"), region, account_id)]
@@ -206,7 +209,7 @@ def _s3_action(method: str, path: str, query: str, headers: Mapping[str, str]) -
     if method == "DELETE" and "uploadId" in names:
         return "s3:AbortMultipartUpload", [arn]
     source = unquote(headers.get("x-amz-copy-source", "")).removeprefix("/").partition("?")[0]
-    if source:  # copying reads as well: the narrower of the two actions on what it reads is part of writing
+    if source:  # a copy also reads: its source is checked with the stricter of the two actions, PutObject
         return "s3:PutObject", [arn, f"arn:aws:s3:::{source}"]
     return f"s3:{_S3_OBJECT.get(method, method)}", [arn]
 

@@ -1,4 +1,4 @@
-"""The keys that STS gives out for a role, which its caller then signs with."""
+"""The keys that STS issues for an assumed role."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MEMBERS: Final = ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration
 class AssumedRoles:
     """Makes the keys of `AssumeRole` valid.
 
-    A role that was created in the local IAM may do what its policies say. Any other role of the owner's may do
-    everything in its account; a session cannot assume one. A tenant that assumes a role stays that tenant.
+    A role that was created in the local IAM has the permissions of its policies. Any other role of the owner has all
+    permissions in its account; a session cannot assume one. A tenant that assumes a role remains that tenant.
 
     Args:
         keys: The keys that are valid.

@@ -1,4 +1,4 @@
-"""A request's body, read once within its limit and digested on the way."""
+"""A request's body, read once within its limit and hashed while it is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..wire import AsgiMessage, Receive, RefusedError, invalid
 from .errors import refusal
 
 _PAUSE_S: Final = 60.0
-"""How long a sender may be silent in the middle of a body."""
+"""Maximum pause of a sender within a body, in seconds."""
 
 _LEAST_BYTES_PER_S = 1_000  # a sender that takes longer than a minute must be at least this fast
 _SPOOLED_FROM_BYTES = 1 << 20
@@ -44,7 +44,7 @@ def largest_body(service: str, path: str) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Body:
-    """A body: in memory, or in a file when it is large and its reader can take a file."""
+    """A body: in memory, or in a file if it is large and its reader accepts a file."""
 
     content: bytes | None
     file: BinaryIO | None
@@ -59,7 +59,7 @@ class Body:
         return self.file
 
     def replayed(self, following: Receive) -> Receive:
-        """Return an ASGI `receive` that gives the body, or an empty one when it is in a file, and then what follows."""
+        """Return an ASGI `receive` that returns the body, or an empty one for a file, and then later messages."""
         given = False
 
         async def receive() -> AsgiMessage:
@@ -82,16 +82,16 @@ async def read_whole(
 ) -> Body:
     """Read a body.
 
-    Large ones for moto go through a file: joining and copying them in memory would hold the interpreter while agents
-    are invoked.
+    Large bodies for moto are written to a file: joining and copying them in memory would block the interpreter while
+    agents are invoked.
 
     Args:
-        receive: Where the body comes from.
+        receive: The ASGI `receive` that returns the body.
         limit_bytes: Its largest size.
         declared: The Content-Length header.
         service: The service that the request is for.
-        spools: Whether its reader can take a file.
-        pause_s: How long its sender may be silent, and how long it may be slower than 1 kB a second.
+        spools: Whether its reader accepts a file.
+        pause_s: Maximum pause of the sender, and maximum time below 1 kB per second, in seconds.
 
     Raises:
         RefusedError: It is too large, or its sender is too slow.

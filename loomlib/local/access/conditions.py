@@ -1,7 +1,7 @@
-"""Conditions of resource policies: the operators and keys that have a meaning on this machine.
+"""Conditions of resource policies: the operators and keys that are supported on this machine.
 
-Source: AWS, "IAM JSON policy elements: Condition operators". A key that a request does not have makes an operator false
-and a negated one true, unless the operator ends with `IfExists`.
+Source: AWS, "IAM JSON policy elements: Condition operators". If a request lacks a key, an operator is false and a
+negated operator is true, unless it ends with `IfExists`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def unknown_operators(condition: Mapping[str, Any]) -> list[str]:
 
 
 def holds(condition: Mapping[str, Any], context: Mapping[str, str]) -> bool:
-    """Return whether a condition holds for a request.
+    """Return whether a request meets a condition.
 
     Args:
-        condition: Operators with their keys and values; all must hold.
+        condition: Operators with their keys and values; all must be true.
         context: The request's condition keys by lower-case names.
     """
     return all(

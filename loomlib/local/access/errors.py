@@ -1,4 +1,4 @@
-"""Errors of authentication and authorization in the words and codes of the service that was called."""
+"""Errors of authentication and authorization with the messages and codes of the service that was called."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refusal(what: str, service: str, message: str) -> AccessRefusedError:
     """Return the error of a service.
 
     Args:
-        what: What is wrong; a key of the table of codes.
+        what: The kind of error; a key of the table of codes.
         service: The service that the request is signed for.
         message: A sentence.
     """

@@ -1,4 +1,4 @@
-"""Access keys: the owner's, and one for each session, which ends with it."""
+"""Access keys: the owner's, and one for each session, valid until the session ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-_REMEMBERED: Final = 10_000  # ended keys, whose callers are told that they have expired
+_REMEMBERED: Final = 10_000  # ended keys; their callers receive an error about expired credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,8 @@ class SessionPrincipal:
         role_arn: The role that the runtime runs as.
         session_id: The runtime session id.
         group: Its log group.
-        named: The values of its runtime's variables: memories and runtimes named there are given to it.
-        tenant: The tenant for which a role was assumed; empty where the session or the role says it.
+        named: The values of its runtime's environment variables; it can use the memories and runtimes that they name.
+        tenant: The tenant for which a role was assumed; empty if the session or the role determines it.
     """
 
     mark: str
@@ -64,11 +64,11 @@ class Key:
 
     Attributes:
         access_key: Its id.
-        secret_key: What signs.
+        secret_key: The secret access key, which signs requests.
         principal: The session that it belongs to, or the role that was assumed.
-        account_id: The account that it names; empty for the service's own.
-        session_token: What requests with it must carry; empty when they need none.
-        expires_at: When it ends, in unix seconds.
+        account_id: The account of the key; empty for the service's default account.
+        session_token: The session token that its requests must contain; empty if they do not need one.
+        expires_at: Expiration time in Unix seconds.
     """
 
     access_key: str
@@ -137,10 +137,10 @@ class Keyring:
             self._ended.popitem(last=False)
 
     def has_ended(self, identifier: str) -> bool:
-        """Return whether a key id or a bearer token was a session's that has ended."""
+        """Return whether a key id or a bearer token belonged to a session that has ended."""
         return identifier in self._ended
 
 
 def bearer_token(secret_key: str) -> str:
-    """Return the bearer token of a secret key, which it does not reveal."""
+    """Return the bearer token of a secret key, which cannot be derived from the token."""
     return hmac.new(secret_key.encode(), b"loom bearer token", hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""What a request to another service than AgentCore is about: the ARNs of functions, queues, topics and secrets.
+"""The resources of requests to services other than AgentCore: the ARNs of functions, queues, topics and secrets.
 
 Source: AWS, "Service Authorization Reference" of each service.
 """
@@ -21,13 +21,13 @@ IAM_OPERATIONS: Final[Mapping[str, str]] = {
     "lambda:InvokeAsync": "lambda:InvokeFunction",
     "lambda:InvokeWithResponseStream": "lambda:InvokeFunction",
 }
-"""Operations whose action has another name than the operation."""
+"""Operations whose IAM action has a different name."""
 
 
 def model_resources(model_id: str, region: str, account_id: str) -> tuple[list[str], dict[str, str]]:
     """Return the ARNs of a call to a model, and the condition keys of the request.
 
-    A call through an inference profile needs the profile and the model behind it.
+    A call through an inference profile requires the profile and the model behind it.
 
     Args:
         model_id: The model's id or ARN, or an inference profile's.
@@ -92,7 +92,7 @@ def s3_condition_keys(method: str, path: str, query: str) -> dict[str, str]:
 
 
 def _secret_arn(name: str, region: str, account_id: str) -> str:
-    """Return a secret's ARN, which ends with six characters that its name does not have."""
+    """Return a secret's ARN; its last six characters are not part of the name."""
     if name.startswith("arn:"):
         return name
     models: Any = sys.modules.get("moto.secretsmanager.models")

@@ -1,4 +1,4 @@
-"""What a session's key may do: what the policies of its runtime's role say."""
+"""Permissions of a session's key, from the policies of its runtime's role."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require(
         action: IAM's name of the action.
         resources: The ARNs of all resources that it touches.
         service: The service that the request is signed for.
-        keys: The condition keys of the request by lower-case names; a condition about any other key does not hold.
+        keys: The condition keys of the request by lower-case names; a condition with any other key is not met.
 
     Raises:
         RefusedError: No policy allows the action, or one denies it.
@@ -53,7 +53,7 @@ def require(
 
 
 def require_owner(principal: SessionPrincipal | None, action: str) -> None:
-    """Refuse all callers but the owner: IAM has no such action, so no role allows it, not by `*` either.
+    """Refuse all callers but the owner: IAM has no such action, so no role allows it, not even with `*`.
 
     Args:
         principal: The session that calls; None for the owner.
@@ -91,7 +91,7 @@ def identity_decision(
 
 
 def _holds(condition: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
-    """Return whether a condition is about known keys only, and holds."""
+    """Return whether a condition has known keys only, and is met."""
     operands: list[object] = list(condition.values())
     pairs = [cast("dict[str, Any]", item) for item in operands if isinstance(item, dict)]
     is_known = all(key.lower() in keys for item in pairs for key in item)
@@ -111,13 +111,13 @@ def role_statements(principal: SessionPrincipal) -> list[PolicyStatement] | None
 
 
 def role_tags(principal: SessionPrincipal) -> dict[str, str]:
-    """Return the tags of a role that was created in the local IAM; none of any other."""
+    """Return the tags of a role that was created in the local IAM; empty for any other."""
     role = _local_role(principal)
     return {} if role is None else {str(tag["Key"]): str(tag["Value"]) for tag in role.tags or ()}
 
 
 def caller_identity(principal: SessionPrincipal) -> dict[str, str]:
-    """Return what STS's GetCallerIdentity says of a session: the role that it runs as, assumed by it."""
+    """Return STS's GetCallerIdentity response for a session: the assumed role that it runs as."""
     role = _local_role(principal)
     made_up = base64.b32encode(hashlib.sha256(principal.role_arn.encode()).digest()).decode()[:17]
     role_id = f"AROA{made_up}" if role is None else str(role.id)
@@ -130,7 +130,7 @@ def caller_identity(principal: SessionPrincipal) -> dict[str, str]:
 
 def _local_role(principal: SessionPrincipal) -> Any:
     """Return a caller's role if it was created in the local IAM."""
-    # moto's IAM takes half a second to import: if nobody has used it, it has no roles.
+    # moto's IAM takes half a second to import; if it has not been imported, it has no roles.
     models: Any = sys.modules.get("moto.iam.models")
     if models is None or principal.account_id not in models.iam_backends:
         return None

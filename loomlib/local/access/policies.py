@@ -1,4 +1,4 @@
-"""IAM policies: what a document allows, and the policy of a runtime whose role is not described locally.
+"""IAM policies: decisions of policy documents, and the policy of a runtime whose role is not defined locally.
 
 Source: AWS, "Policy evaluation logic" and "Execution role for running an agent in AgentCore Runtime".
 """
@@ -30,7 +30,7 @@ _IDENTITY_ACTIONS = (
     *("GetWorkloadAccessToken", "GetWorkloadAccessTokenForJWT", "GetWorkloadAccessTokenForUserId"),
     *("GetResourceApiKey", "GetResourceOauth2Token"),
 )
-# Without ListCodeInterpreterSessions: an agent uses the sessions that it starts, and guesses no other's id.
+# Without ListCodeInterpreterSessions: an agent uses its own sessions, and cannot discover the ids of others.
 _CODE_ACTIONS = (
     *("StartCodeInterpreterSession", "GetCodeInterpreterSession", "StopCodeInterpreterSession"),
     "InvokeCodeInterpreter",
@@ -47,7 +47,7 @@ PolicyStatement = Mapping[str, Any]
 
 
 def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
-    """Return what a session may do when its runtime's role has no policies here.
+    """Return the permissions of a session whose runtime's role has no local policies.
 
     Models, telemetry, its runtime's own log group, the memories, runtimes, gateways, knowledge bases, code interpreters
     and browsers that its runtime's variables name, the code interpreter, browser and web search that AWS manages, and
@@ -84,7 +84,11 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
         {"Effect": "Allow", "Action": ["bedrock-agentcore:InvokeGateway"], "Resource": gateways},
         {"Effect": "Allow", "Action": ["bedrock:Retrieve"], "Resource": bases},
-        {"Effect": "Allow", "Action": ["bedrock:RetrieveAndGenerate"], "Resource": "*"},  # of bases that it may read
+        {
+            "Effect": "Allow",
+            "Action": ["bedrock:RetrieveAndGenerate"],
+            "Resource": "*",
+        },  # of the knowledge bases that it may read
         {
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],
@@ -110,7 +114,7 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
 
 
 def read_statements(document: str) -> list[PolicyStatement]:
-    """Return the statements of a policy document; none of one that cannot be read."""
+    """Return the statements of a policy document; empty if it cannot be read."""
     try:
         content = json.loads(document)
     except ValueError:
@@ -125,15 +129,15 @@ def decision(
     resources: Sequence[str],
     holds: Callable[[Mapping[str, Any]], bool] = lambda _: False,
 ) -> bool | None:
-    """Return whether statements allow (True) or deny (False) an action on all resources; None when none of them speaks.
+    """Return whether statements allow (True) or deny (False) an action on all resources; None if they do neither.
 
-    A statement with a condition denies in any case, and allows only where the condition is known to hold.
+    A Deny statement applies regardless of its condition; an Allow statement only if its condition is known to be met.
 
     Args:
         statements: The statements of all policies that apply.
-        action: The IAM action, such as `bedrock-agentcore:InvokeAgentRuntime`; case makes no difference.
+        action: The IAM action, such as `bedrock-agentcore:InvokeAgentRuntime`; case-insensitive.
         resources: ARNs of everything that the call touches.
-        holds: Says of a condition whether it is known to hold for the request.
+        holds: Returns whether a condition is known to be met by the request.
     """
     allowed = dict.fromkeys(resources, False)
     for statement in statements:
@@ -153,7 +157,7 @@ def decision(
 
 
 def names_action(statement: PolicyStatement, action: str) -> bool:
-    """Return whether a statement is about an action."""
+    """Return whether a statement applies to an action."""
     return _names(statement, "Action", action, ignore_case=True)
 
 
@@ -164,7 +168,7 @@ def _names(statement: PolicyStatement, member: str, value: str, *, ignore_case: 
 
 
 def matches_any(wildcards: Sequence[str], value: str, ignore_case: bool = False) -> bool:
-    """Return whether a text matches one of several patterns with `*` and `?`.
+    """Return whether a string matches one of several patterns with `*` and `?`.
 
     Args:
         wildcards: The patterns.
@@ -181,7 +185,7 @@ def _wildcard(text: str, ignore_case: bool) -> Pattern:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts of an element that may be one or a list."""
+    """Return the strings of an element that may be a string or a list."""
     return [item for item in _listed(value) if isinstance(item, str)]
 
 

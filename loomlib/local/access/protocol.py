@@ -1,4 +1,4 @@
-"""The HTTP protocol of the service: uvicorn's, with limits that hold before anybody is known."""
+"""The HTTP protocol of the service: uvicorn's, with limits that apply before a caller is authenticated."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _log = logging.getLogger(__name__)
 
 HEAD_BYTES: Final = 65_536
-"""Bytes of a request line with all header fields. S3 allows 8 KB; `baggage` alone may have 8 KB."""
+"""Maximum bytes of a request line with all header fields. S3 allows 8 KB; `baggage` alone may have 8 KB."""
 
 HEADER_FIELDS: Final = 200
-"""Header fields of a request."""
+"""Maximum number of header fields of a request."""
 
 FRAMING_BYTES: Final = HEAD_BYTES
-"""Bytes after the header fields that bring nothing of the body: extensions of a chunk, and trailers."""
+"""Maximum bytes after the header fields that are not part of the body: chunk extensions and trailers."""
 
 HEAD_WITHIN_S: Final = 20.0
-"""Time for a client that has begun a request to send its header fields."""
+"""Seconds within which a client that has started a request must send its header fields."""
 
 FIRST_BYTE_WITHIN_S: Final = 60.0
-"""Time for a client that has connected to begin its first request."""
+"""Seconds within which a connected client must start its first request."""
 
 _CONNECT: Final = b"CONNECT "
 _MOST_CONNECTIONS = 2_000
@@ -34,7 +34,7 @@ _ONCE = frozenset({b"connection", b"upgrade", b"sec-websocket-key", b"sec-websoc
 
 
 def most_connections() -> int:
-    """Return how many connections may be open; raises this process's limit of open files as far as it may."""
+    """Return the maximum number of open connections; raise this process's limit of open files as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     file_limit = 4 * _MOST_CONNECTIONS
     if soft != resource.RLIM_INFINITY and soft < file_limit:
@@ -44,12 +44,12 @@ def most_connections() -> int:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, whose header fields are limited in size, number and time, and its trailers in size.
+    """One connection, with limits on the size, number and time of header fields, and on the size of trailers.
 
-    When there are too many connections, the one that has been idle for the longest gives way, so that idle ones cannot
-    keep others out; when none is idle, the new one is refused.
+    If there are too many connections, the one that has been idle longest is closed, so that idle connections cannot
+    block others; if none is idle, the new one is refused.
 
-    Where `tunnel` is set, a connection that begins with CONNECT gets the protocol that it returns.
+    If `tunnel` is set, a connection that starts with CONNECT is passed to the protocol that `tunnel` returns.
     """
 
     most_connections = _MOST_CONNECTIONS
@@ -65,11 +65,11 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        cycle: Any = self.cycle  # None before the first request, which uvicorn does not declare
+        cycle: Any = self.cycle  # None before the first request; uvicorn does not declare this
         return cycle is None or bool(cycle.response_complete)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Take a connection, if need be in place of an idle one."""
+        """Accept a connection, if necessary in place of an idle one."""
         super().connection_made(transport)
         self._timer = self.loop.call_later(FIRST_BYTE_WITHIN_S, self._close)
         if len(self.connections) <= self.most_connections:
@@ -79,7 +79,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if idle:
             min(idle, key=lambda item: item._active_at)._close()
         else:
-            _log.warning("A connection was refused: %d are open", len(others))
+            _log.warning("A connection was refused: %d connections are open", len(others))
             self._refuse(503, "ServiceUnavailableException", "The local AgentCore has too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -104,28 +104,28 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._has_begun = self._has_advanced = False
         super().data_received(data)
-        # A piece with some of the body may be framed by more bytes than it brings: clients send chunks of a few bytes.
+        # Data with part of the body may contain more framing than content: clients send chunks of a few bytes.
         self._framing_bytes = self._framing_bytes + len(data) if self._in_body and not self._has_advanced else 0
         if self._in_head:
-            # The piece in which a request begins may hold the end of the one before, so it is not counted.
+            # Data in which a request starts may contain the end of the previous one, so it is not counted.
             self._head_bytes += 0 if self._has_begun else len(data)
             if self._timer is None:
                 self._timer = self.loop.call_later(HEAD_WITHIN_S, self._close)
 
     def on_message_begin(self) -> None:
-        """Begin to count the header fields; uvicorn's timers do not cover them."""
+        """Start to count the header fields; uvicorn's timers do not cover them."""
         super().on_message_begin()
         self._in_head, self._has_begun, self._head_bytes = True, True, 0
         self._in_body = False
         self._stop_timer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header field; a trailer has no use here and is dropped."""
+        """Process a header field; trailers are not used and dropped."""
         if self._in_head and not self._refused:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless there are too many header fields."""
+        """Start the response, unless there are too many header fields."""
         self._in_head, self._in_body, self._has_advanced = False, True, True
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -135,10 +135,10 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Begin a WebSocket.
+        """Start a WebSocket.
 
-        Clients that are given the SDK's header fields send those of the opening handshake twice; their own come first,
-        and it is their own key that they expect to be answered.
+        Clients that receive the SDK's header fields send those of the opening handshake twice. Their own fields come
+        first, and the response must match their own key.
         """
         seen_names: set[bytes] = set()
         fields: list[tuple[bytes, bytes]] = []
@@ -150,7 +150,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Process a part of the body."""
         self._has_advanced = True
         if not self._refused:
             super().on_body(body)
@@ -176,7 +176,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(431, "RequestHeaderSectionTooLarge", message)
 
     def _refuse_framing(self) -> None:
-        """Close the connection; say why, unless the answer to its request has begun."""
+        """Close the connection; send the reason, unless the response to its request has started."""
         cycle: Any = self.cycle
         _log.warning("A connection was closed: %s bytes of trailers or chunk extensions", f"{self._framing_bytes:,}")
         if cycle is not None and cycle.response_started:

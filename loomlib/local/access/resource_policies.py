@@ -1,4 +1,4 @@
-"""Resource-based policies of runtimes, endpoints, gateways and memories: stored, read, and decided.
+"""Resource-based policies of runtimes, endpoints, gateways and memories: storage, retrieval and evaluation.
 
 Source: AgentCore developer guide, "Resource-based policies". A call of a runtime is decided by the policies of the
 runtime and of its endpoint. A deny in either refuses it. A signed caller whose role does not allow the call needs an
@@ -33,12 +33,12 @@ _VERSIONS: Final = ("2012-10-17", "2008-10-17")
 
 @dataclass(frozen=True, slots=True)
 class PolicyCaller:
-    """Who is named by the principals of a policy.
+    """A caller as the principals of a policy name it.
 
     Attributes:
         account_id: The account; empty for a caller with a token.
-        arns: The ARNs by which it is named.
-        name: How AWS's errors name it.
+        arns: The ARNs that name it.
+        name: Its name in AWS's errors.
     """
 
     account_id: str = ""
@@ -56,7 +56,7 @@ class PolicyCaller:
     @property
     def context(self) -> dict[str, str]:
         """Its condition keys, and those of every request on this machine."""
-        # AWS's addresses take TLS only, for which loopback stands.
+        # AWS's endpoints require TLS; loopback counts as equivalent.
         keys = {"aws:sourceip": "127.0.0.1", "aws:securetransport": "true", "aws:viaawsservice": "false"}
         if self.account_id:
             keys |= {"aws:principalarn": self.arns[0], "aws:principalaccount": self.account_id}
@@ -67,7 +67,7 @@ class ResourcePolicies:
     """The policies of one home folder; its public coroutines are the control plane's operations.
 
     Args:
-        store: The resources; a policy is stored below its resource and ends with it.
+        store: The resources; a policy is stored with its resource and deleted with it.
     """
 
     def __init__(self, store: ResourceStore) -> None:
@@ -97,7 +97,7 @@ class ResourcePolicies:
         return {"policy": policy}
 
     async def get_resource_policy(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
-        """GetResourcePolicy; the answer has no policy where none is attached."""
+        """GetResourcePolicy; the response has no policy if none is attached."""
         stored = self._stored(self._resource(parameters, place).arn)
         return {"policy": stored.document["policy"]} if stored else {}
 
@@ -132,7 +132,7 @@ class ResourcePolicies:
             arns: The resources that it touches, each of which may have a policy.
             account_id: The owner's account.
             service: The service that the request is signed for.
-            below: Resources whose policies decide as well, but about which roles are not asked.
+            below: Resources whose resource-based policies are also evaluated, but not the role's policies for them.
 
         Raises:
             RefusedError: The action is not allowed, or a policy denies it.
@@ -146,7 +146,7 @@ class ResourcePolicies:
             require(principal, action, arns, service)
 
     def require_for_token(self, action: str, arns: Sequence[str]) -> None:
-        """Refuse a call with a token that the policies of these resources deny or do not allow.
+        """Refuse a call with a bearer token that these resources' policies deny or do not allow.
 
         Raises:
             RefusedError: A policy denies it, or does not allow it.
@@ -206,7 +206,7 @@ def _check(policy: str, arn: str) -> None:
         raise invalid(f'The policy must be an object with "Version": "{_VERSIONS[0]}"')
     statements = read_statements(policy)
     if not statements or len(statements) != len(_listed(cast("dict[str, Any]", document).get("Statement"))):
-        raise invalid("The policy must have a Statement, each an object")
+        raise invalid("The policy must have a Statement: an object or a list of objects")
     for number, statement in enumerate(statements, 1):
         if reason := _reason(statement, arn):
             raise invalid(f"Statement {number} of the policy {reason}")
@@ -218,7 +218,7 @@ def _reason(statement: PolicyStatement, arn: str) -> str:
     principal, condition = statement.get("Principal"), statement.get("Condition", {})
     actions = texts(statement.get("Action"))
     if unknown:
-        return f"has {', '.join(sorted(unknown))}, which resource policies do not take"
+        return f"has {', '.join(sorted(unknown))}, which resource policies do not support"
     if statement.get("Effect") not in ("Allow", "Deny"):
         return "must have the Effect Allow or Deny"
     if principal != "*" and not (isinstance(principal, dict) and principal):

@@ -1,4 +1,4 @@
-"""The keys of sessions: issued when a process starts, ended with it."""
+"""The keys of sessions: valid from the start of a process until its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .keys import Keyring, SessionPrincipal
 
 
 class SessionKeys:
-    """Issues one key for each session's process, for what its runtime's role may do."""
+    """Issues one key for each session's process, with the permissions of its runtime's role."""
 
     def __init__(self, keys: Keyring, *, account_id: str) -> None:
         self._keys, self._account_id = keys, account_id

@@ -22,10 +22,10 @@ from .errors import MISMATCH, refusal
 from .keys import Key
 
 SKEW: Final = timedelta(minutes=5)
-"""How far the time of a request may lie from this machine's."""
+"""Maximum difference between the time of a request and this machine's clock."""
 
 EMPTY: Final = hashlib.sha256(b"").hexdigest()
-"""The digest of no body."""
+"""The SHA-256 digest of an empty body."""
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _LONGEST_EXPIRY_S = 604_800  # seven days
@@ -38,7 +38,7 @@ _REQUIRED = "'Credential', 'SignedHeaders' and 'Signature'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What a request says of its signature, not yet verified; `expires_s` is of a presigned address."""
+    """The signature of a request, not yet verified; `expires_s` is for presigned URLs only."""
 
     access_key: str
     date: str
@@ -55,7 +55,7 @@ class Signature:
         return self.expires_s is not None
 
     def check_time(self, now: datetime) -> None:
-        """Refuse a request from another time, or a presigned address that has expired."""
+        """Refuse a request whose time is not current, or a presigned URL that has expired."""
         moment, earliest, latest = datetime.fromisoformat(self.time), now - SKEW, now + SKEW
         if self.expires_s is not None:
             if now > moment + timedelta(seconds=self.expires_s):
@@ -80,7 +80,7 @@ class Signature:
 
 
 def read_signature(headers: Mapping[str, Sequence[str]], query: str) -> Signature | None:
-    """Return the signature of a request's header or query; None when it has neither.
+    """Return the signature in a request's header or query; None if it has neither.
 
     Args:
         headers: All header fields by their lower-case names.
@@ -154,7 +154,7 @@ def _checked(credential: str, signed: str, signature: str, time: str, expires_s:
 def verify(
     signature: Signature, key: Key, *, method: str, target: str, headers: Mapping[str, Sequence[str]], payload: str
 ) -> None:
-    """Refuse a request whose signature is not the one that its key makes.
+    """Refuse a request whose signature does not match its key.
 
     Args:
         signature: The request's signature.
@@ -162,7 +162,7 @@ def verify(
         method: The HTTP method.
         target: The path and query as they were sent.
         headers: All header fields by their lower-case names.
-        payload: The digest of the body, or what stands for it.
+        payload: The digest of the body, or its substitute, such as `UNSIGNED-PAYLOAD`.
     """
     if any(name not in headers for name in signature.signed_headers):
         raise refusal("mismatch", signature.service, MISMATCH)
@@ -178,10 +178,10 @@ def verify(
 
 
 def declared_payload(signature: Signature, headers: Mapping[str, Sequence[str]]) -> str | None:
-    """Return what a request says of its body's digest; None when the body itself must be digested.
+    """Return the body digest that a request declares; None if the body itself must be hashed.
 
     Raises:
-        RefusedError: A service other than S3 is sent an unsigned or chunked body.
+        RefusedError: The body is unsigned or chunked, but the service is not S3.
     """
     declared = next(iter(headers.get("x-amz-content-sha256", ())), None)
     if declared is None:
@@ -197,7 +197,7 @@ def check_body(signature: Signature, key: Key, declared: str, *, digest: str, bo
     Args:
         signature: The request's signature, verified.
         key: Its key.
-        declared: What the request says of its body.
+        declared: The body digest that the request declares.
         digest: The body's SHA-256, in hex.
         body: The body, read from its beginning if its chunks are signed.
     """
@@ -209,7 +209,7 @@ def check_body(signature: Signature, key: Key, declared: str, *, digest: str, bo
 
 
 def _check_chunks(signature: Signature, key: Key, body: BinaryIO) -> None:
-    """Verify the signature of each chunk, which is made over the one before."""
+    """Verify the signature of each chunk, which includes the previous one."""
     signer = _signer(signature, key)
     request: Any = _Request("PUT", "http://127.0.0.1/", signature, {})
     scope, previous = signer.credential_scope(request), signature.signature
@@ -273,7 +273,7 @@ def _signer(signature: Signature, key: Key) -> Any:
 
 
 def _service_of(text: str) -> str:
-    """Return the service of a credential scope that may be malformed, for the form of the error."""
+    """Return the service of a credential scope that may be malformed, to choose the form of the error."""
     match = re.search(r"Credential=[^/,\s]*/[^/,\s]*/[^/,\s]*/([\w-]+)", text)
     return match[1] if match else ""
 

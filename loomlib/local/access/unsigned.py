@@ -1,7 +1,7 @@
-"""Requests that clients send without a signature: the operations for which botocore's service models demand none.
+"""Requests that clients send without a signature: operations for which botocore's service models do not require one.
 
 These are Cognito's sign-in, AssumeRoleWithWebIdentity, AssumeRoleWithSAML and the operations of IAM Identity Center;
-beside them the two public documents of a user pool, its keys and its OpenID configuration.
+in addition, the two public documents of a user pool: its keys and its OpenID configuration.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class UnsignedRequest:
     """A request that may need no signature.
 
     Attributes:
-        service: The service as requests to it would be signed.
-        operation: Its operation; empty while only its body can name it.
-        region: The region that the request names; empty when it names none.
+        service: The signing name of the service.
+        operation: Its operation; empty if only the body can name it.
+        region: The region that the request names; empty without one.
     """
 
     service: str
@@ -45,7 +45,7 @@ class UnsignedRequest:
     region: str = ""
 
     def confirmed(self, body: bytes) -> UnsignedRequest:
-        """Return the request with what its body says.
+        """Return the request with the operation and the region from its body.
 
         Args:
             body: The request's body.
@@ -64,7 +64,7 @@ class UnsignedRequest:
 
 
 def read_unsigned(method: str, path: str, query: str, headers: Mapping[str, Sequence[str]]) -> UnsignedRequest | None:
-    """Return what a request without a signature asks for; None when it must be signed.
+    """Return the service and operation of a request without a signature; None if it must be signed.
 
     Args:
         method: The HTTP method.

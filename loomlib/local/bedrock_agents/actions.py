@@ -1,4 +1,4 @@
-"""Calls of action groups in the forms of Lambda's event, of the trace, and of return of control."""
+"""Calls of action groups in the forms of Lambda events, of the trace, and of return of control."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BAD_ANSWER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionAnswer:
-    """What a Lambda function answered, or the caller.
+    """The result of a Lambda function, or of the caller for return of control.
 
     Attributes:
-        text: What the model reads.
-        reprompts: Whether the answer is a failure that the model is to correct.
-        attributes: The session attributes; None if it leaves them as they are.
+        text: The text for the model.
+        reprompts: Whether the result is a failure that the model should correct.
+        attributes: The session attributes; None to leave them unchanged.
         prompt_attributes: The prompt session attributes, likewise.
-        searches: The configuration of later searches by knowledge base.
+        searches: The configuration of later searches, by knowledge base.
     """
 
     text: str
@@ -35,12 +35,12 @@ class ActionAnswer:
 
 
 def dependency_failed(message: str, resource: str = "") -> RefusedError:
-    """Return the error for something that an agent needs and that failed (424)."""
+    """Return the error for a failed dependency of an agent (424)."""
     return RefusedError("DependencyFailedException", 424, message, resourceName=resource)
 
 
 def called(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call as Lambda's event and returns of control name it: action group, operation and parameters.
+    """Return a call in the form of Lambda events and returns of control: action group, operation and parameters.
 
     Args:
         tool: A tool of an action group.
@@ -61,7 +61,7 @@ def trace_input(tool: AgentTool, call: Mapping[str, Any], execution: str, invoca
 
     Args:
         tool: The tool.
-        call: What `called` returned.
+        call: The result of `called`.
         execution: LAMBDA or RETURN_CONTROL.
         invocation_id: The id of a return of control.
     """
@@ -77,7 +77,7 @@ def trace_input(tool: AgentTool, call: Mapping[str, Any], execution: str, invoca
 
 
 def read_lambda_answer(tool: AgentTool, payload: str) -> ActionAnswer:
-    """Read what a Lambda function returned.
+    """Read the result of a Lambda function.
 
     Args:
         tool: The tool that was called.
@@ -120,11 +120,11 @@ def read_given_answer(given: Mapping[str, Any]) -> ActionAnswer:
         given: Its `functionResult` or `apiResult`.
 
     Raises:
-        RefusedError: The caller reports a failure (424), or gives pictures (400).
+        RefusedError: The caller reports a failure (424), or sends images (400).
     """
     bodies: Mapping[str, Mapping[str, Any]] = given.get("responseBody") or {}
     if any(body.get("images") for body in bodies.values()):
-        raise invalid("Results of a return of control can have text only here, no images")
+        raise invalid("The local AgentCore supports only text, not images, in results of a return of control")
     text = _body_text(bodies)
     if given.get("responseState") == "FAILURE":
         raise dependency_failed(f"The action group {given['actionGroup']} failed: {text}")
@@ -132,11 +132,11 @@ def read_given_answer(given: Mapping[str, Any]) -> ActionAnswer:
 
 
 def is_answer_to(given: Mapping[str, Any], waiting: Mapping[str, Any]) -> bool:
-    """Return whether a result of the caller is for a call that waits.
+    """Return whether a result from the caller belongs to a pending call.
 
     Args:
         given: A `functionResult` or `apiResult`.
-        waiting: What the caller was sent of the call.
+        waiting: The call as it was sent to the caller.
     """
     members = ("actionGroup", "function") if "function" in waiting else ("actionGroup", "apiPath")
     same_method = str(given.get("httpMethod") or "").upper() in ("", waiting.get("httpMethod", ""))

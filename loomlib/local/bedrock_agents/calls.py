@@ -1,4 +1,4 @@
-"""The calls of one turn that end by themselves: Lambda functions, knowledge bases, and code."""
+"""The calls of one turn that do not need the caller: Lambda functions, knowledge bases, and code."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .turn_request import TurnRequest
 
 
 class TurnCalls:
-    """Makes the calls of one turn.
+    """Executes the calls of one turn.
 
     Args:
-        services: What the agent calls.
+        services: The services that the agent calls.
         session: The session.
-        request: What the turn is about.
-        tracing: Makes the trace events.
-        steps: Writes answers from passages, for agents that do so.
+        request: The request of the turn.
+        tracing: Creates the trace events.
+        steps: Writes answers from passages, if the agent is configured to.
 
     Attributes:
-        results: What the model is sent of the calls that have ended, by the call's id.
-        texts: What was returned, in its order.
-        passages: What was found in knowledge bases.
+        results: The results of completed calls for the model, by the call's id.
+        texts: The texts of the results, in order.
+        passages: The passages that were found in knowledge bases.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class TurnCalls:
         yield self.take(call, read_lambda_answer(tool, payload), began_s)
 
     def take(self, call: Mapping[str, Any], answer: ActionAnswer, begun: float) -> bytes:
-        """Keep an action group's answer for the model, and return its trace event.
+        """Store an action group's result for the model, and return its trace event.
 
         Args:
             call: The model's call.
-            answer: The answer.
-            begun: When the call began, in seconds since 1970.
+            answer: The result.
+            begun: Start time of the call, in seconds since 1970.
         """
         session = self._session
         if answer.attributes is not None:
@@ -143,12 +143,12 @@ class TurnCalls:
         self.keep(call, "\n".join(filter(None, (run.output, run.error, file_list))), failed=bool(run.error))
 
     def keep(self, call: Mapping[str, Any], text: str, *, failed: bool = False) -> None:
-        """Keep what a call returned for the model.
+        """Store the result of a call for the model.
 
         Args:
             call: The model's call.
-            text: What it returned.
-            failed: Whether the model is to correct it.
+            text: The result.
+            failed: Whether the model should correct the call.
         """
         result: dict[str, Any] = {"toolUseId": call["toolUseId"], "content": [{"text": text or "-"}]}
         self.results[call["toolUseId"]] = {**result, "status": "error"} if failed else result
@@ -156,6 +156,6 @@ class TurnCalls:
 
 
 def _replace(target: dict[str, str], values: Mapping[str, str]) -> None:
-    """Give a mapping, which collaborators share, other values."""
+    """Replace the values of a mapping in place, because collaborators share it."""
     target.clear()
     target.update(values)

@@ -1,4 +1,4 @@
-"""AMAZON.CodeInterpreter: the code interpreter's session of an agent's session, and the files that go in and out."""
+"""AMAZON.CodeInterpreter: the code interpreter session of an agent's session, and its input and output files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .sessions import AgentSession
 
 _INTERPRETER: Final = "aws.codeinterpreter.v1"
 _SESSION_S: Final = 3_600
-_MOST_FILES: Final = 5  # the service model's limit of `FilePart.files`, and of what a request brings
+_MOST_FILES: Final = 5  # the service model's limit of `FilePart.files`, and of the files in a request
 _LARGEST_OUT_BYTES: Final = 1_000_000  # the service model's limit of a file in an answer
 _LARGEST_IN_BYTES: Final = 10_485_760  # the service model's limit of `byteContent.data`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRun:
-    """What some code printed.
+    """The result of a code execution.
 
     Attributes:
         output: Its output.
-        error: Its errors; "" if it ended well.
-        files: The names of the files that it made.
+        error: Its error output; "" if it succeeded.
+        files: The names of the files that it created.
     """
 
     output: str
@@ -40,7 +40,7 @@ class CodeRun:
 
 
 class AgentSandboxes:
-    """Executes agents' code in the local code interpreter, in one of its sessions for each session of an agent.
+    """Executes agents' code in the local code interpreter, with one interpreter session for each agent session.
 
     Args:
         pool: Starts and stops sessions.
@@ -51,11 +51,11 @@ class AgentSandboxes:
         self._pool, self._invocations = pool, invocations
 
     async def run(self, session: AgentSession, code: str, place: Place) -> CodeRun:
-        """Execute Python code in the session's sandbox, which is started with the first one.
+        """Execute Python code in the session's sandbox, which starts with the first execution.
 
         Args:
-            session: The agent's session; its uploads are written first, and the files that the code makes are added
-                to its downloads.
+            session: The agent's session; its uploads are written first, and the files that the code creates are
+                added to its downloads.
             code: The code.
             place: The agent's region and account.
         """
@@ -74,7 +74,7 @@ class AgentSandboxes:
             read = await self._invoke(session, "readFiles", {"paths": small_files}, place)
             session.downloads |= dict(map(_download, read["content"]))
         failed = bool(result.get("isError"))
-        error = str(printed.get("stderr") or "The code failed without a message") if failed else ""
+        error = str(printed.get("stderr") or "The code failed without an error message") if failed else ""
         return CodeRun(output=str(printed.get("stdout") or ""), error=error, files=tuple(changed_files))
 
     async def end(self, session: AgentSession) -> None:
@@ -90,7 +90,7 @@ class AgentSandboxes:
         if session.sandbox is not None:
             try:
                 self._pool.find_ready(_named(session.sandbox[0]), place)
-            except RefusedError:  # its time is over: another one begins, without its variables and files
+            except RefusedError:  # it has expired: a new one starts, without its variables and files
                 session.sandbox = None
         if session.sandbox is None:
             request = {"codeInterpreterIdentifier": _INTERPRETER, "sessionTimeoutSeconds": _SESSION_S}
@@ -104,7 +104,7 @@ class AgentSandboxes:
         return await self._invocations.result({**_named(name), "name": tool, "arguments": arguments}, place=place)
 
     async def _sizes(self, session: AgentSession, place: Place) -> dict[str, int]:
-        """Return the sizes of the files in the working folder, but for hidden ones."""
+        """Return the sizes of the files in the working folder, except hidden ones."""
         listed = await self._invoke(session, "listFiles", {"directoryPath": ""}, place)
         return {
             item["name"]: item["size"]
@@ -114,20 +114,20 @@ class AgentSandboxes:
 
 
 async def read_uploads(files: Sequence[Mapping[str, Any]], place: Place) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """Read the files that a request brings.
+    """Read the files in a request.
 
     Args:
         files: The member `sessionState.files`.
         place: The caller's region and account.
 
     Returns:
-        The contents of those for the code interpreter in base64, by name; and the documents for the model.
+        The base64 contents of the files for the code interpreter by name, and the documents for the model.
 
     Raises:
         RefusedError: There are too many, or one cannot be read (400).
     """
     if len(files) > _MOST_FILES:
-        raise invalid(f"A request can bring at most {_MOST_FILES} files, not {len(files)}")
+        raise invalid(f"A request can contain at most {_MOST_FILES} files, not {len(files)}")
     uploads: dict[str, str] = {}
     documents: list[dict[str, Any]] = []
     for file in files:
@@ -158,7 +158,7 @@ def _content(name: str, source: Mapping[str, Any], place: Place) -> bytes:
 
 
 def file_part(downloads: Mapping[str, str]) -> dict[str, Any]:
-    """Return the event `files` of an answer.
+    """Return the event `files` of a response.
 
     Args:
         downloads: The contents in base64, by name.

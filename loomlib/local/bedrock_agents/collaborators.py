@@ -1,4 +1,4 @@
-"""Calls of collaborators: what a collaborator's turn is about, and how the trace shows its call."""
+"""Calls of collaborators: the request of a collaborator's turn, and the trace of its call."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def collaborator_request(
     text: str,
     results: Sequence[Mapping[str, Any]],
 ) -> tuple[AgentSession, TurnRequest]:
-    """Return the session of a collaborator and what its turn is about.
+    """Return the session of a collaborator and the request of its turn.
 
     Args:
         services: Finds the collaborator.
         session: The supervisor's session.
-        request: What the supervisor's turn is about.
+        request: The request of the supervisor's turn.
         tool: The collaborator.
         text: What it is asked.
         results: What the caller returns of its calls.
@@ -87,9 +87,9 @@ def shown_answer(tool: AgentTool, text: str, control: Mapping[str, Any] | None, 
 
     Args:
         tool: The collaborator.
-        text: What it answered.
+        text: Its answer.
         control: The calls that it returns to the caller; None if it has answered.
-        begun: When the call began, in seconds since 1970.
+        begun: Start time of the call, in seconds since 1970.
     """
     output: dict[str, Any] = {"type": "TEXT", "text": text}
     if control is not None:
@@ -107,5 +107,5 @@ def _named(tool: AgentTool) -> dict[str, str]:
 
 
 def _said(session: AgentSession) -> list[Message]:
-    """Return what user and agent said in a session, without the calls between."""
+    """Return the texts of user and agent in a session, without the calls between them."""
     return [message for turn in session.turns for message in (turn[0], turn[-1])]

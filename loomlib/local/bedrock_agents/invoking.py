@@ -1,4 +1,4 @@
-"""InvokeAgent: the request's checks, and the answer's events; and the memory of agents."""
+"""InvokeAgent: the checks of a request and the events of its response; and the memory of agents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ERRORS: Final = frozenset(
     {"AccessDeniedException", "ConflictException", "DependencyFailedException", "ModelNotReadyException"}
     | {"ResourceNotFoundException", "ServiceQuotaExceededException", "ThrottlingException", "ValidationException"}
 )
-"""What the service model has among a stream's events; all else is a dependency that failed."""
+"""The errors that the service model allows as stream events; any other error is a failed dependency."""
 
 _PAGE: Final = 100
 _ENDED: Final = "Session is terminated as 'endSession' flag is set in request."
@@ -37,7 +37,7 @@ class AgentInvocations:
     """Answers InvokeAgent, GetAgentMemory and DeleteAgentMemory.
 
     Args:
-        services: What agents call.
+        services: The services that agents call.
     """
 
     def __init__(self, services: AgentServices) -> None:
@@ -45,7 +45,7 @@ class AgentInvocations:
         self._memories = AgentMemories(services.store)
 
     async def invoke_agent(self, parameters: Mapping[str, Any], place: Place) -> LiveStream:
-        """Run a turn of an agent; its events come as they happen, a failure as the last of them."""
+        """Run a turn of an agent and stream its events as they happen; an error is the last event."""
         alias, version = self._find(parameters, place)
         state: Mapping[str, Any] = parameters.get("sessionState") or {}
         if parameters.get("promptCreationConfigurations"):
@@ -63,7 +63,7 @@ class AgentInvocations:
             return LiveStream(_only(encode_event("chunk", _chunk(_ENDED, []))), headers)
         results = state.get("returnControlInvocationResults") or ()
         if not results and not (parameters.get("inputText") or "").strip():
-            raise invalid("inputText is missing, which a request without results of a return of control needs")
+            raise invalid("inputText is missing; a request without results of a return of control requires it")
         await self._end_idle(alias, place)
         memory_id: str = parameters.get("memoryId") or ""
         if memory_id and not has_memory(version):
@@ -73,11 +73,11 @@ class AgentInvocations:
         idle_s: float = version.document["idleSessionTTLInSeconds"]
         session = self._sessions.session(place, alias.arn, session_id, idle_s=idle_s)
         if session.busy:
-            raise conflict(f"The session {session_id} is answering another request; wait until that has ended")
+            raise conflict(f"The session {session_id} is processing another request; wait until it has ended")
         if results:
             waiting = session.pending
             if waiting is None or state.get("invocationId") != waiting.invocation_id:
-                raise invalid(f"The session {session_id} waits for no results with this invocationId")
+                raise invalid(f"The session {session_id} is not waiting for results with this invocationId")
         configured: Mapping[str, Any] = parameters.get("bedrockModelConfigurations") or {}
         request = TurnRequest(
             agent=version,
@@ -116,25 +116,25 @@ class AgentInvocations:
         return request.page("memoryContents", contents, lambda at: [summaries[at].session_id])
 
     async def delete_agent_memory(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Forget the summaries of a memory, of one session of it, or of all memories of the alias."""
+        """Delete the summaries of a memory, of one of its sessions, or of all memories of the alias."""
         alias = self._alias(parameters, place)
         await self._end_idle(alias, place)
         memory_id, session_id = parameters.get("memoryId") or "", parameters.get("sessionId") or ""
         if session_id and not memory_id:
-            raise invalid("memoryId is missing, which a sessionId needs")
+            raise invalid("memoryId is missing; sessionId requires it")
         await self._memories.forget(alias, memory_id, session_id)
         return {}
 
     async def _end_idle(self, alias: ResourceRecord, place: Place) -> None:
-        """End the sessions with an alias that were idle for too long."""
+        """End the sessions of an alias that have been idle too long."""
         for session_id, session in self._sessions.take_over(place, alias.arn):
             try:
                 await self._end(alias, session_id, session)
-            except RefusedError as refused:  # the request that came is about another session
+            except RefusedError as refused:  # the current request belongs to another session
                 _log.warning("The session %s with %s was not summarized: %s", session_id, alias.arn, refused.message)
 
     async def _end(self, alias: ResourceRecord, session_id: str, session: AgentSession) -> None:
-        """Keep the summary of a session that is over, and stop its sandboxes."""
+        """Store the summary of an ended session, and stop its sandboxes."""
         with acting_for(session.tenant):
             await self._services.sandboxes.end(session)
             await self._memories.keep(self._services, alias, session_id, session)
@@ -151,13 +151,13 @@ class AgentInvocations:
         return alias
 
     def _find(self, parameters: Mapping[str, Any], place: Place) -> tuple[ResourceRecord, AgentVersion]:
-        """Return the alias and the version that a request is for."""
+        """Return the alias and the version that a request names."""
         alias = self._alias(parameters, place)
         agent = self._services.store.of_arn(alias.parent)
         assert agent is not None
         agent_id, alias_id = agent.id, alias.id
         if alias.document.get("aliasInvocationState") == "REJECT_INVOCATIONS":
-            raise invalid(f"The alias {alias_id} rejects invocations; UpdateAgentAlias lets it accept them")
+            raise invalid(f"The alias {alias_id} rejects invocations; use UpdateAgentAlias to let it accept them")
         number: str = alias.document["routingConfiguration"][0]["agentVersion"]
         version = prepared_version(agent) if number == "DRAFT" else find_version(agent, number)
         if version is None:
@@ -168,7 +168,7 @@ class AgentInvocations:
 
 
 def _attend(session: AgentSession, state: Mapping[str, Any]) -> None:
-    """Take the attributes, the searches' configuration and the history that a request brings."""
+    """Apply the attributes, the search configuration and the history in a request to the session."""
     session.attributes.update(state.get("sessionAttributes") or {})
     if not state.get("returnControlInvocationResults") or "promptSessionAttributes" in state:
         session.prompt_attributes = dict(state.get("promptSessionAttributes") or {})
@@ -181,7 +181,7 @@ def _attend(session: AgentSession, state: Mapping[str, Any]) -> None:
 
 
 async def _events(turn: AgentTurn, session: AgentSession, *, traced: bool) -> AsyncIterator[bytes]:
-    """Yield the events of an answer."""
+    """Yield the events of a response."""
     try:
         async for frame in turn.run():
             if traced:

@@ -1,4 +1,4 @@
-"""Memory of agents across sessions: summaries of sessions (SESSION_SUMMARY), made by the agent's model."""
+"""Memory of agents across sessions: summaries of sessions (SESSION_SUMMARY), written by the agent's model."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class SessionSummary:
         memory_id: The memory.
         session_id: The session.
         text: The summary.
-        started_at: When the session began.
-        expires_at: When the summary is forgotten.
+        started_at: Start time of the session.
+        expires_at: Expiration time of the summary.
     """
 
     memory_id: str
@@ -46,16 +46,16 @@ class SessionSummary:
 
 
 def has_memory(version: AgentVersion) -> bool:
-    """Return whether an agent keeps summaries of sessions."""
+    """Return whether an agent stores summaries of sessions."""
     memory: Mapping[str, Any] = version.document.get("memoryConfiguration") or {}
     return "SESSION_SUMMARY" in (memory.get("enabledMemoryTypes") or ())
 
 
 class AgentMemories:
-    """The summaries of sessions, kept with the resources: they outlive the service.
+    """The summaries of sessions, stored with the resources: they persist across restarts of the service.
 
     Args:
-        store: Where they are kept, below the agent's alias.
+        store: The store, where they are children of the agent's alias.
     """
 
     def __init__(self, store: ResourceStore) -> None:
@@ -90,10 +90,10 @@ class AgentMemories:
     async def keep(
         self, services: AgentServices, alias: ResourceRecord, session_id: str, session: AgentSession
     ) -> None:
-        """Summarize a session that has ended and keep the summary, if the agent has memory and something was said.
+        """Summarize an ended session and store the summary, if the agent has memory and the session is not empty.
 
         Args:
-            services: Asks the model.
+            services: Calls the model.
             alias: The agent's alias.
             session_id: The session's id.
             session: The session.
@@ -126,12 +126,12 @@ class AgentMemories:
             updated_at=moment,
             tenant=session.tenant,
         )
-        if same := self._store.of_arn(arn):  # the session's id was used again
+        if same := self._store.of_arn(arn):  # the session id was reused
             record = replace(record, number=same.number, created_at=same.created_at)
         await asyncio.to_thread(self._store.put, [record])
 
     async def forget(self, alias: ResourceRecord, memory_id: str, session_id: str) -> None:
-        """Forget summaries.
+        """Delete summaries.
 
         Args:
             alias: The agent's alias.
@@ -174,7 +174,7 @@ def _summary(record: ResourceRecord) -> SessionSummary:
 async def _summarized(
     services: AgentServices, version: AgentVersion, session: AgentSession, former: Sequence[str], place: Place
 ) -> str:
-    """Return the summary of a session by the agent's model (MEMORY_SUMMARIZATION)."""
+    """Summarize a session with the agent's model (MEMORY_SUMMARIZATION)."""
     settings = step_settings(version, "MEMORY_SUMMARIZATION")
     history = [message for turn in session.turns for message in (turn[0], turn[-1])]
     values = {
@@ -184,7 +184,7 @@ async def _summarized(
     }
     system, messages = filled(settings.template, values)
     request: dict[str, Any] = {**({"system": [{"text": system}]} if system else {}), "messages": messages}
-    if "$conversation$" not in settings.template:  # Loom's own template: the conversation is the request's
+    if "$conversation$" not in settings.template:  # Loom's own template: the conversation is in the request
         request["messages"] = [*history, *messages]
     if limits := settings.limits:
         request["inferenceConfig"] = limits

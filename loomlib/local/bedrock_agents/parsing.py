@@ -1,4 +1,4 @@
-"""What a step's model answered, read by the default parser or by the agent's Lambda function."""
+"""Parsing of a step's model response, by the default parser or by the agent's Lambda function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KEPT: Final = "keep_previous_agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCheck:
-    """What the pre-processing says of a request.
+    """The result of the pre-processing of a request.
 
     Attributes:
         is_valid: Whether the agent acts on it.
-        rationale: Why.
+        rationale: The reason.
     """
 
     is_valid: bool
@@ -32,11 +32,11 @@ class RequestCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingChoice:
-    """What the routing classifier says of a request.
+    """The result of the routing classifier for a request.
 
     Attributes:
-        kind: Whether a collaborator takes it over, the same one as before, or none alone.
-        collaborator: The collaborator's name, of the kind "agent".
+        kind: "agent" for a collaborator, "last agent" for the previous one, "undecided" if no single one fits.
+        collaborator: The collaborator's name, for the kind "agent".
     """
 
     kind: Literal["agent", "last agent", "undecided"]
@@ -44,13 +44,13 @@ class RoutingChoice:
 
 
 def check_of(raw: str) -> RequestCheck:
-    """Read the answer of the pre-processing: a category in a tag, and the thoughts before it."""
+    """Read the pre-processing response: a category in a tag, and the reasoning before it."""
     category = _tagged(raw, "category").strip().upper()
     return RequestCheck(is_valid=category[:1] in _VALID, rationale=_tagged(raw, "thinking").strip())
 
 
 def answer_of(raw: str) -> str:
-    """Read the answer of the post-processing, or of a knowledge base's: what is in its tag, else all of it."""
+    """Read the response of post-processing or of knowledge base generation: the text in its tag, or all of it."""
     pieces = re.split(_TAG.format("text"), raw)[1:] if "<answer_part>" in raw else []
     parts = [inside.strip() for inside, closing, _ in (piece.partition("</text>") for piece in pieces) if closing]
     tagged = "\n".join(parts) or _tagged(raw, "final_response") or _tagged(raw, "answer")
@@ -58,10 +58,10 @@ def answer_of(raw: str) -> str:
 
 
 def routing_of(raw: str, names: frozenset[str]) -> RoutingChoice:
-    """Read the answer of the routing classifier: a name in a tag.
+    """Read the response of the routing classifier: a name in a tag.
 
     Args:
-        raw: The model's answer.
+        raw: The model's response.
         names: The names of the collaborators.
     """
     name = _tagged(raw, "a").strip()
@@ -71,7 +71,7 @@ def routing_of(raw: str, names: frozenset[str]) -> RoutingChoice:
 
 
 def parsed_check(payload: str) -> RequestCheck:
-    """Read a parser's answer for PRE_PROCESSING.
+    """Read a parser's result for PRE_PROCESSING.
 
     Raises:
         RefusedError: It lacks the documented form (424).
@@ -79,12 +79,12 @@ def parsed_check(payload: str) -> RequestCheck:
     answer = _parsed(payload, "preProcessingParsedResponse")
     is_valid = answer.get("isValidInput")
     if not isinstance(is_valid, bool):
-        raise dependency_failed("The parser's answer has no preProcessingParsedResponse.isValidInput that is a boolean")
+        raise dependency_failed("The parser's answer has no boolean preProcessingParsedResponse.isValidInput")
     return RequestCheck(is_valid=is_valid, rationale=str(answer.get("rationale") or ""))
 
 
 def parsed_answer(payload: str, kind: str) -> str:
-    """Read a parser's answer for POST_PROCESSING or KNOWLEDGE_BASE_RESPONSE_GENERATION.
+    """Read a parser's result for POST_PROCESSING or KNOWLEDGE_BASE_RESPONSE_GENERATION.
 
     Raises:
         RefusedError: It lacks the documented form (424).
@@ -98,7 +98,7 @@ def parsed_answer(payload: str, kind: str) -> str:
 
 
 def _tagged(text: str, tag: str) -> str:
-    """Return what stands in a tag; a text with many tags that never end takes no longer than another one."""
+    """Return the text in a tag; the time is linear even for many tags that are not closed."""
     opening = re.search(_TAG.format(tag), text)
     inside, closing, _ = text[opening.end() if opening else len(text) :].partition(f"</{tag}>")
     return inside if closing else ""

@@ -1,6 +1,6 @@
-"""What an agent consists of: action groups, knowledge bases and collaborators, declared over the service model.
+"""The parts of an agent: action groups, knowledge bases and collaborators, declared over the service model.
 
-Their operations belong to a version of an agent: only those of the working draft change anything.
+Their operations name a version of an agent; only the working draft can be changed.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ PartHandler = Callable[[Parameters, Place], Awaitable[Result]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPart:
-    """One family of operations on what an agent consists of.
+    """One family of operations on the parts of an agent.
 
     Attributes:
         noun: The noun in the operations' names.
-        kind: Where a version keeps them; one of `versions.KINDS`.
-        identifier: The member that identifies one.
-        name: The member that names it, unique within a version.
-        create: The verb of the operation that adds one.
-        delete: The verb of the operation that removes one.
+        kind: The kind of part in a version; one of `versions.KINDS`.
+        identifier: The member that identifies a part.
+        name: The member with its name, which is unique within a version.
+        create: The verb of the operation that adds a part.
+        delete: The verb of the operation that removes a part.
         defaults: Members that AWS fills in.
     """
 
@@ -115,21 +115,21 @@ class AgentParts:
         """Return the agent that a request names.
 
         Raises:
-            RefusedError: There is none such (404).
+            RefusedError: The agent does not exist (404).
         """
         if record := self._store.visible(AGENT.noun, place, parameters["agentId"]):
             return record
         raise not_found(f"Agent not found: {parameters['agentId']}")
 
     async def change(self, agent: ResourceRecord, kind: str, parts: Mapping[str, Any]) -> None:
-        """Store the working draft with other parts of a kind; it has to be prepared again."""
+        """Store the working draft with new parts of a kind; the agent must be prepared again."""
         internal = {**agent.internal, "parts": {**draft_parts(agent), kind: dict(parts)}}
         changed = replace(agent, internal=internal, status="NOT_PREPARED", updated_at=datetime.now(UTC))
         await asyncio.to_thread(self._store.put, [changed])
 
     @property
     def changing(self) -> asyncio.Lock:
-        """Held while an agent is read and changed."""
+        """The lock that is held while an agent is read and changed."""
         return self._engine.changing
 
     def _check_group(self, agent: ResourceRecord, document: Mapping[str, Any]) -> None:
@@ -138,13 +138,13 @@ class AgentParts:
         if signature:
             if members or (signature.startswith("AMAZON.") and document.get("description")):
                 raise invalid(
-                    f"An action group with the signature {signature} has no {', '.join(members) or 'description'}"
+                    f"An action group of signature {signature} cannot have {', '.join(members) or 'a description'}"
                 )
             return
         if not document.get("actionGroupExecutor"):
             raise invalid("actionGroupExecutor is missing: name a Lambda function, or RETURN_CONTROL")
         if len(members) != 2:
-            raise invalid("An action group needs one of apiSchema and functionSchema")
+            raise invalid("An action group requires either apiSchema or functionSchema")
         group_tools(document, agent.place)
 
     def _check_base(self, agent: ResourceRecord, document: Mapping[str, Any]) -> None:
@@ -152,13 +152,13 @@ class AgentParts:
 
     def _check_collaborator(self, agent: ResourceRecord, document: Mapping[str, Any]) -> None:
         if agent.document.get("agentCollaboration", "DISABLED") == "DISABLED":
-            raise invalid(f"The agent {agent.id} is no supervisor; set its agentCollaboration to SUPERVISOR first")
+            raise invalid(f"The agent {agent.id} is not a supervisor; set its agentCollaboration to SUPERVISOR first")
         arn: str = document["agentDescriptor"].get("aliasArn") or ""
         alias = self._store.visible(AGENT_ALIAS.noun, agent.place, arn) if arn else None
         if alias is None:
             raise not_found(f"Agent alias not found: {arn}")
         if alias.id == TEST_ALIAS:
-            raise invalid(f"A collaborator needs an alias of a version, not {TEST_ALIAS}")
+            raise invalid(f"A collaborator requires the alias of a numbered version, not {TEST_ALIAS}")
         if alias.parent == agent.arn:
             raise invalid("An agent cannot be its own collaborator")
 
@@ -220,7 +220,7 @@ class _Family:
             items = draft_parts(agent)[part.kind]
             former = self._find(items, parameters)
             document = self._given(parameters)
-            if part.name == part.identifier:  # what an update leaves out stays as it is: all is optional
+            if part.name == part.identifier:  # members that an update omits are unchanged: all are optional
                 document = {**former["document"], **document}
             self._check_name(items, document, former["id"])
             await asyncio.to_thread(self._check, agent, document)
@@ -253,7 +253,7 @@ class _Family:
     def _check_name(self, items: Mapping[str, Any], document: Mapping[str, Any], own: str) -> None:
         name = self._part.name
         if any(item["document"][name] == document[name] and item["id"] != own for item in items.values()):
-            raise conflict(f"The agent's working draft has {document[name]} already")
+            raise conflict(f"The agent's working draft already has {document[name]}")
 
     def _given(self, parameters: Parameters) -> dict[str, Any]:
         excluded_names = {"agentId", "agentVersion", "clientToken", "skipResourceInUseCheck"}

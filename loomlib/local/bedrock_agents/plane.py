@@ -32,7 +32,7 @@ class AgentPlane:
         self.handlers = {"DeleteAgent": self.delete_agent}
 
     async def prepare_agent(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Check the working draft and keep it as what the test alias runs."""
+        """Check the working draft and store it as the state that the test alias runs."""
         async with self._engine.changing:
             agent = self._find(parameters, place)
             groups = await asyncio.to_thread(_checked, find_version(agent, "DRAFT"), place)
@@ -105,7 +105,7 @@ def _summary(version: AgentVersion) -> dict[str, Any]:
 
 
 def _checked(version: AgentVersion, place: Place) -> dict[str, Any]:
-    """Refuse a draft that AWS would not prepare, and what cannot be executed here; return its action groups."""
+    """Refuse a draft that AWS would not prepare or that cannot be executed here; return its action groups."""
     document = version.document
     for member in ("foundationModel", "instruction"):
         if not document.get(member):

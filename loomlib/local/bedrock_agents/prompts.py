@@ -1,4 +1,4 @@
-"""The prompts of an agent's steps: which of them take place, with which template, model and parser."""
+"""The prompts of an agent's steps: which steps are enabled, and their templates, models and parsers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _INFERENCE: Final = {
 _TYPES: Final = (
     "PRE_PROCESSING", "ORCHESTRATION", "KNOWLEDGE_BASE_RESPONSE_GENERATION", "POST_PROCESSING", "MEMORY_SUMMARIZATION",
 )  # fmt: skip
-"""The types that CreateAgent takes: the routing classifier has no configuration there."""
+"""The prompt types that CreateAgent accepts: the routing classifier has no configuration there."""
 
 _NOT_PARSED: Final = ("ORCHESTRATION", "MEMORY_SUMMARIZATION")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSettings:
-    """How a step of an agent's turn takes place.
+    """The settings of a step of an agent's turn.
 
     Attributes:
         kind: Bedrock's prompt type, such as PRE_PROCESSING.
-        is_enabled: Whether it takes place.
+        is_enabled: Whether the step runs.
         is_overridden: Whether the agent has its own template.
         template: The template.
-        model: The id of the model that it asks.
-        inference: The inference configuration as it is given.
+        model: The id of the model that it calls.
+        inference: The inference configuration, unchanged.
         more: Converse's `additionalModelRequestFields`.
         parser: The ARN of the Lambda function that reads the model's answer; "" for the default parser.
     """
@@ -52,7 +52,7 @@ class StepSettings:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the trace shows of it beside the prompt."""
+        """The settings that the trace shows in addition to the prompt."""
         members: dict[str, Any] = {"type": self.kind, "foundationModel": self.model}
         members |= {"inferenceConfiguration": dict(self.inference)} if self.inference else {}
         if self.is_overridden:
@@ -63,7 +63,7 @@ class StepSettings:
 
 
 def step_settings(version: AgentVersion, kind: str) -> StepSettings:
-    """Return how a step takes place.
+    """Return the settings of a step.
 
     Args:
         version: The agent's version.
@@ -93,7 +93,7 @@ def check_prompts(document: Mapping[str, Any]) -> None:
 
     Raises:
         RefusedError: A prompt lacks its template or its parser (400), there is no orchestration, or a Lambda function
-            parses a step whose raw answers differ here from Bedrock's (501).
+            parses a step whose raw responses differ from Bedrock's here (501).
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
     for kind, prompt in _given(document).items():
@@ -105,11 +105,11 @@ def check_prompts(document: Mapping[str, Any]) -> None:
             if kind in _NOT_PARSED:
                 raise not_implemented(f"prompts of agents that a Lambda function parses ({kind})")
             if not override.get("overrideLambda"):
-                raise invalid(f"overrideLambda is missing, which the parser of the prompt {kind} needs")
+                raise invalid(f"overrideLambda is missing; the parser of the prompt {kind} requires it")
 
 
 def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `promptOverrideConfiguration` as GetAgent shows it: with every step, those that are not overridden too.
+    """Return `promptOverrideConfiguration` as GetAgent shows it: with every step, including those not overridden.
 
     Args:
         document: The agent's members in CreateAgent.
@@ -148,7 +148,7 @@ def system_prompt(version: AgentVersion, attributes: Mapping[str, str], memory: 
         "memory_content": f"<memory_synopsis>\n{summaries}\n</memory_synopsis>" if summaries else "",
     }
     system, messages = filled(step_settings(version, "ORCHESTRATION").template, values)
-    # A template that is a text has no system prompt apart from it.
+    # A plain text template has no separate system prompt.
     text = system or "\n\n".join(block["text"] for message in messages for block in message["content"])
     return text.strip() or instruction
 
@@ -159,7 +159,7 @@ def _given(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _state(document: Mapping[str, Any], kind: str) -> str:
-    """Return whether a step takes place that the configuration does not mention."""
+    """Return the default state of a step that the configuration does not mention."""
     memory: Mapping[str, Any] = document.get("memoryConfiguration") or {}
     is_enabled = {
         "ORCHESTRATION": True,

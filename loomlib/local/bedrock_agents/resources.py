@@ -42,9 +42,9 @@ _DEFAULTS: Final = {
 
 
 class AgentBehaviour(Behaviour):
-    """Gives each agent its test alias, and shows its versions.
+    """Creates the test alias of each agent, and adds its versions.
 
-    What a configuration asks for is stored as it is given; PrepareAgent refuses what cannot be executed here.
+    A configuration is stored unchanged; PrepareAgent refuses settings that cannot be executed here.
 
     Args:
         store: The resources.
@@ -54,7 +54,7 @@ class AgentBehaviour(Behaviour):
         self._store = store
 
     async def before_create(self, draft: Draft) -> None:
-        """Fill in AWS's defaults and make the test alias."""
+        """Fill in AWS's defaults and create the test alias."""
         record = draft.record
         draft.record = agent = replace(record, document={**_DEFAULTS, **record.document})
         routing = [{"agentVersion": "DRAFT"}]
@@ -74,7 +74,7 @@ class AgentBehaviour(Behaviour):
         )
 
     async def before_update(self, draft: Draft) -> None:
-        """Take the new name."""
+        """Apply the new name."""
         record, name = draft.record, draft.parameters["agentName"]
         same = self._store.find(AGENT.noun, record.place, name, by_name=True)
         if same is not None and same.arn != record.arn:
@@ -82,7 +82,7 @@ class AgentBehaviour(Behaviour):
         draft.record = replace(record, name=name, document={**_DEFAULTS, **record.document})
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the versions."""
+        """Return the versions."""
         prepared: Mapping[str, Any] = record.internal.get("prepared") or {}
         members: dict[str, Any] = {"promptOverrideConfiguration": shown_prompts(record.document)}
         members |= {"agentVersion": "DRAFT", "latestAgentVersion": (*numbers(record), "DRAFT")[0]}
@@ -92,7 +92,7 @@ class AgentBehaviour(Behaviour):
 
 
 class AgentAliasBehaviour(Behaviour):
-    """Routes an alias to a version, which is made if the request names none.
+    """Routes an alias to a version, which is created if the request does not name one.
 
     Args:
         store: The resources.
@@ -102,7 +102,7 @@ class AgentAliasBehaviour(Behaviour):
         self._store = store
 
     async def before_create(self, draft: Draft) -> None:
-        """Make a version, or check the one that is named."""
+        """Create a version, or check the named one."""
         if draft.parent is None:  # an alias is always below its agent
             return
         routing: Sequence[Mapping[str, Any]] = draft.parameters.get("routingConfiguration") or ()
@@ -116,7 +116,7 @@ class AgentAliasBehaviour(Behaviour):
         draft.record = replace(draft.record, document=_routed(document, routing))
 
     async def before_update(self, draft: Draft) -> None:
-        """Route to another version, and take the new name."""
+        """Route to another version, and apply the new name."""
         former, parameters = draft.former, draft.parameters
         if former is None or draft.parent is None:
             return
@@ -143,9 +143,9 @@ def _check(agent: ResourceRecord, routing: Sequence[Mapping[str, Any]]) -> None:
         if item.get("provisionedThroughput"):
             raise not_implemented("provisioned throughput of agent aliases")
         if not (version := item.get("agentVersion")):
-            raise invalid("routingConfiguration names no agentVersion")
+            raise invalid("routingConfiguration does not name an agentVersion")
         if version == "DRAFT":
-            raise invalid(f"Only the alias {TEST_ALIAS} routes to DRAFT; name a numbered version")
+            raise invalid(f"Only the alias {TEST_ALIAS} can route to DRAFT; specify a numbered version")
         find_version(agent, version)
 
 

@@ -1,4 +1,4 @@
-"""What agents call: models with their guardrails, Lambda functions, knowledge bases, and other agents."""
+"""The services that agents call: models with guardrails, Lambda functions, knowledge bases, and other agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .versions import AgentVersion, find_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentServices:
-    """What agents call.
+    """The services that agents call.
 
     Attributes:
         store: The agents.
@@ -45,7 +45,7 @@ class AgentServices:
     sandboxes: AgentSandboxes
 
     async def converse(self, model: str, request: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Ask a model, behind the guardrail that the request names.
+        """Call a model with the guardrail that the request names.
 
         Args:
             model: The model's id.
@@ -53,7 +53,7 @@ class AgentServices:
             place: The agent's region and account.
 
         Raises:
-            RefusedError: The model refuses the request, or there is no such guardrail.
+            RefusedError: The model refuses the request, or the guardrail does not exist.
         """
         find = partial(self.guardrails.version, place=place)
         try:
@@ -62,15 +62,15 @@ class AgentServices:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
 
     async def guarded_output(self, guardrail: Mapping[str, str], text: str, place: Place) -> tuple[str, dict[str, Any]]:
-        """Return an answer as a guardrail lets it pass, and the assessment in the form of Converse's answer.
+        """Apply a guardrail to an answer; return the resulting text, and the assessment in Converse's form.
 
         Args:
             guardrail: The member `guardrailConfiguration` of an agent.
-            text: An answer that no model of the agent has written.
+            text: An answer that was not written by a model of the agent.
             place: The agent's region and account.
 
         Raises:
-            RefusedError: There is no such guardrail.
+            RefusedError: The guardrail does not exist.
         """
         request = {**guardrail, "source": "OUTPUT", "content": [{"text": {"text": text or "-"}}]}
         answer = await self.guardrails.apply_guardrail(request, place)
@@ -88,7 +88,7 @@ class AgentServices:
             place: The agent's region and account.
 
         Raises:
-            RefusedError: There is no such function, or it failed (424).
+            RefusedError: The function does not exist, or it failed (424).
         """
         try:
             function = await asyncio.to_thread(find_function, arn, None, place)
@@ -111,7 +111,7 @@ class AgentServices:
 
         Args:
             base: The knowledge base's id.
-            question: What is searched for.
+            question: The search query.
             configuration: The member `retrievalConfiguration` of Retrieve.
             place: The agent's region and account.
 
@@ -133,7 +133,7 @@ class AgentServices:
             place: The supervisor's region and account.
 
         Raises:
-            RefusedError: There is none such (424).
+            RefusedError: The alias does not exist (424).
         """
         alias = self.store.visible(AGENT_ALIAS.noun, place, arn)
         agent = self.store.of_arn(alias.parent) if alias is not None else None

@@ -1,4 +1,4 @@
-"""Sessions with agents: what was said, the attributes, and the calls that wait for the caller."""
+"""Sessions with agents: the messages, the attributes, and the calls that wait for the caller."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MOST_TURNS: Final = 50
 
 Message = dict[str, Any]
 ROUTED: Final = "routed"
-"""In place of a call's id: the turn was handed over to a collaborator."""
+"""Used instead of a call's id if the turn was handed over to a collaborator."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Pending:
-    """A turn that waits for results of the caller.
+    """A turn that waits for results from the caller.
 
     Attributes:
-        invocation_id: What the caller names in its next request.
-        messages: The turn's messages, of which the last one has the calls.
-        results: The results that are there, by the call's id.
-        waiting: The calls that the caller answers, by the call's id: the event that it was given.
+        invocation_id: The invocation id for the caller's next request.
+        messages: The turn's messages; the last one contains the calls.
+        results: The results that are already available, by the call's id.
+        waiting: The calls that the caller must answer, as they were sent to it, by the call's id.
         collaborator: The call whose collaborator waits, or `ROUTED`; "" if the agent itself does.
     """
 
@@ -46,21 +46,21 @@ class AgentSession:
     Attributes:
         turns: The messages of each turn, the oldest first.
         attributes: The session attributes.
-        prompt_attributes: The attributes that prompts of the current turn contain.
-        searches: The configuration of searches by knowledge base.
+        prompt_attributes: The attributes in the prompts of the current turn.
+        searches: The configuration of searches, by knowledge base.
         pending: The turn that waits for the caller.
         collaborators: The sessions of collaborators by name.
-        routed: The collaborator to which the routing classifier gave the last turn; "" without one.
-        uploads: Files for the code interpreter that it does not have yet: their contents in base64, by name.
-        downloads: Files that the current turn's code made, likewise.
-        sandbox: The code interpreter's session, and where it is; None without one.
-        tenant: The tenant that began it; "" for none.
-        memory_id: The memory in which the session's summary is kept; "" without one.
+        routed: The collaborator to which the routing classifier routed the last turn; "" without one.
+        uploads: Files that are not yet written to the code interpreter: their base64 contents, by name.
+        downloads: Files that the current turn's code created, in the same form.
+        sandbox: The code interpreter session and its place; None without one.
+        tenant: The tenant that started it; "" for none.
+        memory_id: The memory in which the session's summary is stored; "" without one.
         agent: The version that has answered; None before the first turn.
-        started_at: When it began, in seconds since 1970.
-        idle_s: How long it is kept without use.
-        used_at: When it was last used.
-        busy: Whether a turn runs.
+        started_at: Start time in seconds since 1970.
+        idle_s: Idle time in seconds after which it ends.
+        used_at: Time of the last use.
+        busy: Whether a turn is running.
     """
 
     turns: list[list[Message]] = field(default_factory=list[list[Message]])
@@ -87,7 +87,7 @@ class AgentSession:
         return [message for turn in self.turns for message in turn]
 
     def keep(self, turn: list[Message]) -> None:
-        """Add a turn; the oldest are forgotten."""
+        """Add a turn; the oldest turns are discarded."""
         self.turns = [*self.turns, turn][-_MOST_TURNS:]
 
     def collaborator(self, name: str) -> AgentSession:
@@ -96,7 +96,7 @@ class AgentSession:
 
 
 class AgentSessions:
-    """The sessions of all agents, in memory: they end with the service. Two tenants' sessions may have the same id.
+    """The sessions of all agents, in memory: they end with the service. Sessions of two tenants can have the same id.
 
     Args:
         clock: A clock in seconds.
@@ -107,13 +107,13 @@ class AgentSessions:
         self._sessions: OrderedDict[tuple[Place, str, str, str], AgentSession] = OrderedDict()
 
     def session(self, place: Place, alias: str, name: str, *, idle_s: float) -> AgentSession:
-        """Return a session of the tenant for whom the request acts; a new one if there is none.
+        """Return a session of the tenant for which the request acts; create it if it does not exist.
 
         Args:
             place: Region and account.
             alias: The ARN of the agent's alias.
             name: The session's id.
-            idle_s: How long a session is kept without use.
+            idle_s: Idle time in seconds after which a session ends.
         """
         key = (place, alias, name, new_tenant())
         session = self._sessions.setdefault(key, AgentSession(tenant=new_tenant()))
@@ -134,10 +134,10 @@ class AgentSessions:
         return [(key[2], session) for key, session in over.items()]
 
     def take_oldest(self) -> AgentSession | None:
-        """Forget the session that was not used for the longest time and return it, if there are too many."""
+        """Remove and return the least recently used session, if there are too many."""
         idle = [key for key, session in self._sessions.items() if not session.busy]
         return self._sessions.pop(idle[0]) if len(self._sessions) > _MOST_SESSIONS and idle else None
 
     def end(self, place: Place, alias: str, name: str) -> AgentSession | None:
-        """Forget a session of the tenant for whom the request acts, and return it."""
+        """Remove and return a session of the tenant for which the request acts."""
         return self._sessions.pop((place, alias, name, new_tenant()), None)

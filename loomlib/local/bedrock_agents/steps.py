@@ -1,4 +1,4 @@
-"""The steps around an agent's orchestration: each is one call of a model, with its own prompt and parser."""
+"""The steps around an agent's orchestration: each is one model call, with its own prompt and parser."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .tracing import AgentTracing, metadata, request_text
 from .turn_request import TurnRequest
 
 _MOST_SAID: Final = 20_000
-"""Characters of the conversation that a prompt contains."""
+"""Maximum characters of the conversation in a prompt."""
 
 _ROUTED: Final = {"knowledge_base_routing": ("knowledge_base",), "action_routing": ("function", "api")}
-"""The kinds of tools that stand for placeholders of the routing classifier's prompt."""
+"""The kinds of tools that replace placeholders in the routing classifier's prompt."""
 
 
 class TurnSteps:
     """Runs the steps of one turn.
 
     Args:
-        services: What the agent calls.
+        services: The services that the agent calls.
         session: The session.
-        request: What the turn is about.
-        tracing: Makes the trace events.
+        request: The request of the turn.
+        tracing: Creates the trace events.
 
     Attributes:
-        blocked: What a guardrail answers in place of the agent, once it has stopped a step; None if it has not.
-        check: What the pre-processing says, once it has taken place.
-        routing: What the routing classifier says, once it has taken place.
+        blocked: The guardrail's message if it has blocked a step, which replaces the agent's answer; otherwise None.
+        check: The result of the pre-processing, after it has run.
+        routing: The result of the routing classifier, after it has run.
         answer: The answer of the last step that writes one.
     """
 
@@ -59,7 +59,7 @@ class TurnSteps:
         self._services, self._session, self._request, self._tracing = services, session, request, tracing
 
     async def preprocess(self, tools: Sequence[AgentTool]) -> AsyncIterator[bytes]:
-        """Check the user's text, if the agent does so (`preProcessingTrace`)."""
+        """Check the user's text, if the step is enabled (`preProcessingTrace`)."""
         settings = step_settings(self._request.agent, "PRE_PROCESSING")
         if not settings.is_enabled:
             return
@@ -85,7 +85,7 @@ class TurnSteps:
 
         Args:
             tools: The agent's tools, among them the collaborators.
-            last: The collaborator that took over the turn before; "" without one.
+            last: The collaborator that handled the previous turn; "" without one.
         """
         settings = step_settings(self._request.agent, "ROUTING_CLASSIFIER")
         if not settings.is_enabled:
@@ -112,11 +112,11 @@ class TurnSteps:
             yield frame
 
     async def generate(self, question: str, passages: Sequence[RankedPassage]) -> AsyncIterator[bytes]:
-        """Write an answer from passages of a knowledge base, if the agent does so; see `answer`.
+        """Write an answer from passages of a knowledge base, if the step is enabled; see `answer`.
 
         Args:
-            question: What was searched for.
-            passages: What was found.
+            question: The search query.
+            passages: The passages that were found.
         """
         self.answer = ""
         settings = step_settings(self._request.agent, "KNOWLEDGE_BASE_RESPONSE_GENERATION")
@@ -136,11 +136,11 @@ class TurnSteps:
             yield frame
 
     async def postprocess(self, answer: str, results: Sequence[str]) -> AsyncIterator[bytes]:
-        """Write the final answer, if the agent does so (`postProcessingTrace`); see `answer`.
+        """Write the final answer, if the step is enabled (`postProcessingTrace`); see `answer`.
 
         Args:
             answer: The answer of the orchestration.
-            results: What the turn's calls returned.
+            results: The results of the turn's calls.
         """
         self.answer = answer
         settings = step_settings(self._request.agent, "POST_PROCESSING")
@@ -169,11 +169,11 @@ class TurnSteps:
         }
 
     async def converse(self, settings: StepSettings, request: dict[str, Any]) -> dict[str, Any]:
-        """Ask the step's model."""
+        """Call the step's model."""
         return await self._services.converse(settings.model, request, self._request.place)
 
     async def parse(self, settings: StepSettings, raw: str) -> str:
-        """Have the agent's Lambda function parse an answer, and return what it returns."""
+        """Have the agent's Lambda function parse a response, and return its result."""
         agent, alias = self._request.agent, self._request.alias
         event = {
             "messageVersion": "1.0",
@@ -186,7 +186,7 @@ class TurnSteps:
 
     @property
     def tracing(self) -> AgentTracing:
-        """Makes the trace events."""
+        """The creator of trace events."""
         return self._tracing
 
     @property
@@ -230,7 +230,7 @@ class _StepCall:
         return raw
 
     async def parse(self, raw: str) -> str | None:
-        """Return what the agent's parser returns; None for the default parser."""
+        """Return the result of the agent's parser; None for the default parser."""
         if not self._settings.parser or self._steps.blocked is not None:
             return None
         return await self._steps.parse(self._settings, raw)
@@ -250,7 +250,7 @@ class _StepCall:
 
 
 def conversation(messages: Sequence[Message]) -> str:
-    """Return what user and agent said, as a text with one line for each message.
+    """Return the conversation of user and agent as text, one line for each message.
 
     Args:
         messages: The messages in Converse's form; calls and results are left out.

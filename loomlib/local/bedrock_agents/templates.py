@@ -1,4 +1,4 @@
-"""Templates of an agent's prompts: Loom's own for every step, and how the placeholders of any are filled in."""
+"""Templates of an agent's prompts: Loom's own for every step, and the replacement of placeholders."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ OWN_TEMPLATES: Final[Mapping[str, str]] = {
         "<conversation>\n$conversation$\n</conversation>\n<last_user_request>$last_user_request$</last_user_request>",
     ),
 }
-"""Loom's own templates, which are not Bedrock's, by the step."""
+"""Loom's own templates by step; they differ from Bedrock's."""
 
 
 def filled(template: str, values: Mapping[str, str]) -> tuple[str, list[Message]]:
     """Return the system prompt and the messages of a template.
 
-    A template is JSON with `system` and `messages`, as the models of Bedrock's Messages APIs take it, or a text, which
-    becomes a single message. Placeholders without a value are removed.
+    A template is JSON with `system` and `messages`, in the form of the Messages APIs of Bedrock's models, or plain
+    text, which becomes a single message. Placeholders without a value are removed.
 
     Args:
         template: The template.
-        values: What stands for the placeholders, by their names without dollars.
+        values: The values of the placeholders, by their names without dollar signs.
     """
     try:
-        document: object = json.loads(template, strict=False)  # the console keeps line breaks inside of texts
+        document: object = json.loads(template, strict=False)  # the console leaves line breaks inside strings
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
@@ -75,7 +75,7 @@ def filled(template: str, values: Mapping[str, str]) -> tuple[str, list[Message]
 
 
 def _messages(raw_messages: Sequence[Any], values: Mapping[str, str]) -> list[Message]:
-    """Return the messages that have a text, in Converse's form; the first one is the user's."""
+    """Return the messages that contain text, in Converse's form; the first one is the user's."""
     messages: list[Message] = []
     for item in raw_messages:
         message = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
@@ -87,7 +87,7 @@ def _messages(raw_messages: Sequence[Any], values: Mapping[str, str]) -> list[Me
 
 
 def _text(content: object) -> str:
-    """Return a content's text: a text, or a list of blocks with `text`."""
+    """Return the text of a content: a string, or a list of blocks with `text`."""
     if isinstance(content, list):
         blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", content) if isinstance(block, dict)]
         return "\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))

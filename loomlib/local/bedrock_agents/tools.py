@@ -1,4 +1,4 @@
-"""What a model may call on behalf of an agent, from its action groups, knowledge bases and collaborators."""
+"""The tools of an agent for its model, from its action groups, knowledge bases and collaborators."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class AgentTool:
 
     Attributes:
         name: Its name in the model's request.
-        kind: What it stands for.
-        description: What the model reads about it.
+        kind: The kind of action that it represents.
+        description: Its description for the model.
         schema: The JSON schema of its arguments.
-        part: The action group, knowledge base or collaborator, as the agent's version keeps it.
-        function: The function's name, of a group with functions.
-        path: The path, of a group with an API schema.
+        part: The action group, knowledge base or collaborator, as the agent's version stores it.
+        function: The function's name, for a group with functions.
+        path: The path, for a group with an API schema.
         method: The HTTP method in capitals.
         types: The types of the parameters by name.
         body_types: The types of the body's members by name; None without a body.
@@ -107,7 +107,7 @@ def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
 
 
 def with_schemas(groups: Mapping[str, Mapping[str, Any]], place: Place) -> dict[str, dict[str, Any]]:
-    """Return action groups by id with the text of their API schemas, so that a version keeps what S3 has now.
+    """Return action groups by id with the text of their API schemas, so that a version stores the current text from S3.
 
     Args:
         groups: The action groups of a version by id.
@@ -226,7 +226,7 @@ def _operation(
     operation: Mapping[str, Any] = item[method]
     description = str(operation.get("description") or operation.get("summary") or "")
     if not description:
-        raise TargetError(f"{method.upper()} {path} has no description, by which a model chooses it")
+        raise TargetError(f"{method.upper()} {path} has no description, which a model requires to select it")
     properties: dict[str, Any] = {}
     required: list[str] = []
     types: dict[str, str] = {}
@@ -272,7 +272,7 @@ def _schema(properties: Mapping[str, Any], required: Iterable[str]) -> dict[str,
 
 
 def _named(tools: list[AgentTool]) -> list[AgentTool]:
-    """Return the tools with names that a model takes, each different."""
+    """Return the tools with unique names that a model accepts."""
     tools_by_name: dict[str, AgentTool] = {}
     for tool in tools:
         name = base_name = _NOT_IN_NAMES.sub("_", tool.name).strip("_")[:_LONGEST_NAME]

@@ -15,7 +15,7 @@ _POLICIES: Final = ("topicPolicy", "contentPolicy", "wordPolicy", "sensitiveInfo
 
 
 class AgentTracing:
-    """Makes the trace events of one agent in one turn.
+    """Creates the trace events of one agent in one turn.
 
     Args:
         head: The members of every event: the agent, its alias and version, the session and the callers.
@@ -30,7 +30,7 @@ class AgentTracing:
         return f"{self._mark}-{self._step}"
 
     def next_step(self) -> None:
-        """Begin a step: what follows from one answer of the model."""
+        """Start a step: everything that follows from one response of the model."""
         self._step += 1
 
     def orchestration(self, member: str, content: Mapping[str, Any]) -> bytes:
@@ -78,11 +78,11 @@ class AgentTracing:
 
 
 def metadata(begun: float, usage: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the member `metadata` of what took time.
+    """Return the member `metadata` of a timed operation.
 
     Args:
-        begun: When it began, in seconds since 1970.
-        usage: The model's tokens.
+        begun: Start time in seconds since 1970.
+        usage: The model's token counts.
     """
     ended = time.time()
     members: dict[str, Any] = {
@@ -106,7 +106,7 @@ def request_text(request: Mapping[str, Any]) -> str:
 
 
 def _plain(assessments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return assessments with the members that they have in traces of agents, which are fewer than Converse's."""
+    """Return assessments with only the members that traces of agents contain, which are fewer than Converse's."""
     return [{name: _without_detected(item[name]) for name in _POLICIES if name in item} for item in assessments]
 
 

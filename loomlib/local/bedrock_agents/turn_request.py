@@ -1,4 +1,4 @@
-"""What a turn is about, and what models and functions are sent for it."""
+"""The request of a turn, and the requests to models and functions for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .versions import AgentVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """What a turn is about.
+    """The request of a turn.
 
     Attributes:
         agent: The agent's version.
@@ -22,12 +22,12 @@ class TurnRequest:
         session_id: The session's id.
         place: The caller's region and account.
         text: The user's text.
-        documents: Documents that the user's message has, in Converse's form.
-        results: What the caller returns of calls that wait.
-        chain: The aliases of the agents that called this one, the first first, and its own.
+        documents: Documents in the user's message, in Converse's form.
+        results: The caller's results of pending calls.
+        chain: The aliases of the calling agents, outermost first, and of this agent.
         collaborator: The name under which a supervisor calls it.
         performance: Converse's `performanceConfig`.
-        history: Messages of the supervisor's conversation before this one.
+        history: Earlier messages of the supervisor's conversation.
         memory: The summaries of the user's earlier sessions, the newest first.
     """
 
@@ -47,7 +47,7 @@ class TurnRequest:
     def model_request(
         self, session: AgentSession, turn: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return what Converse is sent for the orchestration.
+        """Return the Converse request of the orchestration.
 
         Args:
             session: The session, with its messages before this turn.
@@ -73,7 +73,7 @@ class TurnRequest:
         return request
 
     def function_event(self, session: AgentSession, text: str, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the event with which an action group's Lambda function is called.
+        """Return the event for an action group's Lambda function.
 
         Args:
             session: The session.

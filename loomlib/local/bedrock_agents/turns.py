@@ -33,13 +33,13 @@ class AgentTurn:
     """Runs one turn.
 
     Args:
-        services: What the agent calls.
+        services: The services that the agent calls.
         session: The session.
-        request: What the turn is about.
+        request: The request of the turn.
 
     Attributes:
-        text: The answer, once the turn has ended.
-        citations: What the answer rests on, for a turn that searched a knowledge base.
+        text: The answer, after the turn has ended.
+        citations: The sources of the answer, for a turn that searched a knowledge base.
         control: The return of control with which the turn has ended; None if it has answered.
     """
 
@@ -68,10 +68,10 @@ class AgentTurn:
         """Run the turn and yield its trace events.
 
         Raises:
-            RefusedError: The turn failed; the session stays as it was before.
+            RefusedError: The turn failed; the session is unchanged.
         """
         if len(self._request.chain) > _MOST_LEVELS:
-            raise invalid(f"Agents call one another over at most {_MOST_LEVELS} levels")
+            raise invalid(f"Agents can call one another over at most {_MOST_LEVELS} levels")
         tools = await asyncio.to_thread(version_tools, self._request.agent, self._request.place)
         self._tools = {tool.name: tool for tool in tools}
         async for frame in self._resume() if self._request.results else self._begin():
@@ -82,11 +82,11 @@ class AgentTurn:
 
     @property
     def passages(self) -> Sequence[RankedPassage]:
-        """What was found in knowledge bases."""
+        """The passages that were found in knowledge bases."""
         return self._calls.passages
 
     async def _begin(self) -> AsyncIterator[bytes]:
-        """Take the user's text: check it and route it, if the agent does so."""
+        """Process the user's text: check and route it, if these steps are enabled."""
         request, tools = self._request, list(self._tools.values())
         self._turn = [{"role": "user", "content": [{"text": request.text}, *request.documents]}]
         async for frame in self._steps.preprocess(tools):
@@ -111,10 +111,10 @@ class AgentTurn:
                 yield frame
 
     async def _resume(self) -> AsyncIterator[bytes]:
-        """Take the results for which the turn before waits."""
+        """Process the results for which the previous turn waits."""
         request, pending = self._request, self._session.pending
         if pending is None:
-            raise invalid("The session waits for no results: send inputText")
+            raise invalid("The session is not waiting for results: send inputText")
         self._turn, self._calls.results = list(pending.messages), dict(pending.results)
         self.tracing.next_step()
         if pending.collaborator == ROUTED:
@@ -131,26 +131,26 @@ class AgentTurn:
             match = next((item for item in remaining_results if is_answer_to(item, waiting)), None)
             if match is None:
                 operation = waiting.get("function") or f"{waiting.get('httpMethod')} {waiting.get('apiPath')}"
-                raise invalid(f"The results lack that of {operation} of the action group {waiting['actionGroup']}")
+                raise invalid(f"The result of {operation} of the action group {waiting['actionGroup']} is missing")
             remaining_results.remove(match)
             call = next(call for call in _calls(self._turn[-1]) if call["toolUseId"] == call_id)
             async for frame in self._returned(call, match, waiting):
                 yield frame
         if remaining_results:
             raise invalid(
-                f"The session does not wait for results of the action group {remaining_results[0]['actionGroup']}"
+                f"The session is not waiting for results of the action group {remaining_results[0]['actionGroup']}"
             )
 
     async def _returned(
         self, call: Mapping[str, Any], result: Mapping[str, Any], waiting: Mapping[str, Any]
     ) -> AsyncIterator[bytes]:
-        """Go on with a call that the caller answered or confirmed."""
+        """Continue with a call that the caller answered or confirmed."""
         tool = self._tools[call["name"]]
         needs_confirmation = waiting["actionInvocationType"] != "RESULT"
         if needs_confirmation and result.get("confirmationState") == "DENY":
             answer = ActionAnswer(text="The user denied this call.")
         elif needs_confirmation and not result.get("confirmationState"):
-            raise invalid(f"The result of the action group {tool.group} needs confirmationState")
+            raise invalid(f"The result of the action group {tool.group} requires confirmationState")
         elif waiting["actionInvocationType"] == "USER_CONFIRMATION":
             async for frame in self._calls.call_lambda(call, tool, self._question):
                 yield frame
@@ -161,7 +161,7 @@ class AgentTurn:
 
     @property
     def _question(self) -> str:
-        """The text of the turn's beginning, also if a confirmation came between."""
+        """The user's text at the start of the turn, even if a confirmation has followed."""
         return str(self._turn[0]["content"][0]["text"])
 
     async def _ask(self) -> AsyncIterator[bytes]:
@@ -198,10 +198,10 @@ class AgentTurn:
             return
         if answer.get("stopReason") == "guardrail_intervened":
             yield self.tracing.orchestration("observation", _final(text, began_s))
-            self._end(text, keeps=False)  # a blocked turn is forgotten: it would block all that follow
+            self._end(text, keeps=False)  # a blocked turn is discarded: it would block all following turns
             return
         inside, closing, _ = text.partition("<answer>")[2].partition("</answer>")
-        if settings.is_overridden and closing:  # as Bedrock's templates ask for it
+        if settings.is_overridden and closing:  # the form that Bedrock's templates request
             text = inside.strip()
         yield self.tracing.orchestration("observation", _final(text, began_s))
         async for frame in self._steps.postprocess(text, self._calls.texts):
@@ -235,7 +235,7 @@ class AgentTurn:
                 steps = self._collaborate(call, tool, ())
             elif tool.confirm or "lambda" not in tool.part["document"]["actionGroupExecutor"]:
                 if len(self._waiting) == _MOST_WAITING:
-                    continue  # the caller is asked for the rest when it has answered these
+                    continue  # the other calls are returned to the caller after it has answered these
                 steps = self._give_back(call, tool)
             else:
                 steps = self._calls.call_lambda(call, tool, self._question)
@@ -268,7 +268,7 @@ class AgentTurn:
         name = self._session.routed
         tool = next((item for item in self._tools.values() if name_of(item) == name), None)
         if tool is None:
-            raise dependency_failed(f"The routing classifier chose {name}, which is no collaborator of the agent")
+            raise dependency_failed(f"The routing classifier chose {name}, which is not a collaborator of the agent")
         began_s, turn = time.time(), self._turn_of(tool, text, results)
         async for frame in self._delegate(turn, tool, text, results, "routingClassifierTrace"):
             yield frame
@@ -286,7 +286,7 @@ class AgentTurn:
     async def _collaborate(
         self, call: Mapping[str, Any], tool: AgentTool, results: Sequence[Mapping[str, Any]]
     ) -> AsyncIterator[bytes]:
-        """Have a collaborator run a turn, or go on with the one that waits for results."""
+        """Have a collaborator run a turn, or continue the one that waits for results."""
         message = str(call["input"].get("message") or "")
         turn = self._turn_of(tool, message, results)
         async for frame in self._delegate(turn, tool, message, results, "orchestrationTrace"):

@@ -12,7 +12,7 @@ from ..wire import conflict, not_found
 
 DRAFT: Final = "DRAFT"
 KINDS: Final = ("actionGroups", "knowledgeBases", "collaborators")
-"""What an agent consists of beside its own members."""
+"""The parts of an agent, in addition to its own members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class AgentVersion:
         name: The agent's name.
         document: The members of CreateAgent or UpdateAgent.
         parts: Its action groups, knowledge bases and collaborators, each by id.
-        created_at: When it was made, in seconds since 1970.
+        created_at: Creation time in seconds since 1970.
     """
 
     id: str
@@ -36,7 +36,7 @@ class AgentVersion:
     created_at: float
 
     def enabled(self, kind: str) -> list[Mapping[str, Any]]:
-        """Return the parts of a kind that take part in conversations."""
+        """Return the enabled parts of a kind."""
         states = {"actionGroups": "actionGroupState", "knowledgeBases": "knowledgeBaseState"}
         member = states.get(kind, "")
         return [part for part in self.parts[kind].values() if part["document"].get(member, "ENABLED") == "ENABLED"]
@@ -56,7 +56,7 @@ def find_version(agent: ResourceRecord, version: str) -> AgentVersion:
         version: `DRAFT` or a number.
 
     Raises:
-        RefusedError: There is none such (404).
+        RefusedError: The version does not exist (404).
     """
     if version == DRAFT:
         return AgentVersion(
@@ -104,7 +104,7 @@ def with_new_version(agent: ResourceRecord) -> tuple[ResourceRecord, str]:
     """
     prepared = agent.internal.get("prepared")
     if not prepared or agent.status != "PREPARED":
-        raise conflict(f"The agent {agent.id} is {agent.status}; call PrepareAgent before a version is made of it")
+        raise conflict(f"The agent {agent.id} is {agent.status}; call PrepareAgent before you create a version")
     number = str(int(agent.internal.get("last", 0)) + 1)
     versions = {**_versions(agent), number: {**prepared, "createdAt": time.time()}}
     return replace(agent, internal={**agent.internal, "last": int(number), "versions": versions}), number

@@ -1,9 +1,9 @@
-"""Gateways: endpoints on loopback, which offer the tools of their targets by MCP and pass requests on to HTTP targets.
+"""Gateways: endpoints on loopback that offer the tools of their targets over MCP and forward requests to HTTP targets.
 
 A target is an OpenAPI document, a Smithy model, a stage of API Gateway, a Lambda function or an MCP server. The tools
-of a target are read when it is created, updated or synchronized, and stored with it; a call goes to the target with the
-credentials that it is configured with. An HTTP target is an agent on AgentCore's runtime, or any other server; rules
-decide which of them answers a request.
+of a target are read when it is created, updated or synchronized, and stored with it; a call is
+sent to the target with the configured credentials. An HTTP target is an agent on AgentCore Runtime, or any other
+server; rules decide which of them receives a request.
 """
 
 from .operations import GatewayOperations

@@ -1,4 +1,4 @@
-"""Who may call a gateway: anybody, signed callers, or callers with a token."""
+"""Authorization of callers of a gateway: anybody, signed callers, or callers with a token."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INVOKE: Final = "bedrock-agentcore:InvokeGateway"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCaller:
-    """A caller that a gateway has let in, by what was verified of it.
+    """A caller that a gateway has admitted, with its verified identity.
 
     Attributes:
         claims: The claims of its token; none without one.
@@ -39,23 +39,23 @@ class GatewayCaller:
 
     @property
     def principal(self) -> str:
-        """The ARN by which rate limits name it; "" without a signature."""
+        """The ARN of the caller in rate limits; "" without a signature."""
         return self.arns[0] if self.arns else ""
 
     def trace(self, traceparent: str = "") -> dict[str, str]:
-        """Return the trace context of its request: one that the message names, or that of the header fields."""
+        """Return the trace context of the request: from the message, otherwise from the header fields."""
         context = traceparent or self.fields.get("traceparent", "")
         return {"traceParent": context, "traceId": self.fields.get("x-amzn-trace-id", "")}
 
 
 def child_trace(given: Mapping[str, str], span_id: str) -> dict[str, str]:
-    """Return the header that makes a span the parent of what a target traces; none if the caller traces nothing."""
+    """Return the header that makes a span the parent of the target's spans; none without a trace context."""
     parent = trace_of(given)
     return {"traceparent": f"00-{parent[0]}-{span_id}-01"} if parent is not None else {}
 
 
 class GatewayCallers:
-    """Lets callers in by the authorizers of gateways.
+    """Admits callers by the authorizers of gateways.
 
     Args:
         inbound: Verifies tokens.
@@ -66,7 +66,7 @@ class GatewayCallers:
         self._inbound, self._policies = inbound, policies
 
     async def admit(self, caller: Caller, gateway: ResourceRecord, address: str) -> GatewayCaller:
-        """Return a caller that may call a gateway.
+        """Admit a caller of a gateway and return it with its verified identity.
 
         Args:
             caller: The caller; a signature is verified already.
@@ -95,10 +95,10 @@ class GatewayCallers:
             return sees_resource(gateway.tenant)
 
     async def send_metadata(self, gateway: ResourceRecord, address: str, send: Send) -> None:
-        """Send what says which authorization server a gateway trusts.
+        """Send the protected resource metadata, which names the authorization server that a gateway trusts.
 
         Raises:
-            RefusedError: The gateway trusts none.
+            RefusedError: The gateway has no authorization server.
         """
         if gateway.document["authorizerType"] != "CUSTOM_JWT":
             raise not_found(f"Gateway {gateway.id} has no authorization server")
@@ -113,7 +113,7 @@ class GatewayCallers:
         await send_json(send, document)
 
     async def _authorize(self, caller: Caller, gateway: ResourceRecord, address: str) -> Mapping[str, Any]:
-        """Return the claims of a caller's verified token; none of other callers."""
+        """Return the claims of a caller's verified token; empty for other callers."""
         kind: str = gateway.document["authorizerType"]
         if kind == "NONE":
             return {}

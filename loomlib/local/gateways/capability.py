@@ -22,14 +22,14 @@ def add_gateways(
     functions: FunctionPool,
     corpus: WebCorpus,
 ) -> Gateways:
-    """Add gateways with their targets and rate limits; return what answers calls of gateways.
+    """Add gateways with their targets and rate limits; return the handler of gateway calls.
 
     Args:
-        context: What the service is built from.
+        context: The parts that the service is built from.
         capabilities: Where the gateways are added.
-        identity: Authorizes calls, and has the credentials of targets.
+        identity: Authorizes calls, and provides the credentials of targets.
         functions: Runs targets and interceptors that are Lambda functions.
-        corpus: The pages that targets with web search search.
+        corpus: The pages that web search targets search.
     """
     resources, url = context.resources, context.state.url
     targets = Targets(TargetCredentials(identity.outbound, context.keys, url), functions, url, corpus)

@@ -1,6 +1,6 @@
-"""Targets that are connectors: web search, over the pages that the service was started with.
+"""Targets that are connectors: web search over the pages that the service was started with.
 
-Source: AgentCore developer guide, "Amazon Web Search"; the tool's arguments and answer are those that the SDK's
+Source: AgentCore developer guide, "Amazon Web Search"; the tool's arguments and result are those that the SDK's
 `WebSearchClient` sends and reads.
 """
 
@@ -45,11 +45,11 @@ def connector_tools(given: Mapping[str, Any], corpus: WebCorpus) -> list[Gateway
         corpus: The pages.
 
     Raises:
-        TargetError: The connector is not served here, or there are no pages to search.
+        TargetError: The connector is not supported here, or there are no pages to search.
     """
     connector = given["source"]["connectorId"]
     if connector != "web-search":
-        raise TargetError(f"The local AgentCore does not serve the connector {connector}, only web-search")
+        raise TargetError(f"The local AgentCore does not support the connector {connector}, only web-search")
     configurations: list[Mapping[str, Any]] = given.get("configurations") or []
     unknown = {*(given.get("enabled") or ()), *(item["name"] for item in configurations)} - {_TOOL}
     if unknown:
@@ -60,7 +60,7 @@ def connector_tools(given: Mapping[str, Any], corpus: WebCorpus) -> list[Gateway
         raise TargetError(str(error)) from error
     configuration: Mapping[str, Any] = configurations[0] if configurations else {}
     if others := set(configuration.get("parameterValues") or {}) - {"domainFilter"}:
-        raise TargetError(f"Fixed values of the parameters {', '.join(sorted(others))} of {_TOOL} are not known")
+        raise TargetError(f"{_TOOL} does not support fixed values of the parameters {', '.join(sorted(others))}")
     properties = {name: dict(schema) for name, schema in _PROPERTIES.items()}
     overrides: list[Mapping[str, Any]] = configuration.get("parameterOverrides") or []
     for override in overrides:
@@ -85,7 +85,7 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
     """Search the pages.
 
     Args:
-        given: The target's configuration, whose domains a caller can narrow and never widen.
+        given: The target's configuration; a caller can narrow its domains but not widen them.
         arguments: The tool's arguments.
         corpus: The pages.
 
@@ -94,9 +94,9 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
     """
     query, max_results = arguments.get("query"), arguments.get("maxResults", _MOST_RESULTS)
     if not isinstance(query, str) or not 0 < len(query.strip()) <= len(query) <= _QUERY_CHARACTERS:
-        return ToolResult.of_text(f"query must be a text of 1 to {_QUERY_CHARACTERS} characters", is_error=True)
+        return ToolResult.of_text(f"query must be a string of 1 to {_QUERY_CHARACTERS} characters", is_error=True)
     if not isinstance(max_results, int) or isinstance(max_results, bool) or not 1 <= max_results <= _MOST_RESULTS:
-        return ToolResult.of_text(f"maxResults must be a whole number from 1 to {_MOST_RESULTS}", is_error=True)
+        return ToolResult.of_text(f"maxResults must be an integer from 1 to {_MOST_RESULTS}", is_error=True)
     configurations: list[Mapping[str, Any]] = given.get("configurations") or [{}]
     values: Mapping[str, Any] = configurations[0].get("parameterValues") or {}
     fixed: Mapping[str, Any] = values.get("domainFilter") or {}

@@ -1,4 +1,4 @@
-"""How a gateway authorizes itself at a target: an API key, an OAuth2 token, or the gateway's own role."""
+"""Credentials of a gateway at a target: an API key, an OAuth2 token, or the gateway's own role."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _DEFAULT_HEADER: Final = "Authorization"
 
 
 class TargetCredentials:
-    """Fetches what a target's configuration asks for, with the gateway's workload identity.
+    """Obtains the credentials in a target's configuration with the gateway's workload identity.
 
     Args:
         identity: Credential providers and workload tokens.
-        keys: The service's keys; a gateway signs with one of its role.
+        keys: The service's keys; a gateway signs with a key of its role.
         here: The address of this service.
     """
 
@@ -55,10 +55,10 @@ class TargetCredentials:
             method: HTTP method of the request.
             url: Its address.
             body: Its body.
-            service: The service in a signature, if the target's configuration names none.
+            service: The service in a signature, if the target's configuration does not name one.
 
         Raises:
-            TargetError: The credentials cannot be had.
+            TargetError: The credentials cannot be obtained.
         """
         configurations = target.document.get("credentialProviderConfigurations") or ()
         if not configurations:
@@ -76,15 +76,15 @@ class TargetCredentials:
             ) from refused
         if kind == "JWT_PASSTHROUGH":
             if not bearer:
-                raise TargetError(f"Target {target.name} needs the caller's token, but the caller has none")
+                raise TargetError(f"Target {target.name} requires the caller's token, but the caller did not send one")
             return {"authorization": f"Bearer {bearer}"}, {}
         if kind == "GATEWAY_IAM_ROLE":
             signing: Mapping[str, Any] = provider.get("iamCredentialProvider") or {}
             return self._signed(gateway, {"service": service, **signing}, method, url, body), {}
-        raise TargetError(f"The local AgentCore does not call targets with {kind} yet")
+        raise TargetError(f"The local AgentCore does not support the credential provider type {kind} yet")
 
     def signer(self, gateway: ResourceRecord) -> SessionPrincipal | None:
-        """Return whose policies decide about what a gateway's role signs; None for a role that may do everything."""
+        """Return the principal whose policies apply to a gateway's signed requests; None for an unrestricted role."""
         return self._role_key(gateway).principal
 
     async def _api_key(
@@ -108,7 +108,7 @@ class TargetCredentials:
         grant = provider.get("grantType") or "CLIENT_CREDENTIALS"
         flow = {"CLIENT_CREDENTIALS": "M2M", "TOKEN_EXCHANGE": "ON_BEHALF_OF_TOKEN_EXCHANGE"}.get(grant)
         if flow is None:
-            raise TargetError(f"The local AgentCore does not get tokens for targets by {grant} yet")
+            raise TargetError(f"The local AgentCore does not support the grant type {grant} for targets yet")
         answer = await self._identity.data_handlers["GetResourceOauth2Token"](
             {
                 "workloadIdentityToken": self._workload_token(gateway, bearer),
@@ -127,10 +127,10 @@ class TargetCredentials:
     def _signed(
         self, gateway: ResourceRecord, provider: Mapping[str, Any], method: str, url: str, body: bytes
     ) -> dict[str, str]:
-        """Sign a request with a key of the gateway's role, which may do what the role's policies say."""
+        """Sign a request with a key of the gateway's role, which has the permissions of the role's policies."""
         parts = urlsplit(url)
         if not (is_served(parts.hostname or "") or parts.netloc == self._here):
-            raise TargetError("A request that is signed with the gateway's role goes to this service only")
+            raise TargetError("A request that is signed with the gateway's role can be sent to this service only")
         key = self._role_key(gateway)
         signed = AWSRequest(method=method, url=url, data=body, headers={"host": parts.netloc})
         region = provider.get("region") or gateway.region
@@ -138,10 +138,10 @@ class TargetCredentials:
         return {name: str(value) for name, value in signed.headers.items() if name.lower() != "host"}
 
     def _role_key(self, gateway: ResourceRecord) -> Key:
-        """Return the key of a gateway's role; a role that is not in the local IAM may do all, as with `AssumeRole`."""
+        """Return the key of a gateway's role; a role outside the local IAM is unrestricted, as with `AssumeRole`."""
         role: str = gateway.document["roleArn"]
         principal = SessionPrincipal(mark=f"gateway-{gateway.id}", runtime_id="", role_arn=role, tenant=gateway.tenant)
-        # A tenant's gateway never signs as the owner, whom no tenant limits.
+        # A tenant's gateway never signs as the owner, who is not limited to a tenant.
         effective_principal = principal if gateway.tenant or role_statements(principal) is not None else None
         name = f"{role} {gateway.tenant} {effective_principal is not None}"
         if name not in self._role_keys:

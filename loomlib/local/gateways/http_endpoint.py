@@ -1,7 +1,7 @@
-"""Passes requests on to the HTTP targets of gateways, and their answers back.
+"""Forwards requests to the HTTP targets of gateways, and their responses to the callers.
 
-An answer is passed on as it comes, also a stream of events, unless the gateway has a RESPONSE interceptor, which gets
-it whole. What a target answers is another's text: no browser runs it as a page of this service.
+A response is forwarded as it arrives, including event streams, unless the gateway has a RESPONSE interceptor, which
+receives it whole. The content of a response is untrusted: browsers must not run it as a page of this service.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .targets import CALL_TIMEOUT_S, Targets, with_query
 from .tools import TargetError, TargetTimeoutError
 
 LARGEST_STREAM_BYTES: Final = 100_000_000
-"""The most that a target may answer in parts, as an invocation of a runtime."""
+"""Largest streamed response of a target, in bytes; the limit of a runtime invocation."""
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _HOP_BY_HOP: Final = frozenset(
@@ -58,7 +58,7 @@ class HttpEndpoint:
         targets: Sends requests to targets, with their credentials.
         interceptors: Runs the interceptors of gateways.
         limits: Counts requests.
-        spans: Takes a span of each request.
+        spans: Receives a span of each request.
     """
 
     def __init__(
@@ -91,9 +91,11 @@ class HttpEndpoint:
         name, subpath = target_path(path)
         requested_target = self._target(gateway, name)
         if gateway.id in caller.fields.get("via", "").replace(",", " ").split():
-            raise RefusedError("LoopDetectedException", 508, f"The request has passed gateway {gateway.id} already")
+            raise RefusedError(
+                "LoopDetectedException", 508, f"The request has already passed through gateway {gateway.id}"
+            )
         if scope["method"] not in _METHODS:
-            raise RefusedError("UnknownOperationException", 405, f"Gateways do not pass on {scope['method']}")
+            raise RefusedError("UnknownOperationException", 405, f"Gateways do not forward {scope['method']} requests")
         limit = largest_body("bedrock-agentcore", path)
         body = await read_body(receive, limit, caller.fields.get("content-length"))
         route = self._routing.route(gateway, requested_target, caller)
@@ -187,7 +189,7 @@ class HttpEndpoint:
         span_id: str,
         send: Send,
     ) -> int:
-        """Send a request to its target and its answer to the caller; return the answer's status."""
+        """Send a request to its target and the response to the caller; return the response status."""
         auth_headers, query = await self._credentials.of(
             gateway, target, bearer=caller.bearer, method=request.method, url=url, body=request.body
         )
@@ -203,7 +205,7 @@ class HttpEndpoint:
             most_bytes=LARGEST_ANSWER_BYTES if is_intercepted else LARGEST_STREAM_BYTES,
         ) as answer:
             if 300 <= answer.status < 400 and answer.status != 304:
-                raise TargetError(f"Target {target.name} redirects, and gateways do not follow")
+                raise TargetError(f"Target {target.name} returned a redirect, and gateways do not follow redirects")
             answer_headers = [(name, text) for name, text in answer.headers if _is_passed_back(name)]
             fields = dict(answer_headers)
             self._routing.began(requested_target, route, fields.get(SESSION_HEADER.decode(), ""))
@@ -219,7 +221,7 @@ class HttpEndpoint:
 
 
 async def _stream(answer: OpenAnswer, headers: Sequence[tuple[str, str]], request: HttpRequest, send: Send) -> None:
-    """Send an answer as it comes; one that breaks off ends without its last part, which its caller sees."""
+    """Send a response as it arrives; an aborted response ends without its last part, which the caller can detect."""
     first = await anext(answer.parts, b"")  # what fails before it still gets a status of the gateway's
     await send(
         {"type": "http.response.start", "status": answer.status, "headers": _encoded(headers, request.request_id)}
@@ -244,7 +246,7 @@ def _encoded(headers: Sequence[tuple[str, str]], request_id: str) -> list[tuple[
 
 
 def _passed_on(caller_headers: Mapping[str, str], route: Route, trace: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that a target gets: the caller's, but for its credentials, and the gateway's span."""
+    """Return the header fields for a target: the caller's without its credentials, and the gateway's span."""
     left_out = {*_NOT_PASSED_ON, *(["x-amzn-trace-id"] if trace else [])}
     # SigV4's fields begin so; AgentCore's own begin with x-amzn-.
     headers = {
@@ -259,7 +261,7 @@ def _is_passed_back(name: str) -> bool:
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object that a body is; an empty one for any other body."""
+    """Return a body as a JSON object; empty if the body is not one."""
     try:
         document: Any = json.loads(body)
     except (ValueError, RecursionError):

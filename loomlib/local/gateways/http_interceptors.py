@@ -1,4 +1,4 @@
-"""Interceptors of requests to HTTP targets, whose bodies are base64 in the events and the answers.
+"""Interceptors of requests to HTTP targets; bodies are base64-encoded in their events and results.
 
 Source: AgentCore developer guide, "Types of interceptors", the part on HTTP targets. As at the MCP endpoint, an
 interceptor that fails ends the request.
@@ -47,7 +47,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpReply:
-    """A whole answer to such a request.
+    """A complete response to such a request.
 
     Attributes:
         status: HTTP status.
@@ -71,7 +71,7 @@ class HttpInterceptors:
         self._functions = functions
 
     async def request(self, gateway: ResourceRecord, request: HttpRequest) -> HttpRequest | HttpReply:
-        """Return the request as the REQUEST interceptor wants it, or the answer that it gives in the target's place.
+        """Return the request as the REQUEST interceptor changes it, or the response that it returns instead.
 
         Raises:
             InterceptorError: The interceptor failed.
@@ -95,7 +95,7 @@ class HttpInterceptors:
         return replace(request, headers={**request.headers, **headers}, body=_body(request_changes, request.body))
 
     async def response(self, gateway: ResourceRecord, request: HttpRequest, reply: HttpReply) -> HttpReply:
-        """Return the answer as the RESPONSE interceptor wants it.
+        """Return the response as the RESPONSE interceptor changes it.
 
         Raises:
             InterceptorError: The interceptor failed.
@@ -145,4 +145,4 @@ def _body(changes: Mapping[str, Any], former: bytes) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except (TypeError, ValueError) as error:
-        raise InterceptorError("The interceptor answered a body that is not base64") from error
+        raise InterceptorError("The interceptor returned a body that is not valid base64") from error

@@ -1,4 +1,4 @@
-"""HTTP targets of gateways: agents on AgentCore's runtime, and other servers to which requests pass unchanged.
+"""HTTP targets of gateways: agents on AgentCore Runtime, and other servers, which receive requests unchanged.
 
 Source: AgentCore developer guide, "HTTP targets" and the pages below it.
 """
@@ -20,7 +20,7 @@ from .resources import GATEWAY_TARGET
 from .tools import TargetError
 
 RESERVED_NAMES: Final = frozenset({"mcp", "a2a", "responses", "converse"})
-"""Names that a target cannot have, because gateways answer at these paths themselves."""
+"""Names that a target cannot have, because gateways use these paths themselves."""
 
 _RUNTIME_CREDENTIALS: Final = ("GATEWAY_IAM_ROLE", "OAUTH", "JWT_PASSTHROUGH")
 _PASSTHROUGH_CREDENTIALS: Final = ("", "GATEWAY_IAM_ROLE", "OAUTH", "JWT_PASSTHROUGH", "API_KEY")
@@ -35,7 +35,7 @@ _SDK_PATH: Final = re.compile(r"runtimes/[^/]+/(.+)")
 
 
 def http_target(store: ResourceStore, gateway: ResourceRecord, name: str) -> ResourceRecord | None:
-    """Return an HTTP target of a gateway by its name; None if there is none."""
+    """Return an HTTP target of a gateway by its name; None if it does not exist."""
     target = store.find(GATEWAY_TARGET.noun, gateway.place, name, parent=gateway.arn, by_name=True)
     return target if target is not None and "http" in target.document["targetConfiguration"] else None
 
@@ -44,16 +44,20 @@ def check_new_target(gateway: ResourceRecord, name: str, configuration: Mapping[
     """Refuse an HTTP target that its gateway cannot have.
 
     Raises:
-        RefusedError: The gateway speaks MCP only, or the name is that of a path of its own.
+        RefusedError: The gateway supports MCP only, or the name is reserved for a path of the gateway.
     """
     if "http" not in configuration:
         return
     if gateway.document.get("protocolType") == "MCP":
-        raise invalid("A gateway with the protocolType MCP has no HTTP targets; create one without a protocolType")
+        raise invalid(
+            "A gateway with protocolType MCP cannot have HTTP targets; create a gateway without a protocolType"
+        )
     if name in RESERVED_NAMES:
-        raise invalid(f"The path /{name} is the gateway's own, so an HTTP target cannot have the name {name}")
+        raise invalid(f"The path /{name} is reserved for the gateway, so an HTTP target cannot be named {name}")
     if name in CONTROL_PATHS:
-        raise invalid(f"The local AgentCore answers /{name} itself, so an HTTP target cannot have the name {name} here")
+        raise invalid(
+            f"The path /{name} is reserved for the local AgentCore, so an HTTP target cannot be named {name} here"
+        )
 
 
 def check_http_target(target: ResourceRecord, runtimes: ResourceStore) -> None:
@@ -81,13 +85,13 @@ def check_http_target(target: ResourceRecord, runtimes: ResourceStore) -> None:
     if kind == "agentcoreRuntime":
         runtime = runtimes.of_arn(str(config["arn"]))
         if runtime is None or runtime.kind != "AgentRuntime" or runtime.place != target.place:
-            raise TargetError(f"There is no runtime {config['arn']}")
+            raise TargetError(f"The runtime {config['arn']} does not exist")
         return
     check_target(str(config["endpoint"]))
     stickiness: Mapping[str, Any] = config.get("stickinessConfiguration") or {}
     for expression in [stickiness["identifier"], *(stickiness.get("compositeIdentifier") or ())] if stickiness else ():
         if not _IDENTIFIER.fullmatch(expression):
-            raise TargetError(f"{expression} names no header, where a session's id is")
+            raise TargetError(f"{expression} does not name the header that contains the session id")
 
 
 def http_configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
@@ -96,7 +100,7 @@ def http_configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
 
 
 def target_url(target: ResourceRecord, path: str, query: str) -> str:
-    """Return the address to which a request of a target goes.
+    """Return the URL to which a request for a target is sent.
 
     Args:
         target: The target.
@@ -107,7 +111,7 @@ def target_url(target: ResourceRecord, path: str, query: str) -> str:
         RefusedError: The target has nothing at that path.
     """
     if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(path))):
-        raise invalid("The path of a request to a target has no . and ..")
+        raise invalid("The path of a request to a target must not contain the segments . and ..")
     kind, config = http_configuration(target)
     if kind == "passthrough":
         parts = urlsplit(str(config["endpoint"]))
@@ -118,7 +122,7 @@ def target_url(target: ResourceRecord, path: str, query: str) -> str:
     if match := _SDK_PATH.fullmatch(path):  # InvokeAgentRuntime of an SDK whose endpoint is the target's address
         path = match[1]
     if path not in ("invocations", _AGENT_CARD):
-        raise not_found(f"Target {target.name} is a runtime, which answers at /invocations, not at /{path}")
+        raise not_found(f"Target {target.name} is a runtime, which accepts requests at /invocations, not at /{path}")
     arn, qualifier = str(config["arn"]), str(config.get("qualifier") or "DEFAULT")
     region = arn.split(":")[3]
     host = f"bedrock-agentcore.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
@@ -126,7 +130,7 @@ def target_url(target: ResourceRecord, path: str, query: str) -> str:
 
 
 def session_of(target: ResourceRecord, fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the session that a request names by its header fields; empty for none."""
+    """Return the session that a request names in its header fields; empty without one."""
     _, config = http_configuration(target)
     stickiness: Mapping[str, Any] | None = config.get("stickinessConfiguration")
     if stickiness is None:
@@ -139,7 +143,7 @@ def session_of(target: ResourceRecord, fields: Mapping[str, str]) -> tuple[str, 
 
 
 def session_timeout_s(target: ResourceRecord) -> float:
-    """Return how long a session may be silent before it is decided anew where it goes."""
+    """Return the idle time in seconds after which a session is routed anew."""
     _, config = http_configuration(target)
     stickiness: Mapping[str, Any] = config.get("stickinessConfiguration") or {}
     return float(stickiness.get("timeout") or _SESSION_S)

@@ -1,7 +1,7 @@
-"""Interceptors of gateways: Lambda functions that see a request before its target, or an answer before its caller.
+"""Interceptors of gateways: Lambda functions that receive a request before its target, or a response before its caller.
 
-The events and the answers are those of AgentCore's developer guide, "Types of interceptors". An interceptor that fails,
-or answers in another form, ends the request: nothing passes a gateway whose interceptor has not allowed it.
+The events and the results are those of AgentCore's developer guide, "Types of interceptors". An interceptor that fails,
+or returns a result of another form, ends the request: a gateway forwards only what its interceptors have allowed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class InterceptorError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayReply:
-    """What a gateway answers.
+    """Response of a gateway.
 
     Attributes:
         status: HTTP status.
         headers: Header fields beside the usual ones.
-        body: The JSON-RPC message; None for an answer without one.
+        body: The JSON-RPC message; None for a response without one.
     """
 
     status: int = 200
@@ -68,7 +68,7 @@ class Interceptors:
         self._functions = functions
 
     async def request(self, gateway: ResourceRecord, request: InterceptedRequest) -> InterceptedRequest | GatewayReply:
-        """Return the request as the REQUEST interceptor wants it, or the answer that it gives in the target's place.
+        """Return the request as the REQUEST interceptor changes it, or the response that it returns instead.
 
         Raises:
             InterceptorError: The interceptor failed.
@@ -82,7 +82,7 @@ class Interceptors:
         return replace(request, body=as_object(changed["body"], "body")) if "body" in changed else request
 
     async def response(self, gateway: ResourceRecord, request: InterceptedRequest, reply: GatewayReply) -> GatewayReply:
-        """Return the answer as the RESPONSE interceptor wants it.
+        """Return the response as the RESPONSE interceptor changes it.
 
         Raises:
             InterceptorError: The interceptor failed.
@@ -104,12 +104,12 @@ class Interceptors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredInterceptor:
-    """The interceptor of one point of a gateway.
+    """The interceptor at one interception point of a gateway.
 
     Attributes:
         arn: The ARN of its function.
-        passes_headers: Whether it gets the request's header fields.
-        leaves_out: The fields of HTTP targets' messages that it does not get.
+        passes_headers: Whether it receives the request's header fields.
+        leaves_out: The fields of HTTP targets' messages that it does not receive.
     """
 
     arn: str
@@ -124,17 +124,17 @@ class ConfiguredInterceptor:
         content: Mapping[str, Any],
         context: Mapping[str, str] | None = None,
     ) -> Mapping[str, Any]:
-        """Return what the function answers.
+        """Call the function and return its result.
 
         Args:
             functions: Runs Lambda functions.
             gateway: The gateway.
-            form: The member of event and answer: `mcp` or `http`.
-            content: The event's member.
+            form: The member of the event and the result: `mcp` or `http`.
+            content: The value of that member in the event.
             context: Custom values of the client context.
 
         Raises:
-            InterceptorError: It failed, or answered in another form.
+            InterceptorError: The function failed, or its result has another form.
         """
         event = json.dumps({"interceptorInputVersion": _VERSION, form: content})
         if len(event) > _LARGEST_BYTES:
@@ -150,14 +150,14 @@ class ConfiguredInterceptor:
         try:
             document = as_object(json.loads(result.payload), "the result")
         except (ValueError, RecursionError) as error:
-            raise InterceptorError(f"{self.arn} answered no JSON") from error
+            raise InterceptorError(f"{self.arn} did not return JSON") from error
         if document.get("interceptorOutputVersion") != _VERSION:
-            raise InterceptorError(f'{self.arn} answered without "interceptorOutputVersion": "{_VERSION}"')
+            raise InterceptorError(f'{self.arn} returned a result without "interceptorOutputVersion": "{_VERSION}"')
         return as_object(document.get(form), form)
 
 
 def interceptor_of(gateway: ResourceRecord, point: str) -> ConfiguredInterceptor | None:
-    """Return the interceptor of a gateway's point, `REQUEST` or `RESPONSE`; None without one."""
+    """Return a gateway's interceptor at a point, `REQUEST` or `RESPONSE`; None without one."""
     for item in gateway.document.get("interceptorConfigurations") or ():
         if point in item["interceptionPoints"]:
             options: Mapping[str, Any] = item.get("inputConfiguration") or {}
@@ -179,7 +179,7 @@ def check_interceptors(configured: list[Mapping[str, Any]] | None) -> None:
     points = [point for item in configured or () for point in item["interceptionPoints"]]
     for point in ("REQUEST", "RESPONSE"):
         if points.count(point) > 1:
-            raise invalid(f"A gateway has at most one {point} interceptor")
+            raise invalid(f"A gateway can have at most one {point} interceptor")
 
 
 def _event(request: InterceptedRequest, reply: GatewayReply | None, *, passes_headers: bool) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _event(request: InterceptedRequest, reply: GatewayReply | None, *, passes_he
 
 
 def _reply(value: Any, former: GatewayReply) -> GatewayReply:
-    """Return an answer with what an interceptor changes of it."""
+    """Return a response with the changes of an interceptor."""
     changes = as_object(value, "transformedGatewayResponse")
     headers = {**former.headers, **changed_headers(changes)}
     body = as_object(changes["body"], "body") if changes.get("body") is not None else former.body
@@ -202,42 +202,42 @@ def _reply(value: Any, former: GatewayReply) -> GatewayReply:
 
 
 def changed_status(given: Mapping[str, Any], former: int) -> int:
-    """Return the status that an interceptor wants.
+    """Return the HTTP status that an interceptor returned.
 
     Raises:
-        InterceptorError: It is none.
+        InterceptorError: It is not an HTTP status.
     """
     status: Any = former if given.get("statusCode") is None else given["statusCode"]
     if isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599:
-        raise InterceptorError("The interceptor's statusCode is no number between 200 and 599")
+        raise InterceptorError("The interceptor's statusCode is not an integer between 200 and 599")
     return status
 
 
 def changed_headers(given: Mapping[str, Any], own: Collection[str] = _OWN_HEADERS) -> dict[str, str]:
-    """Return the header fields that an interceptor wants.
+    """Return the header fields that an interceptor returned.
 
     Args:
-        given: What the interceptor answers.
-        own: Those that are the gateway's own, in lower case, and left out.
+        given: The header fields in the interceptor's result.
+        own: Lower-case names of the gateway's own fields, which are left out.
 
     Raises:
-        InterceptorError: One is not a line of text.
+        InterceptorError: A field is not a single line of text.
     """
     headers: dict[str, str] = {}
     for name, text in as_object(given.get("headers") or {}, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not isinstance(text, str) or any(sign in text for sign in "\r\n\0"):
-            raise InterceptorError("A header of the interceptor is not one line of text")
+            raise InterceptorError("A header that the interceptor returned is not a single line of text")
         if name.lower() not in own:
             headers[name] = text
     return headers
 
 
 def as_object(value: Any, name: str) -> dict[str, Any]:
-    """Return a member of an interceptor's answer that has to be an object.
+    """Return a member of an interceptor's result that must be an object.
 
     Raises:
         InterceptorError: It is something else.
     """
     if not isinstance(value, dict):
-        raise InterceptorError(f"The interceptor answered {name} that is not an object")
+        raise InterceptorError(f"The interceptor returned {name} that is not an object")
     return cast("dict[str, Any]", value)

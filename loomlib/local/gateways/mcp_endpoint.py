@@ -1,4 +1,4 @@
-"""The MCP endpoint of gateways: stateless JSON-RPC over HTTP, with JSON answers."""
+"""The MCP endpoint of gateways: stateless JSON-RPC over HTTP, with JSON responses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class McpEndpoint:
         targets: Calls tools.
         interceptors: Runs the interceptors of gateways.
         limits: Counts requests.
-        spans: Takes a span of each call of a tool.
+        spans: Receives a span of each tool call.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class McpEndpoint:
     async def _intercepted(
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, raw: str
     ) -> GatewayReply:
-        """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
+        """Process a message between the gateway's interceptors; a failed interceptor yields an error response."""
         headers = {name.title(): text for name, text in caller.fields.items()}
         request = InterceptedRequest(raw=raw, headers=headers, body=message)
         try:
@@ -131,7 +131,9 @@ class McpEndpoint:
         elif method == "tools/call":
             name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
             if not isinstance(name, str) or not isinstance(arguments, dict):
-                return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
+                return _error(
+                    identity, _INVALID_PARAMS, "tools/call requires a name, and its arguments must be an object"
+                )
             tool_result = await self._traced(
                 gateway, name, cast("dict[str, Any]", arguments), caller, _trace_given(parameters, caller)
             )
@@ -176,7 +178,7 @@ class McpEndpoint:
         caller: GatewayCaller,
         trace: Mapping[str, str],
     ) -> ToolResult | None:
-        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
+        """Call a tool within a span of the caller's trace, if it sent one; the target's spans are its children."""
         began_ns, span_id = time.time_ns(), secrets.token_hex(8)
         result = await self._called(gateway, name, arguments, caller.bearer, child_trace(trace, span_id))
         if result is not None:
@@ -195,7 +197,7 @@ class McpEndpoint:
     def _write_throttled(
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, throttled: Throttled
     ) -> None:
-        """Write the span of a call of a tool that a rate limit has refused, with AWS's attributes."""
+        """Write the span of a tool call that a rate limit has refused, with AWS's attributes."""
         raw_parameters: Any = message.get("params")
         parameters = cast("dict[str, Any]", raw_parameters) if isinstance(raw_parameters, dict) else {}
         if message.get("method") == "tools/call":
@@ -222,7 +224,7 @@ class McpEndpoint:
         bearer: str,
         trace: Mapping[str, str],
     ) -> ToolResult | None:
-        """Return what a tool answers; None for a tool that the gateway does not have."""
+        """Return the result of a tool; None for a tool that the gateway does not have."""
         if name == SEARCH and _mcp(gateway).get("searchType") == "SEMANTIC":
             query = arguments.get("query")
             if not isinstance(query, str):
@@ -264,14 +266,14 @@ _SEARCH_TOOL: Final = {
 def _trace_given(parameters: Mapping[str, Any], caller: GatewayCaller) -> dict[str, str]:
     """Return the trace context of a call.
 
-    MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
+    MCP clients send it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
     """
     meta: Any = parameters.get("_meta")
     return caller.trace(_text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else "")
 
 
 def _limited(message: Mapping[str, Any], caller: GatewayCaller) -> LimitedRequest:
-    """Return what rate limits know of a message: only what the gateway has verified of its caller."""
+    """Return the properties of a message for rate limits; those of its caller are verified by the gateway."""
     raw_parameters: Any = message.get("params")
     name: Any = cast("dict[str, Any]", raw_parameters).get("name") if isinstance(raw_parameters, dict) else None
     tool = name if message.get("method") == "tools/call" and isinstance(name, str) else ""
@@ -291,7 +293,7 @@ def _mcp(gateway: ResourceRecord) -> Mapping[str, Any]:
 
 
 def _versions(gateway: ResourceRecord) -> tuple[str, ...]:
-    """Return the versions of MCP that a gateway accepts: those of its configuration that are known here."""
+    """Return the versions of MCP that a gateway accepts: those of its configuration that are supported here."""
     configured = [version for version in _mcp(gateway).get("supportedVersions") or () if version in VERSIONS]
     return tuple(sorted(configured, reverse=True)) or VERSIONS
 

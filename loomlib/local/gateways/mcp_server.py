@@ -20,11 +20,11 @@ _LIST_TIMEOUT_S: Final = 30.0
 _SHOWN_CHARACTERS: Final = 500
 
 Credentials = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
-"""Returns the headers that authorize a POST of a body to an address."""
+"""Returns the headers that authorize a POST of a body to a URL."""
 
 
 class McpServers:
-    """Clients of MCP servers; a session with a server is opened at first use and shared by all later calls.
+    """Clients of MCP servers; a session with a server is opened on first use and shared by all later calls.
 
     Args:
         client: Sends requests.
@@ -36,7 +36,7 @@ class McpServers:
         self._ids = itertools.count(1)
 
     async def tools(self, url: str, credentials: Credentials) -> list[GatewayTool]:
-        """Return all tools of a server, in a session of their own.
+        """Return all tools of a server, in a separate session.
 
         Args:
             url: The server's address.
@@ -53,7 +53,7 @@ class McpServers:
             result = await self._ask(url, credentials, session, "tools/list", parameters, _LIST_TIMEOUT_S)
             listed: Any = result.get("tools")
             if not isinstance(listed, list):
-                raise TargetError(f"{url} listed no tools: its answer has no list named tools")
+                raise TargetError(f"{url} did not list its tools: its response has no list named tools")
             tools.extend(_tool(url, item) for item in cast("list[Any]", listed))
             if len(tools) > _MOST_TOOLS:
                 raise TargetError(f"{url} has more than {_MOST_TOOLS:,} tools")
@@ -64,7 +64,7 @@ class McpServers:
     async def call(
         self, url: str, credentials: Credentials, name: str, arguments: Mapping[str, Any], timeout_s: float
     ) -> ToolResult:
-        """Call a tool; a session that the server has ended is opened again, once.
+        """Call a tool; a session that the server has ended is reopened once.
 
         Args:
             url: The server's address.
@@ -90,7 +90,7 @@ class McpServers:
         return _result(url, await self._ask(url, credentials, session, "tools/call", parameters, timeout_s))
 
     async def _open(self, url: str, credentials: Credentials, timeout_s: float) -> str:
-        """Return the id of a new session, "" for a server without sessions."""
+        """Open a session and return its id; "" for a server without sessions."""
         parameters = {
             "protocolVersion": VERSION,
             "capabilities": {},
@@ -129,18 +129,18 @@ class McpServers:
         headers |= await credentials(url, body)
         answer = await self._client.request("POST", url, headers=headers, body=body, timeout_s=timeout_s)
         if answer.status == 404 and session:
-            raise _SessionEndedError(f"{url} has ended the session")
+            raise _SessionEndedError(f"{url} ended the session")
         if not 200 <= answer.status < 300:
             raise TargetError(f"{url} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}")
         return answer
 
 
 class _SessionEndedError(TargetError):
-    """The server does not know the session any more."""
+    """The server has ended the session."""
 
 
 def _answered(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
-    """Return the result of a JSON-RPC request from its answer, which is JSON or a stream of events."""
+    """Return the result of a JSON-RPC request from its response, which is JSON or an event stream."""
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         parts = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith("data:")]
     else:
@@ -156,10 +156,10 @@ def _answered(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
         if document.get("id") != number:
             continue
         if isinstance(error := document.get("error"), dict):
-            raise TargetError(f"{url} answered the error {cast('dict[str, Any]', error).get('message')}")
+            raise TargetError(f"{url} returned the error {cast('dict[str, Any]', error).get('message')}")
         if isinstance(result := document.get("result"), dict):
             return cast("dict[str, Any]", result)
-    raise TargetError(f"{url} did not answer as an MCP server")
+    raise TargetError(f"{url} did not respond as an MCP server")
 
 
 def _tool(url: str, item: Any) -> GatewayTool:
@@ -180,7 +180,7 @@ def _tool(url: str, item: Any) -> GatewayTool:
 def _result(url: str, result: Mapping[str, Any]) -> ToolResult:
     content: Any = result.get("content")
     if not isinstance(content, list):
-        raise TargetError(f"{url} answered a call without content")
+        raise TargetError(f"{url} returned a tool result without content")
     structured: Any = result.get("structuredContent")
     return ToolResult(
         content=cast("list[dict[str, Any]]", content),

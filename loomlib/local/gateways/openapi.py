@@ -49,20 +49,20 @@ def openapi_tools(text: str) -> list[GatewayTool]:
 
 
 def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str, str, dict[str, str], bytes | None]:
-    """Return the method, the address, the headers and the body of a call.
+    """Return the method, the URL, the headers and the body of a call.
 
     Args:
-        tool: A tool of `openapi_tools`.
-        arguments: Its arguments by name; those that the document does not have are left out.
+        tool: A tool from `openapi_tools`.
+        arguments: Its arguments by name; those that the document does not define are left out.
 
     Raises:
-        TargetError: A parameter of the path is missing.
+        TargetError: A path parameter is missing.
     """
     request = tool.request
     path = str(request["path"])
     for name in request["path_names"]:
         if name not in arguments:
-            raise TargetError(f"The argument {name} is missing, which is a part of the path")
+            raise TargetError(f"The argument {name}, which is part of the path, is missing")
         path = path.replace(f"{{{name}}}", quote(argument_text(arguments[name]), safe=""))
     query = [
         (name, argument_text(value))
@@ -72,7 +72,7 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     ]
     headers = {name: argument_text(arguments[name]) for name in request["header_names"] if name in arguments}
     if any(character in value for value in headers.values() for character in "\r\n\0"):
-        raise TargetError("An argument that is sent as a header has a line break")
+        raise TargetError("An argument that is sent as a header contains a line break")
     url = f"{request['server']}{path}" + (f"?{urlencode(query)}" if query else "")
     body: bytes | None = None
     if (names := request["body_names"]) is not None:
@@ -90,12 +90,12 @@ def read_document(text: str) -> ApiDocument:
         text: The document.
 
     Raises:
-        TargetError: It is neither, or no object.
+        TargetError: It is neither JSON nor YAML, or not an object.
     """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        import yaml  # only a document in YAML costs its import
+        import yaml  # imported only for documents in YAML
 
         try:
             document = yaml.safe_load(text)
@@ -111,7 +111,7 @@ def _tool(document: ApiDocument, references: ApiReferences, path: str, item: Api
     name = operation.get("operationId")
     where = f"{method.upper()} {path}"
     if not isinstance(name, str) or not name:
-        raise TargetError(f"{where} has no operationId, which becomes the name of its tool")
+        raise TargetError(f"{where} has no operationId, which is required as the name of the tool")
     properties: dict[str, Any] = {}
     required: list[str] = []
     places: dict[str, list[str]] = {"path": [], "query": [], "header": []}
@@ -120,7 +120,7 @@ def _tool(document: ApiDocument, references: ApiReferences, path: str, item: Api
         if place not in places or not parameter_name:
             if parameter.get("required"):
                 raise TargetError(
-                    f"{where} needs the parameter {parameter_name} in {place}, which a gateway cannot send"
+                    f"{where} requires the parameter {parameter_name} in {place}, which a gateway cannot send"
                 )
             continue
         places[place].append(parameter_name)
@@ -153,7 +153,7 @@ def _tool(document: ApiDocument, references: ApiReferences, path: str, item: Api
 
 
 def parameters_of(references: ApiReferences, item: ApiDocument, operation: ApiDocument) -> Iterator[ApiDocument]:
-    """Yield the parameters of an operation, of which its own replace those of its path.
+    """Yield the parameters of an operation; its own replace those of its path.
 
     Args:
         references: Replaces references.
@@ -171,14 +171,14 @@ def parameters_of(references: ApiReferences, item: ApiDocument, operation: ApiDo
 def _body(
     references: ApiReferences, operation: ApiDocument, where: str, properties: dict[str, Any], required: list[str]
 ) -> tuple[list[str] | None, str]:
-    """Add the arguments of the body; return their names, and the one argument that is the whole body."""
+    """Add the arguments in the body; return their names, and the name of the argument that is the whole body."""
     request_body = operation.get("requestBody")
     if request_body is None:
         return None, ""
     body = _object(references.resolved(request_body))
     content = _object(body.get("content"))
     if _JSON not in content:
-        raise TargetError(f"{where} takes {', '.join(content) or 'no content'}; a gateway sends {_JSON} only")
+        raise TargetError(f"{where} accepts {', '.join(content) or 'no content'}; a gateway sends {_JSON} only")
     schema = _object(references.resolved(_object(content[_JSON]).get("schema") or {"type": "object"}))
     fields = _object(schema.get("properties"))
     if schema.get("type") != "object" or not fields or fields.keys() & properties.keys():
@@ -204,7 +204,7 @@ def _server(document: ApiDocument, item: ApiDocument, operation: ApiDocument) ->
 
 
 class ApiReferences:
-    """Replaces references within a document by what they name, within a total size.
+    """Replaces references within a document with their targets, up to a total size.
 
     Args:
         document: The document.
@@ -214,10 +214,10 @@ class ApiReferences:
         self._document, self._left = document, _MOST_VALUES
 
     def resolved(self, value: Any, within: frozenset[str] = frozenset()) -> Any:
-        """Return a value without references; a schema that contains itself becomes any value there.
+        """Return a value without references; a recursive schema accepts any value at the recursion.
 
         Raises:
-            TargetError: A reference leads nowhere, or the result would be too large.
+            TargetError: A reference has no target, or the result would be too large.
         """
         self._left -= 1
         if self._left < 0:
@@ -237,12 +237,12 @@ class ApiReferences:
 
 def _named(document: ApiDocument, reference: str) -> Any:
     if not reference.startswith("#/"):
-        raise TargetError(f"The reference {reference} leads out of the OpenAPI document")
+        raise TargetError(f"The reference {reference} points outside the OpenAPI document")
     node: Any = document
     for part in reference[2:].split("/"):
         name = part.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, dict) or name not in node:
-            raise TargetError(f"The OpenAPI document has no {reference}")
+            raise TargetError(f"The OpenAPI document does not contain {reference}")
         node = cast("dict[str, Any]", node)[name]
     return node
 

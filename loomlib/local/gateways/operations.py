@@ -1,4 +1,4 @@
-"""Operations on gateways that are not those of one resource: synchronization, and all rate limits at once."""
+"""Operations on gateways that concern several resources: synchronization, and all rate limits at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GatewayOperations:
         limits: list[Mapping[str, Any]] = parameters["rateLimits"]
         check_limits(limits)
         former = {limit.id: limit for limit in store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)}
-        # Without a pause between reading and writing, so that no other request changes the limits meanwhile.
+        # No await between reading and writing, so that no other request changes the limits meanwhile.
         records = [_limit_record(limit, former, gateway) for limit in limits]
         if len({record.id for record in records}) != len(records):
             raise invalid("Two rate limits have the same rateLimitId")
@@ -73,13 +73,13 @@ class GatewayOperations:
 def _limit_record(
     limit: Mapping[str, Any], former: Mapping[str, ResourceRecord], gateway: ResourceRecord
 ) -> ResourceRecord:
-    """Return the record of one rate limit: a changed one, or a new one."""
+    """Return the record of one rate limit, changed or new."""
     document = {name: limit[name] for name in ("description", "dimensionKeys", "entries") if name in limit}
     moment = datetime.now(UTC)
     former_limit = former.get(limit.get("rateLimitId") or "")
     if former_limit is not None:
         if former_limit.document["dimensionKeys"] != document["dimensionKeys"]:
-            raise invalid(f"The dimensionKeys of the rate limit {former_limit.id} cannot change")
+            raise invalid(f"The dimensionKeys of the rate limit {former_limit.id} cannot be changed")
         return replace(former_limit, document=document, updated_at=moment)
     identity = limit.get("rateLimitId") or GATEWAY_RATE_LIMIT.name_of(None)
     record = ResourceRecord(

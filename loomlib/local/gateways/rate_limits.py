@@ -1,7 +1,7 @@
-"""Rate limits of gateways: how many requests of a target, a tool or a caller a gateway answers in a second or a minute.
+"""Rate limits of gateways: the number of requests per second or minute for a target, a tool or a caller.
 
 The rules are those of AgentCore's developer guide, "Add rate limits to a gateway" and the pages below it. Limits are
-exact here and begin at once; AWS's are approximate and begin within 30 seconds.
+exact here and take effect at once; AWS's are approximate and take effect within 30 seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TRUSTED: Final = (f"{_CONTEXT}jwt.", f"{_CONTEXT}iam.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedRequest:
-    """What rate limits know of a request.
+    """The properties of a request that rate limits use.
 
     Attributes:
         target: The name of its target; "" for a request without one.
@@ -58,7 +58,7 @@ class LimitedRequest:
     body: Mapping[str, Any]
 
     def value(self, key: str) -> str | None:
-        """Return the value of a dimension; None if this request has none."""
+        """Return the value of a dimension; None if this request does not have it."""
         if key in ("targetName", "toolName"):
             return (self.target if key == "targetName" else self.tool) or None
         kind, _, rest = key.removeprefix(_CONTEXT).partition(".")
@@ -80,12 +80,12 @@ class LimitedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttled:
-    """A request that a rate limit does not let pass.
+    """A request that a rate limit refuses.
 
     Attributes:
         limit_id: The rate limit's id.
         values: The values of its dimensions, by their keys.
-        retry_after_s: When the next request may pass, in whole seconds.
+        retry_after_s: Whole seconds until the next request is allowed.
     """
 
     limit_id: str
@@ -98,12 +98,12 @@ class Throttled:
         return "Rate limit exceeded"
 
     def data(self) -> dict[str, Any]:
-        """Return which limit is reached, and when to try again."""
+        """Return the limit that was reached, and the time to retry."""
         values = ",".join(f"{key}={value}" for key, value in self.values.items())
         return {"limitKey": f"{self.limit_id}/{values}", "metric": "requests", "retryAfter": self.retry_after_s}
 
     def error(self, identity: Any) -> dict[str, Any]:
-        """Return AWS's answer to an MCP client."""
+        """Return AWS's response to an MCP client."""
         error = {"code": -32003, "message": self.message, "data": self.data()}
         return {"jsonrpc": "2.0", "id": identity, "error": error}
 
@@ -145,7 +145,7 @@ class RateLimits:
         self._buckets: OrderedDict[tuple[str, str, tuple[str, ...]], _Bucket] = OrderedDict()
 
     def throttled(self, gateway: ResourceRecord, request: LimitedRequest) -> Throttled | None:
-        """Count a request; return why it may not pass, None if it may."""
+        """Count a request; return the refusal, or None if it is allowed."""
         candidates = [
             _match(limit, request) for limit in self._store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)
         ]
@@ -159,7 +159,7 @@ class RateLimits:
         return None
 
     def _take(self, match: _Match) -> float:
-        """Take one request out of a bucket; return how long to wait if it is empty, 0 if not."""
+        """Take one request out of a token bucket; return the seconds to wait if it is empty, else 0."""
         if match.rate <= 0:
             return match.period_s
         key = (match.limit.arn, match.limit.updated_at.isoformat(), match.values)
@@ -176,7 +176,7 @@ class RateLimits:
 
 
 class RateLimitBehaviour(Behaviour):
-    """Checks rate limits, and shows the gateway that they belong to.
+    """Checks rate limits, and adds the gateway that they belong to.
 
     Args:
         store: The resources.
@@ -186,13 +186,13 @@ class RateLimitBehaviour(Behaviour):
         self._store = store
 
     async def before_create(self, draft: Draft) -> None:
-        """Take the caller's id, and refuse a second limit of the same dimensions."""
+        """Use the caller's id, and refuse a second limit with the same dimensions."""
         assert draft.parent is not None
         others = self._store.records(GATEWAY_RATE_LIMIT.noun, parent=draft.parent.arn)
         draft.record = named(draft.record, draft.parameters.get("rateLimitId"), draft.parent)
         check_limits([*(other.document for other in others), draft.parameters])
         if any(other.id == draft.record.id for other in others):
-            raise conflict(f"The gateway has a rate limit {draft.record.id} already")
+            raise conflict(f"The gateway already has a rate limit {draft.record.id}")
 
     async def before_update(self, draft: Draft) -> None:
         """Refuse entries that do not fit the dimensions, which cannot change."""
@@ -204,7 +204,7 @@ class RateLimitBehaviour(Behaviour):
 
 
 def named(record: ResourceRecord, identity: str | None, gateway: ResourceRecord) -> ResourceRecord:
-    """Return a new rate limit with the id that its caller gave; as it is without one."""
+    """Return a new rate limit with the id from its caller; unchanged without one."""
     if not identity:
         return record
     arn = GATEWAY_RATE_LIMIT.arn_of(id=identity, name=identity, **gateway.place._asdict(), parent=gateway)
@@ -212,23 +212,25 @@ def named(record: ResourceRecord, identity: str | None, gateway: ResourceRecord)
 
 
 def check_limits(documents: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse the rate limits of a gateway that AWS would not take, or that would have no effect here.
+    """Refuse the rate limits of a gateway that AWS would reject, or that would have no effect here.
 
     Raises:
         RefusedError: One of them is invalid, or two have the same dimensions.
     """
     if len(documents) > _MOST_LIMITS:
-        raise invalid(f"A gateway has at most {_MOST_LIMITS} rate limits")
+        raise invalid(f"A gateway can have at most {_MOST_LIMITS} rate limits")
     dimension_sets: set[frozenset[str]] = set()
     for document in documents:
         keys: list[str] = document["dimensionKeys"]
         if len(set(keys)) != len(keys):
             raise invalid("dimensionKeys names a dimension twice")
         if frozenset(keys) in dimension_sets:
-            raise conflict(f"The gateway has a rate limit of the dimensions {', '.join(keys)} already")
+            raise conflict(f"The gateway already has a rate limit with the dimensions {', '.join(keys)}")
         dimension_sets.add(frozenset(keys))
         if any(key.startswith(_FREELY_CHOSEN) for key in keys) and not any(key.startswith(_TRUSTED) for key in keys):
-            raise invalid("A dimension of the request's headers or body needs one of the caller's identity beside it")
+            raise invalid(
+                "A dimension of the request's headers or body must be combined with one of the caller's identity"
+            )
         _check_entries(keys, document["entries"])
 
 
@@ -248,11 +250,11 @@ def _check_entries(keys: Sequence[str], entries: Sequence[Mapping[str, Any]]) ->
             if entry.get(member):
                 raise not_implemented(f"{feature} of gateways")
         if not entry.get("requests"):
-            raise invalid("An entry must have a rate of requests")
+            raise invalid("An entry must have a request rate")
 
 
 def _match(limit: ResourceRecord, request: LimitedRequest) -> _Match | None:
-    """Return the most specific entry that fits a request; None if the limit is not about it."""
+    """Return the most specific entry that matches a request; None if the limit does not apply to it."""
     keys: Sequence[str] = limit.document["dimensionKeys"]
     key_values = [request.value(key) for key in keys]
     values = tuple(value for value in key_values if value is not None)

@@ -1,4 +1,4 @@
-"""Requests of the service to targets: within a time and a size, and to this machine or a public address only."""
+"""Requests of the service to targets: limited in time and size, and only to this machine or a public address."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 LARGEST_ANSWER_BYTES: Final = 6_000_000
-"""The most that a target may answer, as AWS Lambda's largest synchronous answer."""
+"""Largest response of a target, in bytes; AWS Lambda's limit of a synchronous response."""
 
-_RULE: Final = "a gateway's target is at a public https address or on this machine"
+_RULE: Final = "a gateway's target must be at a public https address or on this machine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetAnswer:
-    """An answer of a target.
+    """A complete response of a target.
 
     Attributes:
         status: HTTP status.
@@ -44,12 +44,12 @@ class TargetAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAnswer:
-    """An answer of a target whose body is still to come.
+    """A response of a target whose body has not been read yet.
 
     Attributes:
         status: HTTP status.
         headers: Header fields by lower-case names, in their order.
-        parts: The parts of the body as they arrive; a `TargetError` ends them where the target breaks off.
+        parts: The parts of the body as they arrive; a `TargetError` ends them if the target aborts the response.
     """
 
     status: int
@@ -58,20 +58,20 @@ class OpenAnswer:
 
 
 def check_target(url: str) -> None:
-    """Refuse an address that a gateway does not contact.
+    """Refuse a URL that a gateway does not contact.
 
     Raises:
-        TargetError: It is neither public nor on this machine, or it is a service of AWS that is not local.
+        TargetError: It is neither public nor on this machine, or it is an AWS service that is not emulated locally.
     """
     if fault := check_address(url):
         raise TargetError(f"{shown(url)} is refused: {fault} ({_RULE})")
     host = urlsplit(url).hostname or ""
     if is_of_aws(host) and not is_served(host):
-        raise TargetError(f"{shown(url)} is refused: the local AgentCore does not serve {host}")
+        raise TargetError(f"{shown(url)} is refused: the local AgentCore does not emulate {host}")
 
 
 class TargetClient:
-    """Sends requests to targets; connections are kept for the next one.
+    """Sends requests to targets; connections are reused.
 
     Args:
         here: The address of this service.
@@ -91,10 +91,10 @@ class TargetClient:
             url: The address; one of AWS is asked of this service.
             headers: Header fields.
             body: The body; None without one.
-            timeout_s: How long the whole answer may take.
+            timeout_s: Time limit of the whole response, in seconds.
 
         Raises:
-            TargetError: The address is refused, or the target did not answer in time, answered too much or redirected.
+            TargetError: The URL is refused, the target is too slow, or its response is too large or a redirect.
         """
         async with self.open(method, url, headers=headers, body=body, timeout_s=timeout_s) as answer:
             content = b"".join([part async for part in answer.parts])
@@ -111,20 +111,20 @@ class TargetClient:
         timeout_s: float,
         most_bytes: int = LARGEST_ANSWER_BYTES,
     ) -> AsyncGenerator[OpenAnswer]:
-        """Send a request to a target and give its answer as soon as its head is there.
+        """Send a request to a target and yield its response as soon as its status and header fields have arrived.
 
         Args:
             method: HTTP method.
             url: The address; one of AWS is asked of this service.
             headers: Header fields.
             body: The body; None without one.
-            timeout_s: How long the block may take, with the whole answer.
-            most_bytes: How much the target may answer.
+            timeout_s: Time limit of the block, including the whole response, in seconds.
+            most_bytes: Largest response body, in bytes.
 
         Raises:
-            TargetError: The address is refused, or the target did not answer in time or answered too much.
+            TargetError: The URL is refused, or the target did not answer in time, or its response is too large.
         """
-        # aiohttp takes a tenth of what the service needs to start: only a call of a target costs its import.
+        # aiohttp takes a tenth of the service's start time, so it is imported at the first call of a target.
         import aiohttp
         from yarl import URL
 
@@ -133,7 +133,7 @@ class TargetClient:
         if is_served(parts.hostname or ""):
             request_headers["host"] = parts.netloc
             parts = parts._replace(scheme=self._own.scheme, netloc=self._own.netloc)
-        address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
+        address = URL(urlunsplit(parts), encoded=True)  # the signature covers the path as it is sent
         session = self._session(here=is_here(parts))
         try:
             async with asyncio.timeout(timeout_s):
@@ -174,7 +174,7 @@ class TargetClient:
 
 
 def shown(url: str) -> str:
-    """Return an address without its query and its user, which may hold credentials."""
+    """Return a URL without its query and its user info, which may contain credentials."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -187,7 +187,7 @@ async def _parts(response: ClientResponse, url: str, most_bytes: int) -> AsyncIt
         while part := await response.content.readany():
             size += len(part)
             if size > most_bytes:
-                raise TargetError(f"{url} answered more than {most_bytes:,} bytes")
+                raise TargetError(f"{url} returned more than {most_bytes:,} bytes")
             yield part
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise TargetError(f"{url} broke off its answer: {type(error).__name__}") from error
+        raise TargetError(f"{url} aborted its response: {type(error).__name__}") from error

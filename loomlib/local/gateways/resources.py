@@ -32,12 +32,12 @@ _HIDDEN_CAUSE: Final = "An internal error occurred. Please retry later."
 
 
 def shown_cause(gateway: ResourceRecord, error: Exception) -> str:
-    """Return a failure as a gateway's callers see it (AgentCore developer guide, "Debug your gateway")."""
+    """Return an error message as a gateway's callers see it (AgentCore developer guide, "Debug your gateway")."""
     return str(error) if gateway.document.get("exceptionLevel") == "DEBUG" else _HIDDEN_CAUSE
 
 
 class GatewayBehaviour(Behaviour):
-    """Checks a gateway's authorizer, and shows its address and its workload identity.
+    """Checks a gateway's authorizer, and adds its URL and its workload identity.
 
     Args:
         store: The resources.
@@ -48,14 +48,14 @@ class GatewayBehaviour(Behaviour):
         self._store, self._url = store, url
 
     async def before_create(self, draft: Draft) -> None:
-        """Refuse what is not enforced here, and add the workload identity."""
+        """Refuse settings that are not enforced here, and add the workload identity."""
         self._check(draft)
         draft.also.append(linked_identity(draft.record))
 
     async def before_update(self, draft: Draft) -> None:
-        """Refuse another name, and what is not enforced here."""
+        """Refuse another name, and settings that are not enforced here."""
         if draft.parameters["name"] != draft.record.name:
-            raise invalid(f"The name of a gateway cannot change: {draft.record.name}")
+            raise invalid(f"The name of a gateway cannot be changed: {draft.record.name}")
         self._check(draft)
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
@@ -71,7 +71,7 @@ class GatewayBehaviour(Behaviour):
             await asyncio.to_thread(self._store.remove, identity)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the address and the workload identity."""
+        """Return the URL and the workload identity."""
         return {
             "gatewayUrl": f"{self._url}/gateways/{record.id}/mcp",
             "workloadIdentityDetails": {"workloadIdentityArn": linked_identity(record).arn},
@@ -84,5 +84,5 @@ class GatewayBehaviour(Behaviour):
                 raise not_implemented(feature)
         check_interceptors(parameters.get("interceptorConfigurations"))
         if parameters["authorizerType"] == "CUSTOM_JWT" and not parameters.get("authorizerConfiguration"):
-            raise invalid("authorizerConfiguration is missing, which authorizerType CUSTOM_JWT needs")
+            raise invalid("authorizerType CUSTOM_JWT requires an authorizerConfiguration")
         check_authorizer(parameters.get("authorizerConfiguration"))

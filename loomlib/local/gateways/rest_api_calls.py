@@ -1,4 +1,4 @@
-"""Calls of methods of REST APIs: Lambda functions with the proxy event, HTTP back ends, and mock answers."""
+"""Calls of methods of REST APIs: Lambda proxy integrations, HTTP back ends, and mock integrations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .rest_apis import FUNCTION_URI, MAPPING, SOURCE, ApiMethod, find_method, ma
 from .tools import GatewayTool, TargetError, argument_text
 
 HttpRequest = tuple[str, str, dict[str, str], bytes | None]
-"""The method, the address, the headers and the body of a request."""
+"""The method, the URL, the headers and the body of a request."""
 
 _TIMEOUT_MS: Final = 29_000  # API Gateway developer guide, "Quotas": default integration timeout
 _INTERNAL: Final = "Internal server error"
@@ -53,19 +53,19 @@ class RestApis:
         *,
         signer: SessionPrincipal | bool | None,
     ) -> TargetAnswer:
-        """Return what a method answers.
+        """Call a method and return its response.
 
         Args:
             given: The member `apiGateway` of a target's configuration.
             place: Region and account of the API.
-            tool: A tool of `rest_api_tools`.
+            tool: A tool from `rest_api_tools`.
             arguments: Its arguments.
             request: The request as a client of the API sends it.
-            signer: Whose policies decide about a signed request; None for a role that may do everything, and False
-                for a request without a signature.
+            signer: The principal whose policies apply to a signed request; None for an unrestricted role, False for
+                a request without a signature.
 
         Raises:
-            TargetError: The method cannot be called, or its back end did not answer as limits demand.
+            TargetError: The method cannot be called, or its back end failed or exceeded a limit.
         """
         name, url, headers, body = request
         method = find_method(given, place, str(tool.request["path"]), name)
@@ -101,10 +101,10 @@ class RestApis:
             raise TargetError(f"{arn} cannot be run: {refused.message}") from refused
         answer = None if result.failed else _proxy_answer(result.payload)
         if answer is None:
-            _log.warning("%s answered no proxy response: %s", arn, result.payload[:500])
+            _log.warning("%s did not return a proxy response: %s", arn, result.payload[:500])
             return _message(502, _INTERNAL)
         if len(answer.body) > LARGEST_ANSWER_BYTES:
-            raise TargetError(f"{arn} answered more than {LARGEST_ANSWER_BYTES:,} bytes")
+            raise TargetError(f"{arn} returned more than {LARGEST_ANSWER_BYTES:,} bytes")
         return answer
 
 
@@ -162,7 +162,7 @@ def proxy_event(
 def _unauthorized(
     method: ApiMethod, place: Place, url: str, headers: Mapping[str, str], signer: SessionPrincipal | bool | None
 ) -> TargetAnswer | None:
-    """Return API Gateway's refusal of a request that lacks a signature, a permission or an API key; None for none."""
+    """Return API Gateway's error for a request without a required signature, permission or API key; None otherwise."""
     if method.method.authorization_type == "AWS_IAM":
         if isinstance(signer, bool):
             return _message(403, "Missing Authentication Token")
@@ -202,7 +202,7 @@ def _is_key(method: ApiMethod, place: Place, value: str | None) -> bool:
 def _forwarded(
     method: ApiMethod, url: str, headers: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> tuple[str, dict[str, str]]:
-    """Return the address and the headers of the request to an HTTP back end."""
+    """Return the URL and the headers of the request to an HTTP back end."""
     places: dict[str, dict[str, str]] = {"path": {}, "querystring": {}, "header": {}}
     for to, source in mapping(method.integration.request_parameters).items():
         target, origin = MAPPING.fullmatch(to), SOURCE.fullmatch(source)
@@ -228,7 +228,7 @@ def _forwarded(
 
 
 def _mocked(method: ApiMethod) -> TargetAnswer:
-    """Return what a mock integration answers: its request template names the status."""
+    """Return the response of a mock integration; its request template names the status."""
     template = mapping(method.integration.request_templates).get("application/json")
     try:
         status = str(cast("dict[str, Any]", json.loads(template or "")).get("statusCode"))
@@ -244,7 +244,7 @@ def _mocked(method: ApiMethod) -> TargetAnswer:
 
 
 def _proxy_answer(payload: str) -> TargetAnswer | None:
-    """Return the answer that a function's result describes; None if it describes none."""
+    """Return the response that a function's result describes; None if the result is not a proxy response."""
     try:
         document = json.loads(payload)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """Stages of API Gateway's REST APIs as targets: the methods of the local API Gateway as tools.
 
-AWS reads an API's export (GetExport); here its resources, methods and models are read, as the export shows them.
+AWS reads the exported API (GetExport); here the resources, methods and models that the export contains are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiMethod:
-    """One method of a resource, with moto's objects.
+    """One method of a resource, with moto's objects for it.
 
     Attributes:
         api: The REST API.
@@ -49,21 +49,21 @@ class ApiMethod:
 
     @property
     def integration(self) -> Any:
-        """What answers the method; None without one."""
+        """The method's integration; None without one."""
         return self.method.method_integration
 
     def filled(self, text: str) -> str:
-        """Return a text with the values of the stage's variables."""
+        """Return a text with the stage variables replaced by their values."""
         variables = mapping(self.stage.variables)
         return re.sub(r"\$\{stageVariables\.(\w+)\}", lambda match: str(variables.get(match[1], "")), text)
 
 
 def rest_api_tools(given: Mapping[str, Any], place: Place) -> list[GatewayTool]:
-    """Return the tools of a stage: the methods that the filters of its configuration choose.
+    """Return the tools of a stage: the methods that its tool filters select.
 
     Args:
         given: The member `apiGateway` of a target's configuration.
-        place: Region and account of the gateway, which are the API's.
+        place: Region and account of the gateway and of the API.
 
     Raises:
         TargetError: The API, the stage or a method does not exist, or a method cannot be called here.
@@ -72,14 +72,14 @@ def rest_api_tools(given: Mapping[str, Any], place: Place) -> list[GatewayTool]:
     overrides = {(item["path"], item["method"]): item for item in configuration.get("toolOverrides") or ()}
     methods = list(_chosen(given, configuration["toolFilters"], place))
     if missing := overrides.keys() - {(method.path, method.name) for method in methods}:
-        raise TargetError(f"No tool filter chooses {_shown(*sorted(missing)[0])}, which a tool override names")
+        raise TargetError(f"A tool override names {_shown(*sorted(missing)[0])}, which no tool filter selects")
     paths: dict[str, dict[str, Any]] = {}
     for method in methods:
         _check(method)
         override: Mapping[str, Any] = overrides.get((method.path, method.name)) or {}
         name = override.get("name") or method.method.operation_name
         if not name:
-            raise TargetError(f"{_shown(method.path, method.name)} has no operation name; a tool override can name it")
+            raise TargetError(f"{_shown(method.path, method.name)} has no operation name; set one in a tool override")
         paths.setdefault(method.path, {})[method.name.lower()] = {
             "operationId": name,
             "description": override.get("description") or "",
@@ -126,7 +126,7 @@ def _methods(config: Mapping[str, Any], place: Place) -> Iterator[ApiMethod]:
     if stage is None:
         raise TargetError(f"The REST API {api_id} has no stage {stage_name}")
     if "PRIVATE" in (mapping(api.endpoint_configuration).get("types") or ()):
-        raise TargetError(f"The REST API {api_id} is private; a gateway calls public ones only")
+        raise TargetError(f"The REST API {api_id} is private; a gateway can call public APIs only")
     if str(api.disableExecuteApiEndpoint).lower() == "true":
         raise TargetError(f"The default endpoint of the REST API {api_id} is disabled")
     if api.policy:
@@ -138,7 +138,7 @@ def _methods(config: Mapping[str, Any], place: Place) -> Iterator[ApiMethod]:
 
 
 def _chosen(config: Mapping[str, Any], filters: list[Mapping[str, Any]], place: Place) -> Iterator[ApiMethod]:
-    """Yield the methods that filters choose, without those that AWS leaves out."""
+    """Yield the methods that filters select, without those that AWS leaves out."""
     methods = [
         method
         for method in _methods(config, place)
@@ -155,7 +155,7 @@ def _chosen(config: Mapping[str, Any], filters: list[Mapping[str, Any]], place: 
             if method.name in names and (method.path.startswith(prefix) if prefix else method.path == pattern)
         ]
         if not matches:
-            raise TargetError(f"The filter {pattern} {', '.join(names)} chooses no method of the REST API")
+            raise TargetError(f"The filter {pattern} {', '.join(names)} does not match any method of the REST API")
         for method in matches:
             if (method.path, method.name) not in seen_keys:
                 seen_keys.add((method.path, method.name))
@@ -171,7 +171,7 @@ def _needs_key(method: ApiMethod) -> bool:
 
 
 def _check(method: ApiMethod) -> None:
-    """Refuse a method that the local AgentCore would answer otherwise than API Gateway."""
+    """Refuse a method for which the local AgentCore would respond differently from API Gateway."""
     where = _shown(method.path, method.name)
     if (kind := method.method.authorization_type) not in ("NONE", "AWS_IAM", None):
         raise TargetError(f"{where} has an authorizer ({kind}), which a gateway cannot satisfy")
@@ -180,13 +180,13 @@ def _check(method: ApiMethod) -> None:
         raise TargetError(f"{where} has no integration")
     kind = integration.integration_type
     if kind not in ("AWS_PROXY", "HTTP_PROXY", "MOCK"):
-        raise TargetError(f"The local AgentCore does not answer integrations of the type {kind} ({where}) yet")
+        raise TargetError(f"The local AgentCore does not support integrations of the type {kind} ({where}) yet")
     if kind == "AWS_PROXY" and not FUNCTION_URI.fullmatch(method.filled(integration.uri or "")):
-        raise TargetError(f"The local AgentCore answers AWS_PROXY of Lambda functions only ({where})")
+        raise TargetError(f"The local AgentCore supports AWS_PROXY for Lambda functions only ({where})")
     if kind == "HTTP_PROXY":
         for to, source in mapping(integration.request_parameters).items():
             if not MAPPING.fullmatch(to) or not SOURCE.fullmatch(source):
-                raise TargetError(f"The local AgentCore does not map {source} to {to} ({where}) yet")
+                raise TargetError(f"The local AgentCore does not support mapping {source} to {to} ({where}) yet")
     if kind == "MOCK":
         templates = [mapping(integration.request_templates)]
         templates += [
@@ -197,7 +197,7 @@ def _check(method: ApiMethod) -> None:
 
 
 def _inputs(method: ApiMethod) -> dict[str, Any]:
-    """Return the parameters and the body of a method, as an OpenAPI operation has them."""
+    """Return the parameters and the body of a method in the form of an OpenAPI operation."""
     text = {"type": "string"}
     parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in _NAME.findall(method.path)]
     for key, required in mapping(method.method.request_parameters).items():
@@ -213,7 +213,7 @@ def _inputs(method: ApiMethod) -> dict[str, Any]:
 
 
 def _models(api: Any) -> dict[str, Any]:
-    """Return the schemas of an API's models; Empty and Error exist in each."""
+    """Return the schemas of an API's models; every API has the models Empty and Error."""
     schemas: dict[str, Any] = {"Empty": {"type": "object"}, "Error": {"type": "object"}}
     for model in mapping(api.models).values():
         try:

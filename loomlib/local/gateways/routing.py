@@ -1,4 +1,4 @@
-"""Where a request of an HTTP target goes: by the gateway's rules, and with weights for a whole session alike.
+"""Routing of requests to HTTP targets by the gateway's rules; a weighted decision applies to a whole session.
 
 Source: AgentCore developer guide, "Session stickiness for weighted rules". Decisions are kept in memory.
 """
@@ -23,13 +23,13 @@ _MOST_SESSIONS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a request goes, and what it carries.
+    """The target of a request, and the configuration bundle that is sent with it.
 
     Attributes:
         target: The target's name.
         bundle: ARN and version of a configuration bundle; None without one.
-        is_weighted: Whether chance has decided.
-        session: The session for which it was decided; empty without one.
+        is_weighted: Whether the decision was random, by weights.
+        session: The session to which the decision applies; empty without one.
     """
 
     target: str
@@ -38,7 +38,7 @@ class Route:
     session: tuple[str, ...] = ()
 
     def baggage(self, given: str) -> str:
-        """Return a request's baggage with the configuration bundle of this route, and without any other."""
+        """Return a request's baggage with the configuration bundle of this route instead of any other."""
         items = [item.strip() for item in given.split(",") if item.strip() and not item.strip().startswith(_BUNDLE)]
         if self.bundle is not None:
             items += [f"{_BUNDLE}_arn={self.bundle[0]}", f"{_BUNDLE}_version={self.bundle[1]}"]
@@ -56,7 +56,7 @@ _BUNDLE: Final = "aws.agentcore.configbundle"
 
 
 class Routing:
-    """Decides by the rules of gateways, and remembers what it has decided for a session by weights.
+    """Routes requests by the rules of gateways, and remembers weighted decisions for each session.
 
     Args:
         store: The resources.
@@ -67,7 +67,7 @@ class Routing:
         self._kept: OrderedDict[tuple[str, ...], tuple[Route, float]] = OrderedDict()
 
     def route(self, gateway: ResourceRecord, target: ResourceRecord, caller: GatewayCaller) -> Route:
-        """Return where a request goes.
+        """Return the route of a request.
 
         Args:
             gateway: The gateway.
@@ -97,7 +97,7 @@ class Routing:
         return route
 
     def began(self, target: ResourceRecord, route: Route, session_id: str) -> None:
-        """Keep a route for a session that began with its request: the runtime has chosen the id."""
+        """Store the route for a session that started with this request; the runtime has chosen the session id."""
         if route.is_weighted and not route.session and session_id:
             self._keep((target.arn, session_id), target, route)
 

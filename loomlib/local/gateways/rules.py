@@ -1,7 +1,7 @@
-"""Rules of gateways as resources: which requests they are about, and where these go or what configuration they get.
+"""Rules of gateways as resources: the requests that they match, and the target or configuration bundle of these.
 
-Source: AgentCore developer guide, "Add rules to a gateway". Here rules are about HTTP targets only: what a
-configuration bundle changes of an MCP gateway's list of tools is not applied, and there are no inference targets.
+Source: AgentCore developer guide, "Add rules to a gateway". Here rules apply to HTTP targets only: changes of a
+configuration bundle to an MCP gateway's list of tools are not applied, and inference targets are not supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_RULES: Final = 20
 
 
 class RuleBehaviour(Behaviour):
-    """Checks rules when they are made and changed.
+    """Checks rules when they are created and changed.
 
     Args:
         store: The resources.
@@ -40,17 +40,17 @@ class RuleBehaviour(Behaviour):
         self._store = store
 
     async def before_create(self, draft: Draft) -> None:
-        """Give the rule an id of AWS's form, and refuse one that could not be served."""
+        """Give the rule an id of AWS's form, and refuse a rule that could not be applied."""
         assert draft.parent is not None
         identity = str(uuid.uuid4())
         arn = GATEWAY_RULE.arn_of(id=identity, name=identity, **draft.parent.place._asdict(), parent=draft.parent)
         draft.record = replace(draft.record, id=identity, name=identity, arn=arn)
         if len(self._store.records(GATEWAY_RULE.noun, parent=draft.parent.arn)) >= _MOST_RULES:
-            raise RefusedError("ServiceQuotaExceededException", 402, f"A gateway has at most {_MOST_RULES} rules")
+            raise RefusedError("ServiceQuotaExceededException", 402, f"A gateway can have at most {_MOST_RULES} rules")
         self._check(draft)
 
     async def before_update(self, draft: Draft) -> None:
-        """Refuse a change that could not be served."""
+        """Refuse a change that could not be applied."""
         self._check(draft)
 
     def _check(self, draft: Draft) -> None:
@@ -58,10 +58,10 @@ class RuleBehaviour(Behaviour):
         assert gateway is not None
         for other in self._store.records(GATEWAY_RULE.noun, parent=gateway.arn):
             if other.id != rule.id and other.document["priority"] == rule.document["priority"]:
-                raise conflict(f"The gateway has a rule of the priority {other.document['priority']} already")
+                raise conflict(f"The gateway already has a rule with the priority {other.document['priority']}")
         kinds = [kind for action in rule.document["actions"] for kind in action]
         if len(set(kinds)) != len(kinds):
-            raise invalid(f"A rule has at most one action {kinds[0]}")
+            raise invalid(f"A rule can have at most one action {kinds[0]}")
         for condition in rule.document.get("conditions") or ():
             self._check_condition(gateway, condition)
         for action in rule.document["actions"]:
@@ -87,11 +87,11 @@ class RuleBehaviour(Behaviour):
             raise not_implemented("configurationBundle of the rules of gateways whose protocolType is MCP")
         for bundle in (entry.get("configurationBundle") or entry for entry in bundle_entries(action)):
             if str(bundle["bundleArn"]).split(":")[4] != gateway.place.account_id:
-                raise invalid("The configuration bundle must be in the account of the gateway")
+                raise invalid("The configuration bundle must be in the gateway's account")
         for entries in (route_entries(action), bundle_entries(action)):
             if len(entries) == 2:
                 if sum(entry["weight"] for entry in entries) != 100:
-                    raise invalid("The weights of a trafficSplit must have the sum 100")
+                    raise invalid("The weights of a trafficSplit must add up to 100")
                 if entries[0]["name"] == entries[1]["name"]:
                     raise invalid("The names in a trafficSplit must differ")
 
@@ -100,13 +100,13 @@ class RuleBehaviour(Behaviour):
         if target is None:
             raise invalid(f"Gateway {gateway.id} has no HTTP target {name}")
         if target.status != "READY":
-            raise invalid(f"Target {name} is {target.status}; a rule needs a target that is READY")
+            raise invalid(f"Target {name} is {target.status}; a rule requires a target that is READY")
 
 
 def matching_rules(
     store: ResourceStore, gateway: ResourceRecord, *, target: str, arns: Sequence[str]
 ) -> list[ResourceRecord]:
-    """Return the rules of a gateway that are about a request, the first to be applied first.
+    """Return the rules of a gateway that match a request, in the order in which they are applied.
 
     Args:
         store: The resources.
@@ -123,12 +123,12 @@ def matching_rules(
 
 
 def route_entries(action: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the targets that an action routes to: two with weights, or one, or none."""
+    """Return the targets that an action routes to: two with weights, one, or none."""
     return _entries(action.get("routeToTarget") or {}, "staticRoute", "weightedRoute")
 
 
 def bundle_entries(action: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the configuration bundles of an action: two with weights, or one, or none."""
+    """Return the configuration bundles of an action: two with weights, one, or none."""
     return _entries(action.get("configurationBundle") or {}, "staticOverride", "weightedOverride")
 
 

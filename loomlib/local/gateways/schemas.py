@@ -1,4 +1,4 @@
-"""The text of a target's schema: inline, or an object in the local S3."""
+"""Reading a target's schema: inline text, or an object in the local S3."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def object_bytes(uri: str, place: Place, *, account_id: str = "", largest: int =
 
     Args:
         uri: `s3://BUCKET/KEY`.
-        place: Region and account of whoever reads it.
-        account_id: The account that owns the bucket, if it is another one.
-        largest: The most bytes that it may have.
+        place: Region and account of the reader.
+        account_id: The account that owns the bucket, if it is not the reader's.
+        largest: The maximum size, in bytes.
 
     Raises:
         TargetError: The object cannot be read, or is larger.

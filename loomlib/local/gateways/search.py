@@ -14,14 +14,14 @@ _REMEMBERED: Final = 10_000
 
 
 class ToolSearch:
-    """Finds tools by meaning; vectors of descriptions are kept."""
+    """Finds tools by meaning; the vectors of their descriptions are cached."""
 
     def __init__(self) -> None:
         self._vectors: OrderedDict[str, Any] = OrderedDict()
         self._using = threading.Lock()
 
     def nearest(self, query: str, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the tools that fit a query best, the best first.
+        """Return the tools that match a query best, the best first.
 
         Args:
             query: What the tool should do.

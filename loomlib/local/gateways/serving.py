@@ -1,4 +1,4 @@
-"""The endpoint of each gateway: its caller is admitted, then MCP or a target of its own answers."""
+"""The endpoint of each gateway: it admits the caller, then passes the request to MCP or to an HTTP target."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Gateways:
         targets: The targets of all gateways.
         inbound: Verifies tokens.
         policies: The resource-based policies of gateways.
-        functions: Runs Lambda functions, which are interceptors.
-        spans: Takes a span of each call.
+        functions: Runs Lambda functions as interceptors.
+        spans: Receives a span of each call.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tools from a Smithy model of a service of AWS: one for each operation, whose arguments are the input's members."""
+"""Tools from a Smithy model of an AWS service: one for each operation, with the input's members as arguments."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DEEPEST_RESOURCES: Final = 20
 def smithy_tools(text: str) -> list[GatewayTool]:
     """Return the tools of a Smithy model in its JSON form.
 
-    Operations that stream are left out, since a tool's answer is one message.
+    Streaming operations are left out, because the result of a tool is a single message.
 
     Args:
-        text: A model of one service of AWS whose protocol is restJson1, awsJson1_0 or awsJson1_1.
+        text: A model of one AWS service whose protocol is restJson1, awsJson1_0 or awsJson1_1.
 
     Raises:
         TargetError: The model cannot be read, or its service cannot be called by a gateway.
@@ -43,7 +43,9 @@ def smithy_tools(text: str) -> list[GatewayTool]:
     protocol = _protocol(name, traits)
     signing = object_of(traits.get(_SIGV4)).get("name")
     if not isinstance(signing, str):
-        raise TargetError(f"{name} has no trait {_SIGV4}; a Smithy target is a service of AWS, called with a signature")
+        raise TargetError(
+            f"{name} has no trait {_SIGV4}; a Smithy target must be an AWS service that is called with a signature"
+        )
     common = {"kind": "smithy", "service": signing, "protocol": protocol}
     operations = {name: shapes.shape(name) for name in dict.fromkeys(_operations(shapes, service, 0))}
     if len(operations) > _MOST_OPERATIONS:
@@ -69,11 +71,11 @@ def _protocol(name: str, traits: Mapping[str, Any]) -> str:
             return protocol.partition("#")[2]
     others = [trait.partition("#")[2] for trait in traits if trait.startswith(_OTHER_PROTOCOLS)]
     supported = ", ".join(protocol.partition("#")[2] for protocol in _PROTOCOLS)
-    raise TargetError(f"{name} speaks {', '.join(others) or 'no protocol'}; a gateway speaks {supported}")
+    raise TargetError(f"{name} uses {', '.join(others) or 'no protocol'}; a gateway supports {supported}")
 
 
 def _operations(shapes: SmithyShapes, holder: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """Yield the ids of the operations of a service or a resource, and of the resources below it."""
+    """Yield the ids of the operations of a service or a resource, including those of its child resources."""
     if depth > _DEEPEST_RESOURCES:
         raise TargetError("The resources of the Smithy model contain each other")
     for member in ("operations", "collectionOperations"):
@@ -111,7 +113,7 @@ def _tool(
     if is_rest:
         http_trait = object_of(traits_of(operation).get("smithy.api#http"))
         if not isinstance(http_trait.get("method"), str) or not isinstance(http_trait.get("uri"), str):
-            raise TargetError(f"{name} has no trait smithy.api#http, which an operation of restJson1 needs")
+            raise TargetError(f"{name} has no trait smithy.api#http, which restJson1 requires of an operation")
         request |= {"method": http_trait["method"], "uri": http_trait["uri"]}
     request["members"] = {key: _binding(shapes, key, member, is_rest=is_rest) for key, member in members.items()}
     request["forms"] = forms.below(members)
@@ -124,7 +126,7 @@ def _tool(
 
 
 def _binding(shapes: SmithyShapes, name: str, member: Mapping[str, Any], *, is_rest: bool) -> dict[str, Any]:
-    """Return where a member of an operation's input is in its request."""
+    """Return the place of an input member in the request."""
     traits = traits_of(member)
     place, wire = "body", name
     if is_rest:

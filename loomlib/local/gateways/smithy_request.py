@@ -24,11 +24,11 @@ def smithy_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str
     """Return the method, the path with its query, the headers and the body of a call.
 
     Args:
-        tool: A tool of `smithy_tools`.
-        arguments: Its arguments by name; those that the model does not have are left out.
+        tool: A tool from `smithy_tools`.
+        arguments: Its arguments by name; those that the model does not define are left out.
 
     Raises:
-        TargetError: A part of the path is missing, or an argument cannot be written.
+        TargetError: A part of the path is missing, or an argument cannot be serialized.
     """
     request = tool.request
     members: Mapping[str, Mapping[str, Any]] = request["members"]
@@ -58,7 +58,7 @@ def smithy_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str
         elif place == "body":
             body[wire] = value
     if any(character in text for pair in headers.items() for text in pair for character in "\r\n\0"):
-        raise TargetError("An argument that is sent as a header has a line break")
+        raise TargetError("An argument that is sent as a header contains a line break")
     if payload is None and any(member["in"] == "body" for member in members.values()):
         payload, headers["content-type"] = json.dumps(body).encode(), "application/json"
     return str(request["method"]), _path(str(request["uri"]), values, query), headers, payload
@@ -70,7 +70,7 @@ def _path(uri: str, values: Mapping[str, Any], query: list[tuple[str, str]]) -> 
         text = argument_text(values.get(name, ""))
         parts = text.split("/") if greedy else [text]
         if not text or any(part in (".", "..") for part in parts):
-            raise TargetError(f"The argument {name} is missing or is not a part of a path")
+            raise TargetError(f"The argument {name} is missing or cannot be part of a path")
         return quote(text, safe="/" if greedy else "")
 
     path, _, fixed_query = uri.partition("?")
@@ -90,7 +90,7 @@ def _payload(name: str, value: Any, kind: str) -> tuple[bytes, str]:
 
 
 class _Writer:
-    """Writes values as the protocol does: times in their formats, members by their names in JSON.
+    """Serializes values as the protocol requires: timestamps in their formats, members by their JSON names.
 
     Args:
         forms: The forms of shapes by their ids.
@@ -100,7 +100,7 @@ class _Writer:
         self._forms = forms
 
     def written(self, value: Any, form: Mapping[str, str] | None, name: str, depth: int = 0) -> Any:
-        """Return a value as it is sent; one that does not fit its shape is left to the service's own check."""
+        """Return a value as it is sent; the service itself validates values that do not match their shape."""
         if form is None:
             return value
         if "time" in form:

@@ -1,4 +1,4 @@
-"""The shapes of a Smithy model: their JSON schemas, and how their values are written in requests."""
+"""The shapes of a Smithy model: their JSON schemas, and the serialization of their values in requests."""
 
 from __future__ import annotations
 
@@ -53,12 +53,14 @@ class SmithyShapes:
         """Read a model in Smithy's JSON form.
 
         Raises:
-            TargetError: It is not one.
+            TargetError: It is not a Smithy model.
         """
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise TargetError("The Smithy model is not JSON; give its JSON form (`smithy ast`), not its IDL") from error
+            raise TargetError(
+                "The Smithy model is not JSON; provide its JSON form (`smithy ast`), not its IDL"
+            ) from error
         shapes = object_of(object_of(document).get("shapes"))
         if "smithy" not in object_of(document) or not shapes:
             raise TargetError("The Smithy model has no shapes")
@@ -68,12 +70,12 @@ class SmithyShapes:
         """Return the id and the shape of the model's only service.
 
         Raises:
-            TargetError: It has none, or several.
+            TargetError: It has no service, or several.
         """
         services = [(name, shape) for name, shape in self._shapes.items() if object_of(shape).get("type") == "service"]
         if len(services) != 1:
             names = ", ".join(name for name, _ in services) or "none"
-            raise TargetError(f"The Smithy model must have one service, and has {names}")
+            raise TargetError(f"The Smithy model must have exactly one service, but has {names}")
         return services[0]
 
     def shape(self, shape_id: str) -> Shape:
@@ -88,7 +90,7 @@ class SmithyShapes:
         return shape
 
     def kind(self, shape_id: str) -> str:
-        """Return the type of a shape, also of one of Smithy's own: "string", "structure", …."""
+        """Return the type of a shape, including Smithy's own shapes: "string", "structure", …."""
         if shape_id.startswith(_PRELUDE):
             name = shape_id.removeprefix(_PRELUDE).removeprefix("Primitive")
             return name[:1].lower() + name[1:]
@@ -110,7 +112,7 @@ class SmithyShapes:
         return " ".join(html.unescape(text).split())[:most]
 
     def schema(self, shape_id: str, within: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Return the JSON schema of a shape; one that contains itself becomes any value there.
+        """Return the JSON schema of a shape; a recursive shape accepts any value at the recursion.
 
         Raises:
             TargetError: A shape is missing, or the schemas would be too large.
@@ -162,7 +164,7 @@ class SmithyShapes:
         return {**schema, "description": text} if text else schema
 
     def _values(self, shape_id: str, shape: Shape, kind: str) -> list[Any]:
-        """Return the values of an enumeration of Smithy 2 or 1; none for another shape."""
+        """Return the values of an enumeration of Smithy 2 or 1; empty for another shape."""
         if kind in ("enum", "intEnum"):
             members = self.members(shape_id)
             return [traits_of(member).get("smithy.api#enumValue", name) for name, member in members.items()]
@@ -181,12 +183,12 @@ class SmithyShapes:
 
 
 def member_form(shapes: SmithyShapes, member: Shape, *, place: str = "body") -> dict[str, str] | None:
-    """Return how a member's value is written: a time in a format, or by the form of its shape; None for as it is.
+    """Return the serialization of a member: a timestamp format, or the form of its shape; None for unchanged values.
 
     Args:
         shapes: The model.
         member: The member.
-        place: Where it is in the request, which decides the format of a time that names none.
+        place: Its place in the request, which decides the default format of timestamps.
     """
     target = target_of(member)
     kind = shapes.kind(target)
@@ -199,12 +201,12 @@ def member_form(shapes: SmithyShapes, member: Shape, *, place: str = "body") -> 
 
 
 class WireForms:
-    """The forms of the shapes below the inputs of operations, of those only that are not written as they are.
+    """The forms of the shapes in the inputs of operations, only for values that are not sent unchanged.
 
     Args:
         shapes: The model.
         roots: The ids of shapes of the inputs' members.
-        is_rest: Whether the protocol is restJson1, which has names of its own for JSON members.
+        is_rest: Whether the protocol is restJson1, which has separate names for JSON members.
     """
 
     def __init__(self, shapes: SmithyShapes, roots: Iterable[str], *, is_rest: bool) -> None:
@@ -235,7 +237,7 @@ class WireForms:
         """Return the forms that the members of one operation's input need.
 
         Raises:
-            TargetError: The operations of the model need too many.
+            TargetError: The operations of the model need too many forms.
         """
         pending_ids, forms = [target_of(member) for member in members.values()], dict[str, Any]()
         while pending_ids:
@@ -252,7 +254,7 @@ class WireForms:
 
 
 def _entries(form: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
-    """Return the members of a form: each name, with its name in the request and its own form."""
+    """Return the members of a form: for each name, its name in the request and its form."""
     members: Mapping[str, Mapping[str, Any]] = form["members"]
     return [(name, {"wire": entry["wire"], **(entry["form"] or {})}) for name, entry in members.items()]
 
@@ -286,10 +288,10 @@ def target_of(reference: Any) -> str:
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """Return a value that is an object; an empty one for any other."""
+    """Return a value if it is an object, otherwise an empty object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def list_of(value: Any) -> list[Any]:
-    """Return a value that is a list; an empty one for any other."""
+    """Return a value if it is a list, otherwise an empty list."""
     return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""What the control plane does with targets of gateways: it reads their tools, or checks where requests go."""
+"""Targets of gateways in the control plane: it reads their tools, or checks their addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .http_targets import check_http_target, check_new_target, http_configuratio
 from .tools import GatewayTool, TargetError
 
 SYNCHRONIZES: Final = "synchronizes"
-"""Parameter of an update that only reads a target's tools again; clients do not have it."""
+"""Parameter of an update that only reads a target's tools again; it is not available to clients."""
 
 _SYNCHRONIZING: Final = {"UPDATING": "SYNCHRONIZING", "UPDATE_UNSUCCESSFUL": "SYNCHRONIZE_UNSUCCESSFUL"}
 
@@ -24,7 +24,7 @@ ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[GatewayToo
 
 
 class GatewayTargetBehaviour(Behaviour):
-    """Reads the tools of a target in the background, renames targets, and shows their protocol.
+    """Reads the tools of a target in the background, renames targets, and adds their protocol.
 
     Args:
         store: The resources.
@@ -43,7 +43,7 @@ class GatewayTargetBehaviour(Behaviour):
         self._check_providers(draft)
 
     async def before_update(self, draft: Draft) -> None:
-        """Take a new name, and note whether the target is synchronized."""
+        """Set a new name, and record whether the target is synchronized."""
         document = dict(draft.record.document)
         synchronizes = document.pop(SYNCHRONIZES, False)
         draft.record = replace(
@@ -74,7 +74,7 @@ class GatewayTargetBehaviour(Behaviour):
         """Read the tools.
 
         Raises:
-            SettlementError: The target has none that can be read.
+            SettlementError: The tools of the target cannot be read.
         """
         gateway = self._store.of_arn(record.parent)
         if gateway is None:
@@ -96,7 +96,7 @@ class GatewayTargetBehaviour(Behaviour):
         return replace(record, document=document, internal=internal, failure="")
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show what the service model requires of every target."""
+        """Return the members that the service model requires of every target."""
         kind = next(iter(record.document["targetConfiguration"]), "")
         protocol = {"mcp": "MCP", "http": "HTTP"}.get(kind)
         status = _SYNCHRONIZING.get(record.status) if record.internal.get(SYNCHRONIZES) else None

@@ -1,4 +1,4 @@
-"""Reads and calls the tools of targets, by the kind of each."""
+"""Reads and calls the tools of targets of every kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .smithy_request import smithy_request
 from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
 
 CALL_TIMEOUT_S: Final = 300.0
-"""How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
+"""Time limit of a tool call in seconds (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
 
 _SHOWN_CHARACTERS: Final = 2_000
 
@@ -57,7 +57,7 @@ class Targets:
         """Return the tools of a target.
 
         Raises:
-            TargetError: It has none that can be read, or is of a kind that is not served here.
+            TargetError: Its tools cannot be read, or its kind is not supported here.
         """
         kind, config = _configuration(target)
         if kind == "openApiSchema":
@@ -68,15 +68,15 @@ class Targets:
             return tools
         if kind == "smithyModel":
             if _credential_type(target) != "GATEWAY_IAM_ROLE":
-                raise TargetError("A Smithy target is called with the credential provider type GATEWAY_IAM_ROLE only")
+                raise TargetError("A Smithy target requires the credential provider type GATEWAY_IAM_ROLE")
             if not config:
-                raise TargetError("The Smithy model is missing: AWS's own models are not on this machine")
+                raise TargetError("The Smithy model is missing: AWS's own models are not available on this machine")
             text = await asyncio.to_thread(schema_text, config, gateway.place)
             return await asyncio.to_thread(smithy_tools, text)
         if kind == "apiGateway":
             if _credential_type(target) not in ("", "API_KEY", "GATEWAY_IAM_ROLE"):
                 raise TargetError(
-                    "A stage of API Gateway is called with GATEWAY_IAM_ROLE, an API key or without either"
+                    "A stage of API Gateway requires GATEWAY_IAM_ROLE, an API key, or no credential provider"
                 )
             return await asyncio.to_thread(rest_api_tools, config, gateway.place)
         if kind == "mcpServer":
@@ -87,7 +87,7 @@ class Targets:
             return _lambda_tools(await asyncio.to_thread(_lambda_schema, config["toolSchema"], gateway))
         if kind == "connector":
             return connector_tools(config, self._corpus)
-        raise TargetError(f"The local AgentCore does not serve targets of the kind {kind} yet")
+        raise TargetError(f"The local AgentCore does not support targets of the kind {kind} yet")
 
     async def call(
         self,
@@ -148,7 +148,7 @@ class Targets:
         bearer: str,
         trace: Mapping[str, str],
     ) -> ToolResult:
-        """Send a request with the target's credentials; the result is the text of the answer."""
+        """Send a request with the target's credentials; the result is the text of the response."""
         method, url, headers, body = request
         signing = {"service": str(tool.request["service"])} if "service" in tool.request else {}
         added, query = await self.credentials.of(
@@ -171,7 +171,7 @@ class Targets:
         arguments: Mapping[str, Any],
         arn: str,
     ) -> ToolResult:
-        """Run a Lambda function: the event is the arguments, and its context names the tool."""
+        """Run a Lambda function: the event contains the arguments, and the client context names the tool."""
         custom = {
             "bedrockAgentCoreToolName": f"{target.name}{SEPARATOR}{tool.name}",
             "bedrockAgentCoreGatewayId": gateway.id,
@@ -194,7 +194,7 @@ class Targets:
         async def headers(url: str, body: bytes) -> Mapping[str, str]:
             added, query = await self.credentials.of(gateway, target, bearer=bearer, method="POST", url=url, body=body)
             if query:
-                raise TargetError("An MCP server takes an API key in a header only")
+                raise TargetError("An API key can be sent to an MCP server in a header only")
             return {**trace, **added}
 
         return headers
@@ -236,7 +236,7 @@ def _lambda_tools(items: Any) -> list[GatewayTool]:
     for item in cast("list[Any]", items) if isinstance(items, list) else []:
         entry = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
         if not isinstance(entry.get("name"), str) or not isinstance(entry.get("inputSchema"), dict):
-            raise TargetError("A tool of the tool schema has no name or no inputSchema")
+            raise TargetError("A tool in the tool schema has no name or no inputSchema")
         tools.append(
             GatewayTool(
                 name=entry["name"],

@@ -1,4 +1,4 @@
-"""The tools of a target, as they are stored with it, and how a gateway names them."""
+"""The tools of a target as they are stored with it, and their names at a gateway."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GatewayTool:
         description: What it does.
         input_schema: JSON schema of its arguments.
         output_schema: JSON schema of its structured result; None without one.
-        request: How it is called, in the form of its target's kind.
+        request: The parts of its request, in a form that depends on the target's kind.
     """
 
     name: str
@@ -55,7 +55,7 @@ class GatewayTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a target answered, in the form of MCP's `CallToolResult`."""
+    """The result of a target, in the form of MCP's `CallToolResult`."""
 
     content: list[dict[str, Any]]
     structured: Mapping[str, Any] | None = None
@@ -75,5 +75,5 @@ class ToolResult:
 
 
 def argument_text(value: Any) -> str:
-    """Return an argument as it is written in a path, a query or a header."""
+    """Return an argument in the form that a path, a query or a header contains."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Assess texts by a guardrail: what its policies find, and what becomes of the texts."""
+"""Assessment of texts by a guardrail: the findings of its policies, and the resulting texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GuardrailVersion:
         id: Its id.
         arn: Its ARN.
         version: "DRAFT" or a number.
-        configuration: What it was created with, by the names on the wire.
+        configuration: Its configuration, by the member names of the API.
     """
 
     id: str
@@ -45,7 +45,7 @@ class GuardrailVersion:
         return self.configuration.get(f"{name}Config") or {}
 
     def blocked_message(self, source: Source) -> str:
-        """Return what replaces a blocked prompt or answer."""
+        """Return the message that replaces a blocked prompt or answer."""
         side = "blockedInputMessaging" if source == "INPUT" else "blockedOutputsMessaging"
         return str(self.configuration[side])
 
@@ -58,9 +58,9 @@ class Assessed:
         guardrail: The guardrail.
         source: The side of the model that the texts are on.
         texts: The texts.
-        findings: What was found, text by text; the last entry is what concerns all of them.
+        findings: The findings of each text; the last entry has those of all texts together.
         grounded: Whether grounding was assessed.
-        latency_ms: How long it took.
+        latency_ms: Duration in milliseconds.
     """
 
     guardrail: GuardrailVersion
@@ -82,19 +82,19 @@ class Assessed:
 
     @property
     def outputs(self) -> list[str]:
-        """What takes the place of the texts: one message, the masked texts, or nothing where nothing changes."""
+        """The replacement of the texts: one message, the masked texts, or an empty list if nothing changes."""
         if self.blocked:
             return [self.guardrail.blocked_message(self.source)]
         return self.masked_texts if self.masked else []
 
     @property
     def masked_texts(self) -> list[str]:
-        """The texts with what is masked replaced."""
+        """The texts with masked parts replaced by placeholders."""
         return [_masked(text, findings) for text, findings in zip(self.texts, self.findings, strict=False)]
 
     @property
     def reason(self) -> str:
-        """`actionReason`: what was done, and which policies are simulated here."""
+        """`actionReason`: the action taken, and the policies that are simulated here."""
         outcome = "Guardrail blocked." if self.blocked else "Guardrail masked." if self.masked else "No action."
         judged_policies = sorted(
             {finding.policy for finding in self._all if finding.policy in _JUDGED and finding.entry["detected"]}
@@ -104,7 +104,7 @@ class Assessed:
         )
 
     def usage(self) -> dict[str, int]:
-        """Return the text units of each policy, of 1,000 characters."""
+        """Return the text units of each policy; a unit has 1,000 characters."""
         units = math.ceil(sum(map(len, self.texts)) / _UNIT_CHARACTERS)
         sensitive = self.guardrail.policy("sensitiveInformationPolicy")
         has_kinds = bool(sensitive.get("piiEntitiesConfig"))
@@ -118,15 +118,15 @@ class Assessed:
         }
 
     def coverage(self) -> dict[str, Any]:
-        """Return the characters that were assessed."""
+        """Return the number of assessed characters."""
         characters = sum(map(len, self.texts))
         return {"textCharacters": {"guarded": characters, "total": characters}}
 
     def document(self, *, full: bool = False) -> dict[str, Any]:
-        """Return the assessment as it is on the wire.
+        """Return the assessment in the form of the API.
 
         Args:
-            full: Whether filters that did not match are shown too. Grounding scores always are.
+            full: Whether to include filters that did not match; grounding scores are always included.
         """
         assessment: dict[str, Any] = {}
         for finding in self._all:
@@ -157,13 +157,13 @@ def assess(
 ) -> Assessed:
     """Assess texts by every policy of a guardrail.
 
-    Takes processor time: call it in a thread.
+    This is CPU-bound: call it in a thread.
 
     Args:
         guardrail: The guardrail.
         texts: The texts.
         source: The side of the model that they are on.
-        sources: What an answer should be grounded in.
+        sources: The texts in which an answer should be grounded.
         query: The question that it answers.
     """
     began = time.perf_counter()

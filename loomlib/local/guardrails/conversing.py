@@ -1,4 +1,4 @@
-"""Guardrails around a model: what `guardrailConfig` of Converse and ConverseStream does."""
+"""Guardrails around a model: `guardrailConfig` of Converse and ConverseStream."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Texts:
 
 
 class GuardedModel:
-    """A model behind guardrails, for requests that name one.
+    """A model with guardrails, for requests that name one.
 
     Tool results, tool definitions and the arguments of tool calls are not assessed, as on AWS.
 
@@ -67,8 +67,8 @@ class GuardedModel:
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """Answer ConverseStream; see `ConverseModel.converse_stream`.
 
-        In the mode `sync` the answer is withheld until it is assessed; AWS withholds a part at a time. In the mode
-        `async` it is not masked, and what was sent before a block stays sent.
+        In the mode `sync` the answer is withheld until it is assessed; AWS withholds one part at a time. In the mode
+        `async` it is not masked, and text sent before a block cannot be withdrawn.
         """
         guard = self._guard(request)
         texts, plain = _split(request)
@@ -121,7 +121,7 @@ class GuardedModel:
             return None
         key, version = (as_text(configuration.get(f"guardrail{name}")) for name in ("Identifier", "Version"))
         if not key or not version:
-            raise invalid("guardrailConfig needs guardrailIdentifier and guardrailVersion")
+            raise invalid("guardrailConfig requires guardrailIdentifier and guardrailVersion")
         return _Guard(self._find(key, version), as_text(configuration.get("trace")))
 
 
@@ -134,7 +134,7 @@ class _Guard:
         self._outputs: list[Assessed] = []
 
     async def input(self, texts: _Texts) -> Assessed:
-        """Assess the request, and mask in it what is to be masked."""
+        """Assess the request, and mask its sensitive parts."""
         input_texts = [as_text(block["text"]) for block in texts.blocks]
         self._input = assessment = await asyncio.to_thread(assess, self._guardrail, input_texts, "INPUT")
         for block, text in zip(texts.blocks, assessment.masked_texts, strict=True):
@@ -149,7 +149,7 @@ class _Guard:
         return assessed
 
     def blocked_answer(self) -> JsonObject:
-        """Return the answer to a request that was blocked: no model was asked."""
+        """Return the response to a blocked request, for which no model is called."""
         return {
             "output": {"message": {"role": "assistant", "content": [{"text": self._message}]}},
             "stopReason": "guardrail_intervened",
@@ -159,7 +159,7 @@ class _Guard:
         }
 
     def blocked_frames(self) -> Iterator[bytes]:
-        """Yield the same as a stream."""
+        """Yield the response to a blocked request as a stream."""
         yield encode_event("messageStart", {"role": "assistant"})
         yield from _text_frames(0, self._message)
         yield encode_event("messageStop", {"stopReason": "guardrail_intervened"})
@@ -168,7 +168,7 @@ class _Guard:
         yield encode_event("metadata", {"usage": usage, "metrics": metrics, **self.trace()})
 
     def trace(self) -> JsonObject:
-        """Return the member `trace`, if the caller asked for it."""
+        """Return the member `trace`, if the caller requested it."""
         if self._trace not in ("enabled", "enabled_full"):
             return {}
         full, key = self._trace == "enabled_full", self._guardrail.id
@@ -192,9 +192,9 @@ class _Guard:
 
 
 def _split(request: JsonObject) -> tuple[_Texts, JsonObject]:
-    """Return what a guardrail assesses, and the request as a model reads it, without `guardContent` blocks.
+    """Return the texts that a guardrail assesses, and the request for the model, without `guardContent` blocks.
 
-    With `guardContent` blocks only these are assessed, without any all text of the messages. A system prompt is
+    If there are `guardContent` blocks, only these are assessed; otherwise all text of the messages. A system prompt is
     assessed only in such blocks.
     """
     guarded, texts = _Texts(), _Texts()
@@ -216,7 +216,7 @@ def _plain_blocks(blocks: list[object], guarded: _Texts, texts: _Texts) -> list[
         if "guardContent" in block:
             content = as_object(as_object(block["guardContent"]).get("text"))
             if not content:
-                raise invalid("guardContent needs text: guardrails for images are not implemented here")
+                raise invalid("guardContent requires text: guardrails for images are not implemented here")
             text, qualifiers = as_text(content.get("text")), as_list(content.get("qualifiers"))
             own: JsonObject = {"text": text}
             guarded.sources.extend([text] * ("grounding_source" in qualifiers))
@@ -234,7 +234,7 @@ def _plain_blocks(blocks: list[object], guarded: _Texts, texts: _Texts) -> list[
 
 
 def _event(frame: bytes) -> tuple[str, JsonObject]:
-    """Return a frame's kind and payload; "" for the error that ends a stream."""
+    """Return a frame's kind and payload; the kind is "" for the error that ends a stream."""
     buffer = EventStreamBuffer()
     buffer.add_data(frame)
     message = next(iter(buffer))

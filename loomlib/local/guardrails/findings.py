@@ -1,4 +1,4 @@
-"""What a policy of a guardrail finds in a text."""
+"""Findings of a guardrail policy in a text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Source = Literal["INPUT", "OUTPUT"]
-"""Which side of a model a text is on."""
+"""The side of a model that a text is on: input or output."""
 
 BLOCKED, ANONYMIZED, NONE = "BLOCKED", "ANONYMIZED", "NONE"
 _ACTIONS = {"BLOCK": BLOCKED, "ANONYMIZE": ANONYMIZED, "NONE": NONE}
@@ -19,10 +19,10 @@ class GuardrailFinding:
 
     Attributes:
         policy: Member of the assessment, such as `wordPolicy`.
-        entries: The list in it, such as `customWords`.
-        entry: The entry as it is on the wire, with `action` and `detected`.
-        spans: Where it is in the text, from start to end; empty for a judgement of the whole text.
-        placeholder: What replaces the spans when they are masked.
+        entries: The list in that member, such as `customWords`.
+        entry: The entry in the form of the API, with `action` and `detected`.
+        spans: Start and end positions in the text; empty for a judgment of the whole text.
+        placeholder: The replacement of masked spans.
     """
 
     policy: str
@@ -38,14 +38,14 @@ class GuardrailFinding:
 
 
 def action_for(item: Mapping[str, Any], source: Source) -> str | None:
-    """Return what an item of a policy does with a match on one side of a model.
+    """Return the action of a policy item for a match on one side of a model.
 
     Args:
-        item: The item as it was configured.
+        item: The configured item.
         source: The side.
 
     Returns:
-        BLOCKED, ANONYMIZED or NONE (a match is reported only); None where the item is not evaluated on that side.
+        BLOCKED, ANONYMIZED or NONE (a match is only reported); None if the item is not evaluated on that side.
     """
     side = source.lower()
     if not item.get(f"{side}Enabled", True):

@@ -1,4 +1,4 @@
-"""Policies that AWS judges with models of its own: content filters, denied topics and contextual grounding.
+"""Policies that AWS evaluates with its own models: content filters, denied topics and contextual grounding.
 
 Here they are *simulated*: content filters by phrases, topics and relevance by the similarity of text embeddings,
 grounding by the words, names and numbers that the source supports.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = ("NONE", "LOW", "MEDIUM", "HIGH")
 _TOPIC_SIMILARITY: Final = 0.29
-"""Cosine above which a text is about a topic: 6 of 8 questions were found, and 2 of 16 others taken for one."""
+"""Cosine similarity above which a text matches a topic: 6 of 8 questions matched, and 2 of 16 unrelated ones."""
 _SAME_MEANING: Final = 0.7
 _SAME_SUBJECT: Final = 0.5
 _UNSUPPORTED_NUMBER: Final = 0.3
@@ -129,7 +129,7 @@ _COMMON: Final = frozenset(
 
 
 def find_content(policy: Mapping[str, Any], text: str, source: Source) -> Iterator[GuardrailFinding]:
-    """Yield the content filters with their confidence, those without a match too.
+    """Yield the content filters with their confidence, including those without a match.
 
     Args:
         policy: The guardrail's `contentPolicyConfig`.
@@ -155,7 +155,7 @@ def find_content(policy: Mapping[str, Any], text: str, source: Source) -> Iterat
 
 
 def find_topics(policy: Mapping[str, Any], text: str, source: Source) -> Iterator[GuardrailFinding]:
-    """Yield the denied topics, those that the text is not about too.
+    """Yield the denied topics, including those that do not match.
 
     Args:
         policy: The guardrail's `topicPolicyConfig`.
@@ -185,7 +185,7 @@ def find_grounding(
     Args:
         policy: The guardrail's `contextualGroundingPolicyConfig`.
         text: The answer.
-        sources: What it should be grounded in.
+        sources: The texts in which it should be grounded.
         query: The question that it should be relevant to.
     """
     for item in policy.get("filtersConfig") or ():

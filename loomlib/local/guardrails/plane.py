@@ -84,7 +84,7 @@ class GuardrailPlane:
         return {**_named(changed, _DRAFT), "updatedAt": changed.updated_at.timestamp()}
 
     async def create_guardrail_version(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Keep the working draft as a numbered version, which never changes."""
+        """Store the working draft as a numbered version, which never changes."""
         async with self._changing:
             record = self._find(parameters["guardrailIdentifier"], place)
             versions = _versions(record)
@@ -99,7 +99,7 @@ class GuardrailPlane:
         return {"guardrailId": record.id, "version": str(last)}
 
     async def get_guardrail(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Return a version's configuration, of the working draft without a version."""
+        """Return the configuration of a version, by default the working draft."""
         record = self._find(parameters["guardrailIdentifier"], place)
         version: str = parameters.get("guardrailVersion") or _DRAFT
         document = _version(record, version)
@@ -146,7 +146,7 @@ class GuardrailPlane:
         return {}
 
     async def tag_resource(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any] | None:
-        """Tag a guardrail; moto tags what else Bedrock has."""
+        """Tag a guardrail; moto handles Bedrock's other resources."""
         if (record := self._tagged(parameters, place)) is None:
             return None
         tags = {tag["key"]: tag["value"] for tag in parameters["tags"]}
@@ -168,7 +168,7 @@ class GuardrailPlane:
         return {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
 
     async def apply_guardrail(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Assess texts that no model is asked about."""
+        """Assess texts without a model call."""
         guardrail = self.version(parameters["guardrailIdentifier"], parameters["guardrailVersion"], place)
         guarded: list[str] = []
         sources: list[str] = []
@@ -182,7 +182,7 @@ class GuardrailPlane:
             queries += [text] * ("query" in qualifiers)
             guarded += [text] * (not qualifiers & _SOURCES or "guard_content" in qualifiers)
         if not guarded:
-            raise invalid("The content has no block to guard: all are grounding sources or queries")
+            raise invalid("The content has no block to assess: all blocks are grounding sources or queries")
         assessed = await asyncio.to_thread(
             assess, guardrail, guarded, parameters["source"], sources=sources, query="\n".join(queries)
         )
@@ -205,7 +205,7 @@ class GuardrailPlane:
             place: The caller's region and account.
 
         Raises:
-            RefusedError: There is none such (404).
+            RefusedError: It does not exist (404).
         """
         record = self._find(key, place)
         return GuardrailVersion(id=record.id, arn=record.arn, version=version, configuration=_version(record, version))
@@ -221,7 +221,7 @@ class GuardrailPlane:
 
 
 def _check(parameters: Mapping[str, Any]) -> None:
-    """Refuse what is not evaluated here, and what AWS refuses."""
+    """Refuse settings that are not supported here, and those that AWS refuses."""
     if parameters.get("automatedReasoningPolicyConfig"):
         raise not_implemented("automated reasoning policies of guardrails")
     if not any(parameters.get(f"{name}Config") for name in _POLICIES):
@@ -289,5 +289,5 @@ def _summary(record: ResourceRecord, version: str) -> dict[str, Any]:
 
 
 def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a policy under the names that GetGuardrail has for it: `topics` for `topicsConfig`."""
+    """Return a policy with GetGuardrail's member names, such as `topics` for `topicsConfig`."""
     return {name.removesuffix("Config"): value for name, value in configuration.items()}

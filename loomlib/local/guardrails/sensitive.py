@@ -1,7 +1,7 @@
 """Sensitive information: AWS's 31 kinds of personal data and secrets by rules, and a caller's own expressions.
 
-Kinds without a form of their own (names, addresses, numbers without a check) are found by the words before them. AWS
-judges these with a model, so it finds more.
+Kinds without a distinctive form (names, addresses, numbers without a check digit) are found by the words before them.
+AWS detects these with a model, so it finds more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RULES: Final[Mapping[str, str]] = {
     "PHONE": "phone",
     "PIN": "pin",
 }
-"""Kinds that Loom redacts elsewhere too, by the name of the rule."""
+"""Kinds that Loom also redacts elsewhere, by the name of the rule."""
 
 
 def _after(words: str, value: str) -> str:

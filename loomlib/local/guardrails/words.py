@@ -37,13 +37,13 @@ _PROFANITIES: Final = frozenset(
         "whore",
     ]
 )
-"""AWS's list is not public; this one is short, and only for English."""
+"""AWS's list is not public; this one is short and covers English only."""
 
 
 def find_words(policy: Mapping[str, Any], text: str, source: Source) -> Iterator[GuardrailFinding]:
     """Yield the custom words and the profanities of a text.
 
-    Words match whole and in any case; a phrase matches with any white space between its words.
+    Only whole words match, case-insensitively; a phrase matches with any white space between its words.
 
     Args:
         policy: The guardrail's `wordPolicyConfig`.

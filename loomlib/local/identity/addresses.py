@@ -1,6 +1,6 @@
-"""Which addresses of issuers the service contacts.
+"""Checks of the URLs of token issuers that the service contacts.
 
-An address of this machine is read over HTTP or HTTPS. Any other must be HTTPS and a public one: otherwise whoever may
+A URL on this machine can use HTTP or HTTPS. Any other URL must use HTTPS and a public address. Otherwise anyone who can
 create a runtime could make the service contact hosts of the local network, or a cloud's metadata address.
 """
 
@@ -17,26 +17,26 @@ class IssuerError(Exception):
 
 
 def check_address(url: str) -> str:
-    """Return what is wrong with the address of an issuer's document, "" when it can be used."""
+    """Return the fault of the URL of an issuer's document; "" if the URL can be used."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "it is not an address"
+        return "it is not a valid URL"
     if parts.username or parts.password:
         return "it must not contain a password"
     if not host or parts.scheme not in ("http", "https"):
-        return "it must be an http or https address"
+        return "it must be an http or https URL"
     if is_here(parts):
         return ""
     if parts.scheme != "https":
-        return "it must be https, unless its host is 127.0.0.1 or localhost"
+        return "it must be https unless its host is 127.0.0.1 or localhost"
     literal = _literal(host)
     return "" if literal is None or literal.is_global else f"{host} is not a public address"
 
 
 def is_here(parts: SplitResult) -> bool:
-    """Return whether an address is of this machine."""
+    """Return whether a URL's host is this machine."""
     host = parts.hostname or ""
     literal = _literal(host)
     return host in _LOOPBACK_NAMES or (literal is not None and literal.is_loopback)

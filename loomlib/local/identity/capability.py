@@ -13,7 +13,7 @@ from .outbound import OutboundIdentity, discovery_urls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceIdentity:
-    """What other capabilities need of identity.
+    """The parts of identity that other capabilities use.
 
     Attributes:
         issuers: The service's own issuers of tokens: of users, and of web identities.

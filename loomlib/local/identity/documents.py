@@ -1,7 +1,7 @@
-"""Reads documents of issuers: JSON objects, within a time and a size.
+"""Reads documents of issuers: JSON objects, with limits on time and size.
 
-Redirects are never followed, and a name is judged by the address that is then connected to. aiohttp takes a tenth of
-what a service needs to start, so this module is imported by those who are about to ask an issuer.
+Redirects are never followed. The address check applies to the IP address that is actually connected to. aiohttp takes
+a tenth of the service's start time, so this module is imported only immediately before a request to an issuer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aiohttp.resolver import ThreadedResolver
 from .addresses import IssuerError, check_address, is_here
 
 TIMEOUT_S: Final = 5.0
-"""How long an issuer may take to answer."""
+"""Time limit of a request to an issuer, in seconds."""
 
 LARGEST_BYTES: Final = 256_000
 
@@ -46,14 +46,14 @@ async def ask(
     headers: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> tuple[int, dict[str, Any]]:
-    """Send a request to an issuer; return the status and the JSON object that answers it.
+    """Send a request to an issuer; return the status and the JSON object of the response.
 
     Args:
         method: The HTTP method.
         url: The address.
         form: The parameters of a POST.
         headers: Further headers.
-        timeout_s: How long the whole answer may take.
+        timeout_s: Time limit of the whole response, in seconds.
 
     Raises:
         IssuerError: The address is refused, does not answer in time, or answers something else. The message has
@@ -71,12 +71,12 @@ async def ask(
             session.request(method, url, data=form, allow_redirects=False, headers=request_headers) as response,
         ):
             if 300 <= response.status < 400:
-                raise IssuerError(f"{shown_url} redirects, and redirects of issuers are not followed")
+                raise IssuerError(f"{shown_url} returned a redirect, and redirects of issuers are not followed")
             content = bytearray()
             while part := await response.content.readany():
                 content += part
                 if len(content) > LARGEST_BYTES:
-                    raise IssuerError(f"{shown_url} answered more than {LARGEST_BYTES:,} bytes")
+                    raise IssuerError(f"{shown_url} returned more than {LARGEST_BYTES:,} bytes")
     except TimeoutError as error:
         raise IssuerError(f"{shown_url} did not answer within {timeout_s:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -88,21 +88,21 @@ async def ask(
     if not isinstance(document, dict):
         if response.status >= 400:
             raise IssuerError(f"{shown_url} answered {response.status}")
-        raise IssuerError(f"{shown_url} did not answer {'a JSON object' if document is not None else 'JSON'}")
+        raise IssuerError(f"{shown_url} did not return {'a JSON object' if document is not None else 'JSON'}")
     return response.status, cast("dict[str, Any]", document)
 
 
 def _shown(url: str) -> str:
-    """Return an address without what may be a secret: its user and its query."""
+    """Return a URL without the parts that may be secret: its user info and its query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves names, and refuses those that lead to the other side of loopback.
+    """Resolves names, and refuses those that resolve to the other side of loopback.
 
     Args:
-        here: Whether names must lead to this machine rather than to a public address.
+        here: Whether names must resolve to this machine rather than to a public address.
     """
 
     def __init__(self, *, here: bool) -> None:
@@ -114,12 +114,12 @@ class CheckedResolver(AbstractResolver):
         """Return the allowed addresses of a name.
 
         Raises:
-            OSError: It has none.
+            OSError: It has no allowed address.
         """
         results = await self._names.resolve(host, port, family)
         allowed = [item for item in results if self._allows(ipaddress.ip_address(item["host"].partition("%")[0]))]
         if not allowed:
-            raise OSError(f"{host} leads to no address that is allowed")
+            raise OSError(f"{host} does not resolve to an allowed address")
         return allowed
 
     async def close(self) -> None:

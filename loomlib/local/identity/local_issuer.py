@@ -1,8 +1,8 @@
-"""Issuers of tokens in the service: metadata, public keys, and tokens for any user that the owner names.
+"""Token issuers of the service: metadata, public keys, and tokens for any user that the owner names.
 
-The one for users is for trying out: whoever has the owner's key may have a token for every user. The one for the web
-identities of AWS principals (sts:GetWebIdentityToken) is another, with keys of its own: a session may have its tokens,
-which an authorizer for users must not take.
+The issuer for users is for experiments: anyone with the owner's key can obtain a token for any user. The issuer for web
+identities of AWS principals (sts:GetWebIdentityToken) is separate and has its own keys: sessions can obtain its tokens,
+so an authorizer for users must not accept them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _RESERVED = frozenset({"iss", "sub", "aud", "client_id", "scope", "iat", "nbf", 
 
 
 class LocalIssuer:
-    """An issuer of one home folder. Its keys are made at first use and kept in `identity/<part>-keys.json`, mode 0600.
+    """An issuer of one home folder, whose keys are created on first use in `identity/<part>-keys.json`, mode 0600.
 
     Args:
         home: The home folder.
         url: The service's address.
-        part: The last part of its address and its file's name.
+        part: The last part of its URL and of its file's name.
     """
 
     def __init__(self, home: Path, url: str, part: str = "issuer") -> None:
@@ -47,11 +47,11 @@ class LocalIssuer:
 
     @property
     def discovery_url(self) -> str:
-        """Where its metadata are."""
+        """The URL of its metadata."""
         return self.name + _METADATA[0]
 
     def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return its name and its public keys when the address is its own."""
+        """Return its name and its public keys if the URL is its own, otherwise None."""
         return (self.name, self._public) if discovery_url == self.discovery_url else None
 
     def document(self, path: str) -> Mapping[str, Any] | None:
@@ -90,18 +90,20 @@ class LocalIssuer:
             client: The client (`client_id`).
             scopes: The scopes.
             audience: The audiences (`aud`).
-            expires_s: How long it is valid, in seconds.
+            expires_s: Lifetime in seconds.
             claims: Further claims.
 
         Raises:
-            RefusedError: An argument cannot stand in a token.
+            RefusedError: An argument is not allowed in a token.
         """
         if not user or not client:
             raise invalid("A token needs a user and a client")
         if not 1 <= expires_s <= _LONGEST_S:
             raise invalid(f"expires must be between 1 and {_LONGEST_S} seconds")
         if reserved_claims := sorted(_RESERVED & set(claims or {})):
-            raise invalid(f"These claims have arguments of their own or are the issuer's: {', '.join(reserved_claims)}")
+            raise invalid(
+                f"These claims have separate arguments or are set by the issuer: {', '.join(reserved_claims)}"
+            )
         now = int(time.time())
         content: dict[str, Any] = {
             **(claims or {}),
@@ -120,7 +122,7 @@ class LocalIssuer:
         return self.sign(content)
 
     def sign(self, claims: Mapping[str, Any], algorithm: str = "RS256") -> str:
-        """Return claims as a token, signed as they are.
+        """Sign claims without changes and return the token.
 
         Args:
             claims: The claims.
@@ -132,7 +134,7 @@ class LocalIssuer:
         return jwt.encode({"alg": algorithm, "kid": key.thumbprint()}, dict(claims), key, algorithms=[algorithm])
 
     def issue_as_asked(self, request: bytes) -> dict[str, str]:
-        """Return the answer to a request of the owner for a token.
+        """Answer the owner's request for a token.
 
         Args:
             request: A JSON object with the arguments of `issue`.
@@ -158,14 +160,14 @@ class LocalIssuer:
 
     @property
     def _keys(self) -> Mapping[str, Any]:
-        """The private keys by algorithm. A damaged file is set aside, and new keys are made."""
+        """The private keys by algorithm. A damaged file is set aside, and new keys are created."""
         with self._reading:
             if not self._read:
                 self._read = self._stored() or self._made()
             return self._read
 
     def _stored(self) -> Mapping[str, Any]:
-        """Return the keys of the file; none if there is no file, or if it was damaged."""
+        """Return the keys of the file; empty if the file does not exist or was damaged."""
         from joserfc import jwk
         from joserfc.errors import JoseError
 
@@ -175,12 +177,12 @@ class LocalIssuer:
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
-            reason = f"it does not hold an issuer's keys: {type(error).__name__}; its tokens are no longer valid"
+            reason = f"it does not contain an issuer's keys: {type(error).__name__}; its tokens are no longer valid"
             set_aside(self._file, reason)
             return {}
 
     def _made(self) -> Mapping[str, Any]:
-        """Make new keys and store them."""
+        """Create new keys and store them."""
         from joserfc import jwk
 
         keys = {
@@ -204,5 +206,5 @@ class LocalIssuer:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} is not a text")
+        raise TypeError(f"{type(value).__name__} is not a string")
     return value

@@ -1,4 +1,4 @@
-"""Which credentials sessions fetch for calls outwards: the provider and the user, never a secret."""
+"""Records of the credentials that sessions obtain for outbound calls: the provider and the user, never a secret."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SHOWN_CHARACTERS: Final = 200
 
 
 class OutwardUses:
-    """Records sessions' requests for credentials, in the log group of the decisions about their runtime's calls.
+    """Records sessions' requests for credentials in the log group of their runtime's authorization decisions.
 
     Args:
-        sink: Takes the log lines.
+        sink: Receives the log lines.
     """
 
     def __init__(self, sink: LogSink) -> None:
@@ -40,7 +40,7 @@ class OutwardUses:
 
     @contextmanager
     def recording(self, key: Key | None, operation: str, body: bytes, request_id: str) -> Generator[None]:
-        """Record a request once it is answered, if it is a session's for credentials.
+        """Record a request after it has been answered, if a session requested credentials.
 
         Args:
             key: The key of the caller.

@@ -1,7 +1,7 @@
 """Token endpoints of user pools of the local Cognito, `https://<domain>.auth.<region>.amazoncognito.com/oauth2/token`.
 
-moto has none. Client credentials and refresh tokens are exchanged as on AWS. There is no sign-in page: users sign in
-with InitiateAuth.
+moto does not have them. Client credentials and refresh tokens are exchanged as on AWS. There is no sign-in page: users
+sign in with InitiateAuth.
 Source: Amazon Cognito developer guide, "The token issuer endpoint".
 """
 
@@ -43,7 +43,7 @@ def has_token_request(scope: AsgiScope) -> bool:
 
 
 async def answer_token_request(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """Answer a request of which `has_token_request` is true."""
+    """Answer a request for which `has_token_request` returns True."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     form = dict(parse_qsl((await read_body(receive, _FORM_BYTES)).decode("latin-1")))
     answer = token_of(f"https://{headers['host'].lower()}{PATH}", form, headers)
@@ -52,10 +52,10 @@ async def answer_token_request(scope: AsgiScope, receive: Receive, send: Send) -
 
 
 def metadata_of(discovery_url: str) -> dict[str, Any] | None:
-    """Return the OpenID configuration of a user pool here; None for any other address.
+    """Return the OpenID configuration of a local user pool; None for any other URL.
 
     Args:
-        discovery_url: The address that AWS has for it.
+        discovery_url: Its URL on AWS.
     """
     address = pool_address(discovery_url)
     if address is None:
@@ -77,12 +77,12 @@ def metadata_of(discovery_url: str) -> dict[str, Any] | None:
 
 
 def token_of(url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[int, dict[str, Any]] | None:
-    """Return the status and the answer of a user pool's token endpoint; None when no user pool here has it.
+    """Return the status and the response of a user pool's token endpoint; None if no local user pool has it.
 
     Args:
         url: The endpoint's address.
         form: The request's parameters.
-        headers: The request's headers, with small letters.
+        headers: The request's headers by lower-case names.
     """
     parts = urlsplit(url)
     host = _HOST.fullmatch(parts.netloc.lower())
@@ -98,14 +98,14 @@ def token_of(url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> t
 
 
 def pool_address(discovery_url: str) -> tuple[str, str, str] | None:
-    """Return the issuer, the region and the id of the user pool that AWS's address of a discovery document names."""
+    """Return the issuer, the region and the id of the user pool in AWS's URL of a discovery document."""
     address = _DISCOVERY.fullmatch(discovery_url)
     return (address[1], address[2], address[3]) if address else None
 
 
 def pool_backends(region: str) -> list[Any]:
     """Return moto's Cognito of every account in a region."""
-    # moto's Cognito takes a while to import: if nobody has used it, it has no pools.
+    # moto's Cognito is slow to import; if it has not been imported, it has no pools.
     models: Any = sys.modules.get("moto.cognitoidp.models")
     accounts: Any = models.cognitoidp_backends if models else {}
     return [backend for account in list(accounts.values()) if (backend := account.get(region)) is not None]

@@ -1,7 +1,7 @@
-"""Model requests: Bedrock's Converse and ConverseStream, answered by a scripted model or by a real one at an address.
+"""Model requests: Bedrock's Converse and ConverseStream, answered by a scripted model or by a real one at a URL.
 
-The model of a plugin is a `ConverseModel`: it makes a `Reply`, and `body_of`, `stream_of` and `metadata_frame` put the
-reply into the two wire forms of Converse.
+The model of a plugin is a `ConverseModel`: it creates a `Reply`, and `body_of`, `stream_of` and `metadata_frame`
+convert the reply to the two wire forms of Converse.
 """
 
 from loomlib.deprecation import renamed_names

@@ -1,4 +1,4 @@
-"""What Bedrock's control plane says about models: here each id is answered by the service's own model."""
+"""Models in Bedrock's control plane; locally, the service's own model answers for every id."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LISTED: Final = {
     "cohere.embed-english-v3": "Embed English",
     "cohere.embed-multilingual-v3": "Embed Multilingual",
 }
-"""The models that Converse and InvokeModel both answer in their own forms; Converse takes every other id too."""
+"""The models that Converse and InvokeModel both support in their own formats; Converse accepts every other id too."""
 
 
 class ModelCatalog:
-    """Describes models and inference profiles; which model answers here, `loom status` says."""
+    """Describes models and inference profiles; `loom status` shows which model answers here."""
 
     async def list_foundation_models(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """List the models whose request forms are known, with the filters of AWS."""
+        """List the models whose request formats are supported, with AWS's filters."""
         summaries = [_describe(model_id, place) for model_id in _LISTED]
         provider, custom = str(parameters.get("byProvider", "")), parameters.get("byCustomizationType")
         for name, member in (("byOutputModality", "outputModalities"), ("byInferenceType", "inferenceTypesSupported")):
@@ -47,7 +47,7 @@ class ModelCatalog:
         return {"modelSummaries": [] if custom else summaries}
 
     async def get_foundation_model(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Describe a model by its id: any id of the form `provider.model` is one here."""
+        """Describe a model by its id; any id of the form `provider.model` is valid here."""
         return {"modelDetails": _describe(str(parameters["modelIdentifier"]).rpartition("/")[2], place)}
 
     async def get_inference_profile(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:

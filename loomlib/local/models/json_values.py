@@ -9,17 +9,17 @@ JsonObject = dict[str, object]
 
 
 def as_object(value: object) -> JsonObject:
-    """`value` as an object with text keys, `{}` if it is not one."""
+    """Return `value` as an object with string keys; `{}` if it is not one."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """`value` as a list, `[]` if it is not one."""
+    """Return `value` as a list; `[]` if it is not one."""
     return cast(list[object], value) if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """`value` as text, `""` if it is not one."""
+    """Return `value` as a string; `""` if it is not one."""
     return value if isinstance(value, str) else ""
 
 
@@ -34,12 +34,12 @@ def as_integer(value: object) -> int | None:
 
 
 def as_number(value: object) -> float | None:
-    """`value` as a number; None for anything else, booleans too."""
+    """Return `value` as a number; None for anything else, including booleans."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def field_of(value: object, *path: str) -> object:
-    """Return the value under the keys of `path`; None if a step is missing."""
+    """Return the value under the keys of `path`; None if a key is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None

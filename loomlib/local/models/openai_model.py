@@ -1,4 +1,4 @@
-"""A real model at an OpenAI-compatible address, used as if it were a model of Bedrock."""
+"""A real model at an OpenAI-compatible URL, used as if it were a Bedrock model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 class OpenAiModel:
     """Forwards Converse requests to `{url}/chat/completions`.
 
-    The key comes from LOOM_MODEL_API_KEY only, which is read here; the model is the request's model id unless
-    LOOM_MODEL_NAME names one. A connection may take 10 s, a pause in the answer 300 s.
+    The key is read only from LOOM_MODEL_API_KEY; the model is the request's model id unless LOOM_MODEL_NAME names one.
+    The limit is 10 s for a connection, and 300 s for a pause in the response.
     """
 
     simulated = False
@@ -91,7 +91,7 @@ class OpenAiModel:
             )
             if not has_begun:
                 raise refused from error
-            # The status is sent already, so the error goes into the stream.
+            # The status has already been sent, so the error is sent in the stream.
             yield encode_exception("modelStreamErrorException", refused.message)
             return
         for frame in chat.finish():
@@ -137,7 +137,7 @@ class OpenAiModel:
 
 
 def _refusal(status: int, host: str, text: str) -> ModelRefusedError:
-    """Return the error of Bedrock that corresponds to an HTTP status of the model's server."""
+    """Return the Bedrock error that corresponds to an HTTP status of the model's server."""
     try:
         detail = as_object(as_object(json.loads(text)).get("error")).get("message")
     except ValueError:

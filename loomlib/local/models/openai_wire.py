@@ -22,7 +22,7 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
     """Translate a Converse body into the body of a chat completion.
 
     Args:
-        model: The model to ask.
+        model: The name of the model.
         body: The Converse body.
         stream: Whether the answer is streamed.
     """
@@ -68,7 +68,7 @@ def from_chat(answer: JsonObject) -> Reply:
     return Reply(
         text=as_text(message.get("content")),
         calls=calls,
-        # Some servers say "stop" although they call tools.
+        # Some servers return "stop" although they call tools.
         stop_reason="tool_use" if calls and reason == "end_turn" else reason,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
@@ -76,13 +76,13 @@ def from_chat(answer: JsonObject) -> Reply:
 
 
 def tokens_of(answer: JsonObject) -> tuple[int, int]:
-    """Return input and output tokens of a completion or a stream's last event; 0 where not stated."""
+    """Return the input and output tokens of a completion or a stream's last event; 0 if not stated."""
     usage = as_object(answer.get("usage"))
     return as_integer(usage.get("prompt_tokens")) or 0, as_integer(usage.get("completion_tokens")) or 0
 
 
 def _messages(message: JsonObject) -> list[JsonObject]:
-    """One Converse message is an assistant message, or tool messages (one a result) and then a user message."""
+    """Convert a Converse message to an assistant message, or to one tool message per result and then a user message."""
     blocks = [as_object(block) for block in as_list(message.get("content"))]
     text = "\n".join(as_text(block["text"]) for block in blocks if "text" in block)
     if message.get("role") == "assistant":

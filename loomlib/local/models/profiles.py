@@ -1,4 +1,4 @@
-"""Latency profiles of the scripted model; every number that comes from one is *simulated*.
+"""Latency profiles of the scripted model; every number from them is *simulated*.
 
 `field-notes` has the shape of published measurements of one real agent on AgentCore (a calculator agent, four model
 calls):
@@ -12,8 +12,8 @@ calls):
 together with "about 1.5 s at 1,750 input tokens, 4.0 s at 5,000", which is 0.77 ms an input token. The rest follows:
 a tool decision starts at 2,707 − 0.77·1,752 = 1,360 ms, an answer at the mean of both, 2,028 − 0.77·1,887 = 575 ms; a
 token takes 209/44 = 4.8 ms in a tool call and (94 + 793)/(54 + 117) = 5.2 ms in text. The spread (a log-normal with σ
-= 0.2) is taken from the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are few: do not plan
-capacity with it.
+= 0.2) is taken from the same notes' warm calls (1.7 to 3.8 s around 2.6 s). Four calls are a small sample: do not use
+it for capacity planning.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class LatencyProfile:
             calls_tools: Whether the answer calls tools.
             digest: A hash of the request; the same request always gets the same times.
         """
-        chance = random.Random(digest)  # noqa: S311 - a reproducible spread, no secret
+        chance = random.Random(digest)  # noqa: S311 - a reproducible spread, not a secret
         start = self.tool_start_ms if calls_tools else self.answer_start_ms
         first = (start + self.input_token_ms * input_tokens) * math.exp(chance.gauss(0.0, self.spread))
         pace = (self.tool_token_ms if calls_tools else self.text_token_ms) * math.exp(chance.gauss(0.0, self.spread))
@@ -112,7 +112,7 @@ def find_profile(name: str) -> LatencyProfile:
     """Find a profile by name.
 
     Raises:
-        ModelRefusedError: There is no such profile (ValidationException); the message names the known ones.
+        ModelRefusedError: The profile does not exist (ValidationException); the message names the known ones.
     """
     if name not in PROFILES:
         raise invalid(f"There is no latency profile {name!r}; known profiles are {', '.join(sorted(PROFILES))}.")

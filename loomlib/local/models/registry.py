@@ -1,4 +1,4 @@
-"""The models that can answer Converse, by name; all come through the hook `loom_models`, Loom's own as well."""
+"""The models that can answer Converse, by name; all of them are registered through the hook `loom_models`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ConverseModel(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """Whether its responses and times are simulated; everything that shows them says so."""
+        """Whether its responses and times are simulated; every display of them states this."""
         ...
 
     @property
@@ -51,8 +51,8 @@ class ConverseModel(Protocol):
             The frames of the response, one at a time.
 
         Raises:
-            ModelRefusedError: The request fails. It comes from this call or before the first frame, so wait for that
-                frame before sending a status; a later failure is an exception frame inside the stream.
+            ModelRefusedError: The request fails. It is raised by this call or before the first frame, so wait for that
+                frame before you send a status; a later failure is an exception frame inside the stream.
         """
         ...
 
@@ -62,24 +62,24 @@ class ConverseModel(Protocol):
 
 
 ModelFactory = Callable[[str, str | None], ConverseModel]
-"""Makes a model from the name of a latency profile and the model's address (None if there is none)."""
+"""Creates a model from the name of a latency profile and the model's URL (None without one)."""
 
 
 def make_model(name: str = "scripted", profile: str = "instant", url: str | None = None) -> ConverseModel:
     """Create the model with that name.
 
     Args:
-        name: "scripted", "openai", or the name that a plugin gives.
+        name: "scripted", "openai", or the name of a plugin's model.
         profile: The latency profile of a simulated model.
-        url: The address of a real model, such as `http://127.0.0.1:11434/v1`.
+        url: The URL of a real model, such as `http://127.0.0.1:11434/v1`.
 
     Raises:
-        PluginError: There is no such model, or its plugin is broken.
-        ModelRefusedError: There is no such profile.
+        PluginError: The model does not exist, or its plugin is broken.
+        ModelRefusedError: The profile does not exist.
     """
     try:
         return find_plugins("models").get("models", name, profile=profile, url=url)
     except PluginError as error:
-        if isinstance(error.__cause__, ModelRefusedError):  # a refusal of the model's own, not a broken plugin
+        if isinstance(error.__cause__, ModelRefusedError):  # refused by the model itself, not a broken plugin
             raise error.__cause__ from None
         raise

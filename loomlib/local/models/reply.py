@@ -1,4 +1,4 @@
-"""A model's reply, cut to the limits of its request, and its two wire forms: a JSON body, or event-stream frames."""
+"""A model's reply, truncated to the limits of its request, and its two wire forms: a JSON body or stream frames."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INPUT_PIECE = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A complete reply. `text` comes before `calls`; `additional` is model-specific JSON beside them.
+    """A complete reply. `text` comes before `calls`; `additional` is further model-specific JSON.
 
-    The tokens that a prompt cache read and wrote are None where the request has no cache points; `input_tokens` are
-    those beside them, as on Bedrock. `is_prose` marks a text in no required form, which another model may word anew.
+    The tokens that a prompt cache read and wrote are None if the request has no cache points; `input_tokens` excludes
+    them, as on Bedrock. `is_prose` marks a text without a required form, which another model may rephrase.
     """
 
     text: str = ""
@@ -38,7 +38,7 @@ class Reply:
 
 
 def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
-    """Cut a reply by `maxTokens` and `stopSequences`, and count its output tokens.
+    """Truncate a reply by `maxTokens` and `stopSequences`, and count its output tokens.
 
     Args:
         reply: The reply.
@@ -56,7 +56,7 @@ def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
     whole: list[ModelToolCall] = []
     for call in calls:
         cost = call_tokens(call)
-        # Half a tool call is useless: a call that does not fit is left out.
+        # An incomplete tool call is useless: a call that does not fit is left out.
         if budget is not None and spent + cost > budget:
             stop = "max_tokens"
             break
@@ -85,7 +85,7 @@ def _first_tokens(text: str, budget: int) -> str:
 
 @cache
 def _encoder() -> EventStreamEncoder:
-    # moto takes 0.2 s to import, which a process that encodes nothing saves.
+    # moto takes 0.2 s to import; a process that does not encode events does not import it.
     from moto.core.eventstream import EventStreamEncoder
 
     return EventStreamEncoder()

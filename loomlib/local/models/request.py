@@ -51,11 +51,11 @@ class ChatTurn:
 
     Attributes:
         role: "user" or "assistant".
-        text: Its text, without what a memory put before it.
-        calls: The tool calls that it asks for.
-        outcomes: The tool results that it holds.
+        text: Its text, without the lines that a memory added before it.
+        calls: The tool calls in it.
+        outcomes: The tool results in it.
         attachments: The kinds of its other blocks, such as "image".
-        remembered: The lines that a memory put before the text (`<user_context>…</user_context>`); they are
+        remembered: The lines that a memory added before the text (`<user_context>…</user_context>`); they are
             information about the user, never a question.
     """
 
@@ -73,7 +73,7 @@ class ConverseRequest:
 
     Attributes:
         model_id: The model that is asked for.
-        body: The body as it was sent.
+        body: The request body, unchanged.
         system: The system prompt.
         turns: The messages.
         tools: The tools that may be called.
@@ -83,7 +83,7 @@ class ConverseRequest:
         stop_sequences: Texts that end the answer.
         output_schema: The JSON schema of the answer, from Converse's `outputConfig`.
         input_tokens: Estimated tokens of the request.
-        digest: A hash of the request; everything that looks random is derived from it.
+        digest: A hash of the request; all pseudo-random values are derived from it.
     """
 
     model_id: str
@@ -260,7 +260,7 @@ def _check_tool_traffic(turns: tuple[ChatTurn, ...], *, has_tools: bool) -> None
             raise invalid(
                 f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
             )
-        # A history that was cut to its newest messages may begin with results, whose calls nobody can compare.
+        # A history that was truncated to its newest messages can start with results whose calls are missing.
         if index and outcome_ids - call_ids:
             raise invalid(
                 f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "

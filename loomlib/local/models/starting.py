@@ -1,4 +1,4 @@
-"""The model of a service, from its options and from settings that no other process gets."""
+"""The model of a service, created from its options and from settings that are not passed to other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import ConverseModel, make_model
 
 
 def model_of(options: ServiceOptions, settings: Mapping[str, str]) -> ConverseModel:
-    """Make the model while its settings are in the environment, where no process that starts later inherits them."""
+    """Create the model while its settings are in the environment; processes that start later do not inherit them."""
     added = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(added)
     try:

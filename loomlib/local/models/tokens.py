@@ -1,7 +1,7 @@
 """Estimated token counts: one token for four characters, the usual rule of thumb for English text.
 
-No tokenizer is shipped: the numbers show growth and compare runs of one model, and do not predict a bill. Each message
-adds four tokens, each content that is neither text nor JSON (such as an image) a flat 1,000.
+No tokenizer is included: the numbers show growth and allow comparisons of one model's runs, but do not predict costs.
+Each message adds four tokens, and each content that is neither text nor JSON (such as an image) adds 1,000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The control plane's resources: create, get, list, update and delete, declared as data over botocore's service model.
 
-`engine` and `store` are imported from their modules: they bring moto and SQLAlchemy, which the process that extracts
-long-term memory does without.
+Import `engine` and `store` from their modules: they import moto, which the process that extracts long-term memory does
+not need.
 """
 
 from .attaching import FILE_NAME, attach

@@ -18,7 +18,7 @@ class Draft:
     """A create or update that is about to be stored; hooks replace `record` or add to `also`.
 
     Attributes:
-        record: The record as it would be stored.
+        record: The record to store.
         parameters: The request's parameters, valid for the service model.
         former: The record before an update; None for a create.
         parent: The parent's record, if the resource has one.
@@ -42,7 +42,7 @@ class Behaviour:
         """Validate or complete a new resource. Raise `RefusedError` to reject it."""
 
     async def before_update(self, draft: Draft) -> None:
-        """Validate or complete a change. Raise `RefusedError` to reject it."""
+        """Validate or complete an update. Raise `RefusedError` to reject it."""
 
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Do the background work and return the record, whose status the engine then sets to ready.
@@ -63,7 +63,7 @@ class Behaviour:
         """Release everything that a deleted resource, or one deleted version, used."""
 
     def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
-        """Return whether a list operation shows a resource, where its parameters have filters of their own."""
+        """Return whether a list operation shows a resource, for operations with their own filter parameters."""
         return True
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The declaration of a resource, and what botocore's service model adds to it."""
+"""The declaration of a resource, and its details from botocore's service model."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Resource:
         unnamed: The form of the name of a resource that is created without one.
         parent: The resource below which this one is; its noun's id is in the request's path.
         aliases: Further wire names of the record's attributes, such as `{"endpointName": "name"}`.
-        update: Whether an update changes the members that it names or replaces all of them.
-        versioned: Whether each update makes a version, listed by `List<noun>Versions`.
-        partitioned: Whether the ARN names the region's partition; the model of some resources knows `aws` only.
-        duplicate: Error code for a name that is taken.
-        duplicate_message: AWS's message for it, with `{name}` filled in, where it is known.
-        summary_defaults: Members of the list's items where the resource was not given them.
-        page_size: Items of a page when `maxResults` is not given.
+        update: Whether an update changes only the members in the request or replaces all of them.
+        versioned: Whether each update creates a version, listed by `List<noun>Versions`.
+        partitioned: Whether the ARN names the region's partition; the model of some resources supports `aws` only.
+        duplicate: Error code for a name that is already in use.
+        duplicate_message: AWS's message for it, if known, with `{name}` filled in.
+        summary_defaults: Default members of list items, for resources that do not have them.
+        page_size: Items per page without `maxResults`.
         newest_first: Order of the list.
         presets: Resources that exist in every region and cannot be changed; `{partition}` and `{region}` in their ARNs
             are filled in.
-        only_presets: Whether others cannot be created here.
+        only_presets: Whether only the presets exist and others cannot be created.
     """
 
     noun: str
@@ -66,7 +66,7 @@ class Resource:
 
     @property
     def prefix(self) -> str:
-        """The noun as it starts member names: `agentRuntime` in `agentRuntimeId`."""
+        """The noun as the prefix of member names: `agentRuntime` in `agentRuntimeId`."""
         return self.noun[0].lower() + self.noun[1:]
 
     def presets_in(self, region: str) -> list[ResourceRecord]:
@@ -80,7 +80,7 @@ class Resource:
         return {"any": identity, "lower": identity.lower(), "upper": identity.upper()}[self.letters]
 
     def name_of(self, given: str | None) -> str:
-        """Return the name of a new resource, which is made up where the model does not require one."""
+        """Return the name of a new resource; it is generated if the request does not contain one."""
         return given or self.unnamed.format(suffix=new_suffix().lower())
 
     def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: ResourceRecord | None = None) -> str:
@@ -89,7 +89,7 @@ class Resource:
         Args:
             id: The resource's id.
             name: The resource's name.
-            region: The region, which decides the partition too.
+            region: The region, which also determines the partition.
             account_id: The account that owns the resource.
             parent: The resource that it belongs to.
         """
@@ -98,7 +98,7 @@ class Resource:
         return f"arn:{partition}:{self.service}:{region}:{account_id}:{path}"
 
     def shown(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
-        """Return the record's members under every name that the service model has for them."""
+        """Return the record's members under all their names in the service model."""
         prefix = self.prefix
         members: dict[str, Any] = {
             **record.document,
@@ -123,7 +123,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statuses:
-    """The statuses that a resource passes through; "" where its model has none."""
+    """The statuses that a resource passes through; "" if its model does not have one."""
 
     creating: str = ""
     updating: str = ""
@@ -153,8 +153,8 @@ class Binding:
 
     Attributes:
         operations: Operation names by verb: create, get, list, update, delete and versions.
-        outputs: Members that each operation shows of a resource, by verb.
-        envelopes: The member that wraps an output, by verb, where there is one.
+        outputs: Members of a resource in each operation's output, by verb.
+        envelopes: The member that wraps an output, by verb, if it has one.
         name: Request member of Create that names the resource.
         identifier: Request member of Get, Update and Delete that identifies it.
         by_name: Whether the identifier is the name rather than the id or the ARN.

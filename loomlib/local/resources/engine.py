@@ -1,4 +1,4 @@
-"""Execute the control plane's operations on declared resources."""
+"""Execution of the control plane's operations on declared resources."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OperationHandler = Callable[[Parameters, Place], Awaitable[Result]]
 class ResourceEngine:
     """All operations on declared resources, and the tagging operations they share.
 
-    A request without background work is done when it is answered: the answer says CREATING or UPDATING as AWS's does,
-    and what is read next says READY.
+    A request without background work is complete when it is answered: the response has the status CREATING or UPDATING,
+    as on AWS, and the next read returns READY.
 
     Args:
         store: Where the resources are stored.
         resources: Each declaration with its hooks.
-        account_id: The account of callers whose key names none.
-        model: The service model that has their operations.
+        account_id: The account of callers whose key does not name one.
+        model: The service model with their operations.
         clock: Seconds since 1970.
     """
 
@@ -121,7 +121,7 @@ class ResourceEngine:
 
     @property
     def changing(self) -> asyncio.Lock:
-        """Held while a resource is read and changed; for operations beside those of the declarations."""
+        """The lock that is held while a resource is read and changed; for operations other than the declared ones."""
         return self._changing
 
     # The verbs
@@ -220,7 +220,7 @@ class ResourceEngine:
             if version is not None:
                 record = self._version(record, version)
             await family.behaviour.before_delete(record, version)
-            # First the record, so that nothing new begins with it.
+            # The record first, so that no new operation starts with it.
             if version is None:
                 await asyncio.to_thread(self.store.remove, record)
             else:
@@ -249,7 +249,7 @@ class ResourceEngine:
         arn: str = parameters["resourceArn"]
         record = self.store.of_arn(arn)
         if record is None or record.place != place or not sees_resource(record.tenant):
-            raise not_found(f"No resource {arn}")
+            raise not_found(f"The resource {arn} does not exist")
         return arn
 
     # Lookup and form

@@ -1,4 +1,4 @@
-"""A declared resource as the engine works with it, and the errors and answers that follow from its declaration."""
+"""A declared resource for the engine, with the errors and responses that follow from its declaration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Family:
         return self.behaviour.settles and record.status in (statuses.creating, statuses.updating)
 
     def during(self, step: Literal["creating", "updating", "deleting"], record: ResourceRecord) -> ResourceRecord:
-        """Return the record as responses show it while AWS would still be at that step."""
+        """Return the record with the status that AWS's responses show during a step."""
         return replace(record, status=getattr(self.binding.statuses, step) or record.status)
 
     def document(self, parameters: Parameters) -> dict[str, Any]:
@@ -51,9 +51,11 @@ class Family:
         return int(version) if version else None
 
     def name_taken(self, record: ResourceRecord) -> RefusedError:
-        """Return the error for a name that a record has already."""
+        """Return the error for a name that another record already has."""
         message = f"{sentence_noun(self.kind)} with name {record.name} already exists"
-        if sees_resource(record.tenant):  # the name is taken for all tenants, but others do not learn by which resource
+        if sees_resource(
+            record.tenant
+        ):  # the name is taken for all tenants, but other tenants do not see by which resource
             message = f"{message}: {record.id}"
         message = self.resource.duplicate_message.format(name=record.name) or message
         return self._duplicate(message, "ResourceConflict")
@@ -67,7 +69,7 @@ class Family:
             )
 
     def members(self, verb: str, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
-        """Return a record's members in the answer of a verb."""
+        """Return a record's members in the response of a verb."""
         members = {**self.resource.shown(record, parent), **self.behaviour.members(record)}
         if verb in ("list", "versions"):
             members = {**self.resource.summary_defaults, **members}

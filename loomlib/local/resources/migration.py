@@ -1,6 +1,6 @@
-"""Imports the resources of homes that older releases made: runtimes of `runtimes.db` and memories of `memory.db`.
+"""Import of resources from homes of older releases: runtimes of `runtimes.db` and memories of `memory.db`.
 
-The old tables are left as they are, so that the older release can still read them.
+The old tables are unchanged, so that the older release can still read them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ _ALPHANUMERIC = string.ascii_letters + string.digits
 
 
 class Place(NamedTuple):
-    """Where a resource is, and where a caller sees resources: a region of an account."""
+    """The location of a resource, or the scope of a caller: a region of an account."""
 
     region: str
     account_id: str

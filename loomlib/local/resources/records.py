@@ -18,13 +18,13 @@ class ResourceRecord:
         kind: The resource's noun in the service model, such as `AgentRuntime`.
         region: Region of the client that created it; empty for a resource that every region has.
         parent: ARN of the parent resource; empty at the top.
-        tenant: The tenant whose caller created it; empty for none: it is shared by all.
-        version: Number of the newest version; 0 when the resource has no versions.
-        failure: Why the status is a failure, empty otherwise (`failureReason`).
-        document: The members that the resource was given, by their names on the wire.
-        internal: What the service stores beside them and never shows.
+        tenant: The tenant of the caller that created it; empty if it is shared by all.
+        version: Number of the newest version; 0 if the resource has no versions.
+        failure: The reason of a failure status, otherwise empty (`failureReason`).
+        document: The members from requests, by their names in the API.
+        internal: Further data that the service stores and never returns.
         tokens: Client token and digest of the parameters for `create` and `update`; an empty digest is unknown.
-        number: Order of creation, given by the store.
+        number: Order of creation, assigned by the store.
     """
 
     kind: str

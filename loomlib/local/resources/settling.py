@@ -25,7 +25,7 @@ class Settling:
 
     Args:
         store: Where the resources are stored.
-        changing: Held while a resource is read and changed.
+        changing: The lock that is held while a resource is read and changed.
         now: Returns the time for `updatedAt`.
     """
 
@@ -34,7 +34,7 @@ class Settling:
         self._tasks: dict[asyncio.Task[None], ResourceRecord] = {}
 
     def begin(self, family: Family, record: ResourceRecord) -> None:
-        """Begin the work on a record, if it needs any."""
+        """Start the work on a record, if it needs any."""
         if family.is_settling(record):
             task = asyncio.get_running_loop().create_task(self._settle(family, record))
             self._tasks[task] = record
@@ -48,7 +48,7 @@ class Settling:
                     self.begin(family, version)
 
     async def abandon(self, deleted: ResourceRecord, version: int | None) -> None:
-        """Stop the work for a deleted resource, or for one version, which would leave files behind."""
+        """Cancel the work for a deleted resource or version, because it would leave files behind."""
         tasks = [
             task
             for task, record in self._tasks.items()
@@ -70,23 +70,23 @@ class Settling:
         statuses, failure = family.binding.statuses, ""
         try:
             record = replace(await family.behaviour.settle(record), status=statuses.ready)
-        except Exception as error:  # noqa: BLE001 - a resource that nobody settles would stay CREATING for ever
+        except Exception as error:  # noqa: BLE001 - otherwise the resource would remain CREATING forever
             if is_full_disk(error):
                 failure = full_disk_message(self._store.home)
             elif isinstance(error, SettlementError):
                 failure = str(error)
             else:
                 _log.exception("%s %s failed while it was %s", family.kind, record.id, record.status)
-                failure = f"The local AgentCore failed while this was {record.status}: {error!r}"
+                failure = f"The local AgentCore failed while the resource was {record.status}: {error!r}"
         if failure:
             record = replace(record, status=statuses.failures[record.status], failure=failure)
         record = replace(record, updated_at=self._now())
-        while not await self._put_settled(family, record):  # noqa: ASYNC110 - nothing announces that space was freed
+        while not await self._put_settled(family, record):  # noqa: ASYNC110 - freed disk space is not signalled
             await asyncio.sleep(_FULL_DISK_PAUSE_S)
         _log.info("%s %s version %d is %s %s", family.kind, record.id, record.version, record.status, failure)
 
     async def _put_settled(self, family: Family, record: ResourceRecord) -> bool:
-        """Store what background work has made, unless it was deleted meanwhile; return False if the disk is full."""
+        """Store the result of background work, unless the resource was deleted; return False if the disk is full."""
         async with self._changing:
             current = self._store.of_arn(record.arn)
             if current is None or (record.version and self._store.version(current, record.version) is None):

@@ -27,9 +27,9 @@ _STATE_COLUMNS: Final = (
     "status TEXT NOT NULL, failure TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, "
     "document JSON NOT NULL, internal JSON NOT NULL"
 )
-"""Columns that a resource has of its newest version, and each version of its own."""
-# AUTOINCREMENT: a number is a position in a list, so it must not come back.
-# synchronous=FULL: with less, an acknowledged resource outlives a killed process but not a power cut.
+"""Columns of a resource for its newest version, and of each version."""
+# AUTOINCREMENT: a number is a position in a list, so it must not be reused.
+# synchronous=FULL: otherwise an acknowledged resource would survive a killed process but not a power failure.
 _SCHEMA: Final = f"""
 PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=FULL;
 CREATE TABLE IF NOT EXISTS resources (
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS imports (source TEXT NOT NULL PRIMARY KEY);
 class ResourceStore:
     """All resources of one home folder.
 
-    Reads come from memory and are safe in any thread. Memory follows a write only when the database has taken it.
+    Reads come from memory and are safe in any thread. Memory is updated only after the database has committed a write.
     """
 
     def __init__(self, home: Path) -> None:
@@ -105,7 +105,7 @@ class ResourceStore:
     def visible(
         self, kind: str, place: Place, key: str, *, parent: str = "", by_name: bool = False
     ) -> ResourceRecord | None:
-        """Return what `find` does, unless it is another tenant's than the one for whom the current request acts."""
+        """Return the result of `find`, unless it belongs to a tenant other than that of the current request."""
         record = self.find(kind, place, key, parent=parent, by_name=by_name)
         return record if record is not None and sees_resource(record.tenant) else None
 
@@ -162,8 +162,8 @@ class ResourceStore:
     def put(self, records: Sequence[ResourceRecord], *, tags: Mapping[str, str] | None = None) -> list[ResourceRecord]:
         """Store records in one transaction, with `tags` for the first; return them with their numbers.
 
-        A record with a number replaces the one it was made from. Of a resource with versions, a record that is not
-        the newest version changes that version alone.
+        A record with a number replaces the one from which it was created. For a resource with versions, a record that
+        is not the newest version changes that version only.
         """
         with self._writing:
             stored: list[ResourceRecord] = []
@@ -209,7 +209,7 @@ class ResourceStore:
     def import_once(
         self, source: str, records: Iterable[tuple[ResourceRecord, Sequence[ResourceRecord], Mapping[str, str]]]
     ) -> bool:
-        """Import another database's records, each with its versions and tags, unless done before.
+        """Import another database's records, each with its versions and tags, unless they were imported before.
 
         Returns:
             Whether this call imported them.
@@ -288,7 +288,7 @@ class ResourceStore:
 
 @contextlib.contextmanager
 def _sound(what: str) -> Generator[None]:
-    """Log a stored record that makes no sense, and go on without it."""
+    """Log a stored record that is invalid, and continue without it."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -1,11 +1,11 @@
 """Authorization of a call to a runtime: by signature, or by the JWT authorizer of the version that is called.
 
-A runtime accepts one of both, never both. AWS's forms of refusal, as its clients report them:
+A runtime accepts only one of the two methods. AWS's errors, as its clients report them:
 
 - no credentials for a runtime with an authorizer: 401, with the address of the resource's metadata (RFC 9728);
 - a token that is not a JWT, or whose issuer cannot be read: 403 AccessDeniedException "OAuth authorization failed: …";
-- a token that is not valid or lacks a claim: 401, naming the claim;
-- the other method than the runtime's: 403 AccessDeniedException "Authorization method mismatch. …".
+- a token that is not valid or lacks a claim: 401, with the name of the claim;
+- a method other than the runtime's: 403 AccessDeniedException "Authorization method mismatch. …".
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ _SHOWN_CHARACTERS = 200
 
 
 def decision_group(runtime_id: str, qualifier: str) -> str:
-    """Return the log group of the decisions about an endpoint's calls."""
+    """Return the log group of the authorization decisions for an endpoint's calls."""
     return f"/loom/authorization/{runtime_id}-{qualifier}"
 
 
 class InboundAuthorizer:
-    """Decides who may call a runtime, and records each decision without any part of the token.
+    """Authorizes calls of runtimes, and records each decision without any part of the token.
 
-    The owner's own signed calls leave no record: there is nothing to decide about them.
+    The owner's own signed calls are not recorded, because they are always allowed.
 
     Args:
         issuers: Issuers of this service itself.
-        sink: Takes the decisions as log lines.
-        sessions: Which tenant's each session is.
-        policies: The resource-based policies of runtimes and endpoints; None where there are none.
+        sink: Receives the decisions as log lines.
+        sessions: The tenant of each session.
+        policies: The resource-based policies of runtimes and endpoints; None if they are not supported.
     """
 
     def __init__(
@@ -86,10 +86,11 @@ class InboundAuthorizer:
         session_id: str = "",
         user_id: str | None = None,
     ) -> CallIdentity:
-        """Return who calls.
+        """Authorize a call and return the identity of its caller.
 
         Args:
-            caller: The caller; a signature is verified already, and the permission for the operation is the caller's.
+            caller: The caller, whose signature is verified already; the calling code checks the permission for the
+                operation.
             version: The version that is called.
             qualifier: The endpoint.
             operation: The operation, such as `InvokeAgentRuntime`.
@@ -124,7 +125,7 @@ class InboundAuthorizer:
         """Return the tenant for which a signed caller acts; "" for none, None for the owner, who acts for all.
 
         Args:
-            principal: The session or the assumed role whose key signed; None for the owner.
+            principal: The session or the assumed role that signed the request; None for the owner.
         """
         return self._sessions.tenant_for(principal)
 
@@ -223,9 +224,9 @@ class InboundAuthorizer:
         return self._rules[key]
 
     def tokens(self) -> TokenVerifier:
-        """Return what verifies a token of one issuer; made at first use."""
+        """Return the verifier of tokens; it is created on first use."""
         if self._verifier is None:
-            # A service without authorizers does not pay for the import of cryptography.
+            # Imported here so that a service without authorizers does not import cryptography.
             from .key_sets import KeySets
             from .tokens import TokenVerifier
 
@@ -276,7 +277,7 @@ def _signed(caller: Caller, version: RuntimeVersion, operation: str, user_id: st
         raise _denied(_MISMATCH)
     principal = caller.principal
     if user_id:
-        # AgentCore developer guide: the header needs a permission beside the one for the call.
+        # AgentCore developer guide: the header requires a permission in addition to the one for the call.
         require(principal, f"bedrock-agentcore:{operation}ForUser", [version.arn], _SERVICE)
     name = principal.arn if principal else f"arn:aws:iam::{version.arn.split(':')[4]}:root"
     return CallIdentity(kind="sigv4", caller=name, user_id=user_id)

@@ -1,4 +1,4 @@
-"""moto's Cognito user pools as issuers: the address is AWS's, and nothing is asked of AWS."""
+"""moto's Cognito user pools as issuers: the URL is AWS's, but no request is sent to AWS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CognitoPools:
     """The user pools of the local Cognito."""
 
     def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return a pool's name as an issuer and its keys; None for any other address.
+        """Return a pool's issuer name (`iss`) and its keys; None for any other URL.
 
         Raises:
             IssuerError: The local Cognito has no such pool.

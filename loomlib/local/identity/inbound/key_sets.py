@@ -1,4 +1,4 @@
-"""The issuers' public keys: read once, kept for a while, and read again when a token names a key that is not there."""
+"""The issuers' public keys: read once, cached for a limited time, and read again when a token names an unknown key."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from joserfc.errors import JoseError
 from ..addresses import IssuerError, check_address, is_here
 
 FRESH_S: Final = 600.0
-"""How old keys may be before they are read again, while those at hand are still used."""
+"""Age in seconds at which keys are read again, while the cached ones are still used."""
 
 STALE_S: Final = 3_600.0
-"""How old keys may be at most, when their issuer cannot be read."""
+"""Maximum age of keys in seconds, if their issuer cannot be read."""
 
 AGAIN_S: Final = 1.0
-"""The least time between two readings because of unknown keys or failures, so that bad tokens cause no load."""
+"""Minimum seconds between two requests after unknown keys or failures, so that invalid tokens do not cause load."""
 
 _MOST_KEYS: Final = 100
 _MOST_RSA_BITS: Final = 8_192
@@ -33,13 +33,13 @@ class KnownIssuer(Protocol):
     """An issuer of this service itself, whose keys are read without HTTP."""
 
     def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
-        """Return its name (`iss`) and its JWKS when the address is its, else None."""
+        """Return its name (`iss`) and its JWKS if the URL is its own, otherwise None."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerKey:
-    """A public key; `algorithm` is the only one that it is for, if its issuer says so."""
+    """A public key; `algorithm` is the only permitted algorithm, if its issuer states one."""
 
     kid: str | None
     algorithm: str | None
@@ -56,7 +56,7 @@ class KeySet:
     read_at: float
 
     def find(self, kid: str | None, algorithm: str) -> IssuerKey | None:
-        """Return the key of a token's header; without a key id, the only key for the algorithm."""
+        """Return the key that a token's header names; without a key id, the only key for the algorithm."""
         kind = jwk.ECKey if algorithm.startswith("ES") else jwk.RSAKey
         fitting = [key for key in self.keys if type(key.key) is kind and key.algorithm in (None, algorithm)]
         if kid is not None:
@@ -64,12 +64,12 @@ class KeySet:
         return fitting[0] if len(fitting) == 1 else None
 
     def has(self, key: IssuerKey) -> bool:
-        """Return whether a key is still one of the issuer's."""
+        """Return whether a key still belongs to the issuer."""
         return any(candidate.thumbprint == key.thumbprint and candidate.kid == key.kid for candidate in self.keys)
 
 
 class KeySets:
-    """The key sets of all issuers by the discovery address.
+    """The key sets of all issuers by their discovery URL.
 
     Args:
         known: Issuers of this service itself.
@@ -93,15 +93,15 @@ class KeySets:
         if key_set is None or age_s >= STALE_S:
             return await self._read(discovery_url)
         if age_s >= FRESH_S and self._may_read(discovery_url):
-            # In the background: a slow issuer delays no call while its keys are at hand.
+            # In the background, so that a slow issuer does not delay calls while its keys are cached.
             self._start(discovery_url)
         return key_set
 
     async def find(self, discovery_url: str, kid: str | None, algorithm: str) -> tuple[KeySet, IssuerKey | None]:
-        """Return an issuer's keys and the one of a token's header; unknown keys are looked for in a newer set.
+        """Return an issuer's keys and the one that a token's header names; the set is read again for unknown keys.
 
         Args:
-            discovery_url: The address of the issuer's metadata.
+            discovery_url: The URL of the issuer's metadata.
             kid: The key id of the token's header, if it has one.
             algorithm: The algorithm of the token's header, such as RS256.
 
@@ -163,17 +163,17 @@ class KeySets:
         metadata = await read_document(discovery_url)
         name, address = metadata.get("issuer"), metadata.get("jwks_uri")
         if not isinstance(name, str) or not name or not isinstance(address, str):
-            raise IssuerError(f"{discovery_url} names no issuer or no jwks_uri")
+            raise IssuerError(f"{discovery_url} does not name an issuer and a jwks_uri")
         _check_same_side(discovery_url, address)
         return _key_set(name, await read_document(address))
 
 
 def _check_same_side(discovery_url: str, address: str) -> None:
-    """Refuse an outside issuer whose keys would be read from this machine, and the reverse."""
+    """Refuse an external issuer whose keys would be read from this machine, and vice versa."""
     if fault := check_address(address):
         raise IssuerError(f"the jwks_uri {address} is refused: {fault}")
     if is_here(urlsplit(discovery_url)) != is_here(urlsplit(address)):
-        raise IssuerError(f"the jwks_uri {address} is refused: it is not where the issuer is")
+        raise IssuerError(f"the jwks_uri {address} is refused: it is not on the same side of loopback as the issuer")
 
 
 def _key_set(issuer: str, document: Mapping[str, Any]) -> KeySet:
@@ -187,7 +187,7 @@ def _key_set(issuer: str, document: Mapping[str, Any]) -> KeySet:
 
 
 def _key(item: object) -> IssuerKey | None:
-    """Return a public signature key of a JWKS; None for any other, which RFC 7517 says to ignore."""
+    """Return a public signature key of a JWKS; None for any other key, because RFC 7517 requires ignoring it."""
     if not isinstance(item, dict):
         return None
     fields = cast("dict[str, Any]", item)

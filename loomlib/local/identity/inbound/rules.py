@@ -1,4 +1,4 @@
-"""The rules of a `customJWTAuthorizer`: which tokens of its issuer may call a runtime.
+"""The rules of a `customJWTAuthorizer`, which decide whether a token of its issuer may call a runtime.
 
 Source: AgentCore developer guide, "Configure inbound JWT authorizer": a token must satisfy all kinds of rules that are
 configured, and one value of each kind; a STRING claim is compared with EQUALS, a STRING_ARRAY with CONTAINS or
@@ -16,10 +16,10 @@ from ...wire import invalid
 from ..addresses import check_address
 
 _NOT_HERE: Final = {
-    "privateEndpoint": "there is no VPC Lattice",
-    "privateEndpointOverrides": "there is no VPC Lattice",
+    "privateEndpoint": "VPC Lattice is not available",
+    "privateEndpointOverrides": "VPC Lattice is not available",
     "certificateConfigurations": "it belongs to privateEndpoint",
-    "allowedWorkloadConfiguration": "no gateway calls runtimes",
+    "allowedWorkloadConfiguration": "gateways do not call runtimes",
 }
 _RULES: Final = ("allowedAudience", "allowedClients", "allowedScopes", "customClaims")
 _OPERATORS: Final = {"STRING": ("EQUALS",), "STRING_ARRAY": ("CONTAINS", "CONTAINS_ANY")}
@@ -32,14 +32,14 @@ _MEMBERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizerRules:
-    """The rules, as the service applies them.
+    """The rules of an authorizer, as the service applies them.
 
     Attributes:
-        discovery_url: Where the issuer's metadata are.
-        audiences: Values of `aud` that are allowed; any when empty.
-        clients: Values of `client_id` that are allowed.
-        scopes: Scopes of which a token needs one.
-        advertised_scopes: The same as clients should request them.
+        discovery_url: The URL of the issuer's metadata.
+        audiences: Allowed values of `aud`; any value if empty.
+        clients: Allowed values of `client_id`.
+        scopes: Scopes; a token needs at least one of them.
+        advertised_scopes: The same scopes in the form in which clients should request them.
         custom: Rules for other claims.
     """
 
@@ -87,7 +87,7 @@ class ClaimRule:
 
     @classmethod
     def of(cls, item: Mapping[str, Any]) -> ClaimRule:
-        """Return a rule as AWS writes it."""
+        """Return the rule of an item of `customClaims`."""
         match = item["authorizingClaimMatchValue"]["claimMatchValue"]
         return cls(
             name=item["inboundTokenClaimName"],
@@ -96,13 +96,13 @@ class ClaimRule:
         )
 
     def given(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the claim's values, none when it is of another type than the rule's."""
+        """Return the claim's values; empty if its type is not the rule's."""
         value = claims.get(self.name)
         return _texts(value) if isinstance(value, list) == self.is_list else ()
 
 
 def check_authorizer(configuration: Mapping[str, Any] | None) -> None:
-    """Refuse an `authorizerConfiguration` that AWS would refuse, or that cannot work here.
+    """Refuse an `authorizerConfiguration` that AWS would refuse, or that is not supported here.
 
     Raises:
         RefusedError: A ValidationException that names the member.
@@ -114,7 +114,7 @@ def check_authorizer(configuration: Mapping[str, Any] | None) -> None:
         if authorizer.get(member):
             raise invalid(f"The local AgentCore does not support {member} of customJWTAuthorizer: {why}")
     if not any(authorizer.get(member) for member in _RULES):
-        raise invalid(f"customJWTAuthorizer needs at least one of {', '.join(_RULES)}")
+        raise invalid(f"customJWTAuthorizer requires at least one of {', '.join(_RULES)}")
     if faults := check_address(authorizer["discoveryUrl"]):
         raise invalid(f"discoveryUrl cannot be used: {faults}")
     if unknown := set(authorizer.get("advertisedScopeMapping") or ()) - set(authorizer.get("allowedScopes") or ()):

@@ -1,8 +1,8 @@
-"""Which tenant a caller belongs to, and which tenant's a session is: no caller enters another tenant's session.
+"""The tenants of callers and of sessions: no caller can use another tenant's session.
 
-AWS leaves the mapping from users to sessions to the caller's backend; the local AgentCore refuses in its place. The
-tenant is read from the verified token, never from a payload or a header. What a session signs acts for the session's
-tenant; where the session has none, and with the key of an assumed role, the tags of the role name the tenant.
+AWS leaves the mapping from users to sessions to the caller's backend; the local AgentCore enforces it instead. The
+tenant is read from the verified token, never from a payload or a header. Requests that a session signs act for the
+session's tenant. If the session has no tenant, or the key is an assumed role's, the role's tags name the tenant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILE: Final = "session-tenants.jsonl"
 
 
 class SessionTenants:
-    """The tenants of sessions. They outlive the service, as the files of a session do.
+    """The tenants of sessions, which persist across restarts of the service, as a session's files do.
 
     Args:
         home: The service's folder.
@@ -38,16 +38,16 @@ class SessionTenants:
                 self._read(line)
 
     def enter(self, caller: Caller, version: RuntimeVersion, session_id: str, identity: CallIdentity) -> str:
-        """Let a caller into a session, which is its tenant's from then on; return the tenant, "" for none.
+        """Admit a caller to a session and bind the session to the caller's tenant; return the tenant, "" for none.
 
         Args:
             caller: The caller.
             version: The version that is called.
             session_id: The runtime session.
-            identity: The caller as it was verified.
+            identity: The verified identity of the caller.
 
         Raises:
-            RefusedError: The session is another tenant's. The owner of the service enters every session.
+            RefusedError: The session belongs to another tenant. The owner of the service can use every session.
         """
         tenant = identity.tenant if caller.key is None else self.tenant_for(caller.principal)
         if tenant is None:
@@ -63,7 +63,7 @@ class SessionTenants:
         """Return the tenant for which a signed caller acts; "" for none, None for the owner, who acts for all.
 
         Args:
-            principal: The session or the assumed role whose key signed; None for the owner.
+            principal: The session or the assumed role that signed the request; None for the owner.
         """
         if principal is None:
             return None

@@ -19,16 +19,16 @@ from joserfc.errors import JoseError
 from .key_sets import IssuerKey, KeySets
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Signatures by a private key. `none` and HS* never: a JWKS is public, so it can prove neither."""
+"""Algorithms with a private key. `none` and HS* are excluded: a JWKS is public, so it cannot verify them."""
 
 LARGEST_CHARACTERS: Final = 16_384
-"""The longest token; the largest header of most HTTP servers is 8 to 16 KB."""
+"""Maximum length of a token in characters; most HTTP servers limit headers to 8 to 16 KB."""
 
 LEAST_REMAINING_S: Final = 60.0
 """AgentCore refuses a token that expires within the next minute ("Ineffectual token")."""
 
 SKEW_S: Final = 5.0
-"""How far `nbf` may lie ahead of this machine's clock."""
+"""Maximum seconds by which `nbf` may be ahead of this machine's clock."""
 
 _REMEMBERED: Final = 2_048
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
@@ -44,7 +44,7 @@ class RefusedTokenError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedToken:
-    """A token whose signature is its issuer's; `claims` are what it says."""
+    """A token with a valid signature of its issuer, and its claims."""
 
     issuer: str
     algorithm: str
@@ -53,14 +53,14 @@ class VerifiedToken:
 
 
 class _Registry(jws.JWSRegistry):
-    """joserfc's registry with this module's limits: a header may hold a chain of certificates."""
+    """joserfc's registry with this module's limits: a header may contain a certificate chain."""
 
     max_header_length = LARGEST_CHARACTERS
     max_payload_length = LARGEST_CHARACTERS
 
 
 class TokenVerifier:
-    """Verifies tokens; a verified one is remembered by its digest, while its key is still its issuer's.
+    """Verifies tokens; a verified token is cached by its digest while its key still belongs to its issuer.
 
     Args:
         keys: The issuers' keys.
@@ -72,11 +72,11 @@ class TokenVerifier:
         self._verified: OrderedDict[tuple[str, bytes], VerifiedToken] = OrderedDict()
 
     async def verify(self, token: str, discovery_url: str) -> VerifiedToken:
-        """Return the token's claims.
+        """Verify a token and return its claims.
 
         Args:
             token: The token.
-            discovery_url: Where the metadata of the only issuer are that may have made it.
+            discovery_url: URL of the metadata of the only issuer that may have issued it.
 
         Raises:
             MalformedTokenError: It is not a JWT.
@@ -113,7 +113,7 @@ class TokenVerifier:
 
 
 def claims_of(token: str) -> Mapping[str, Any]:
-    """Return what a token says, of which nothing is proved.
+    """Return the claims of a token without verifying them.
 
     Raises:
         MalformedTokenError: It is not a JWT.
@@ -130,7 +130,7 @@ def _check_form(token: str) -> None:
 def _check_time(claims: Mapping[str, Any]) -> None:
     expires, not_before, now = _moment(claims, "exp"), _moment(claims, "nbf"), time.time()
     if expires is None:
-        raise RefusedTokenError("The token does not expire: it has no claim 'exp'")
+        raise RefusedTokenError("The token has no expiration time: the claim 'exp' is missing")
     if expires <= now:
         raise RefusedTokenError("Token has expired")
     if expires - now < LEAST_REMAINING_S:

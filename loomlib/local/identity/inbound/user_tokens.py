@@ -1,9 +1,9 @@
-"""Verification of a user's JWT where no authorizer names its issuer: GetWorkloadAccessTokenForJWT and consent.
+"""Verification of a user's JWT for which no authorizer names the issuer: GetWorkloadAccessTokenForJWT and consent.
 
 AgentCore developer guide, "Get workload access token": AgentCore Identity validates that the JWT is correctly signed
 and unexpired, and identifies the user by its claims `iss` and `sub`. Here an issuer must be known: the service's own,
 a pool of the local Cognito, or one that the `discoveryUrl` of an authorizer or a credential provider names. The
-service contacts no other issuer only because a token names it.
+service never contacts an issuer merely because a token names it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class UserTokens:
 
     Args:
         issuers: Issuers of this service itself.
-        configured: Returns the discovery addresses that the home's resources name.
-        verifier: Returns what verifies a token of one issuer.
+        configured: Returns the discovery URLs that the home's resources name.
+        verifier: Verifies tokens of one issuer.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class UserTokens:
         self._issuers, self._configured, self._verifier = issuers, configured, verifier
 
     async def verify(self, token: str) -> None:
-        """Return when a token is signed by its issuer and valid.
+        """Verify that a token is signed by its issuer and valid.
 
         Raises:
             RefusedError: It is not a JWT, its issuer is not known here or cannot be read, or it is not valid.
@@ -61,7 +61,7 @@ class UserTokens:
             raise _unauthorized(str(error)) from error
 
     async def _discovery_url(self, issuer: str) -> str:
-        """Return where the metadata of a token's issuer are.
+        """Return the URL of the metadata of a token's issuer.
 
         Raises:
             IssuerError: The local Cognito has no such pool.
@@ -74,7 +74,7 @@ class UserTokens:
             if url.partition("/.well-known/")[0].rstrip("/") == name:
                 return url
         raise _unauthorized(
-            "its issuer is not known to the local AgentCore; name the issuer's discoveryUrl in a runtime's "
+            "its issuer is not known to the local AgentCore; set the issuer's discoveryUrl in a runtime's "
             "customJWTAuthorizer or in an OAuth2 credential provider"
         )
 

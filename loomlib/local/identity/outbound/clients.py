@@ -29,13 +29,13 @@ FormFields = dict[str, str | list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """What a token is asked for.
+    """The parameters of a token request.
 
     Attributes:
         scopes: OAuth scopes.
         resources: RFC 8707's resource indicators.
         audiences: RFC 8693's audiences.
-        custom: Further parameters, which replace none of the standard's.
+        custom: Further parameters, which do not replace standard ones.
     """
 
     scopes: Sequence[str]
@@ -57,13 +57,13 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An OAuth2 client and its authorization server, as a provider configures them.
+    """An OAuth2 client and its authorization server, from a provider's configuration.
 
     Attributes:
         client_id: The client's id.
         secret: Its secret.
-        config: The provider's configuration as it is shown.
-        basic: Whether the secret is sent as HTTP basic authentication; None as the server prefers.
+        config: The provider's configuration without secrets.
+        basic: Whether the secret is sent as HTTP basic authentication; None to follow the server's preference.
     """
 
     client_id: str
@@ -73,7 +73,7 @@ class Client:
 
 
 class TokenClient:
-    """Asks authorization servers for tokens.
+    """Requests tokens from authorization servers.
 
     Args:
         clock: Seconds since 1970.
@@ -117,7 +117,7 @@ class TokenClient:
             client: The OAuth2 client of the credential provider.
             code: The authorization code.
             verifier: PKCE's code verifier (RFC 7636).
-            redirect_uri: The address that the code was sent to.
+            redirect_uri: The URL to which the code was sent.
         """
         form: FormFields = {
             "grant_type": "authorization_code",
@@ -128,7 +128,7 @@ class TokenClient:
         return await self._token(client, form)
 
     async def refresh(self, client: Client, token: StoredToken) -> StoredToken:
-        """Return a new token for a refresh token."""
+        """Exchange a refresh token for a new token."""
         form: FormFields = {"grant_type": "refresh_token", "refresh_token": token.refresh_token}
         return await self._token(client, form, former_refresh=token.refresh_token)
 
@@ -137,11 +137,11 @@ class TokenClient:
 
         Args:
             client: The client.
-            target: What the token is asked for.
+            target: The parameters of the token request.
             user_token: The user's JWT.
 
         Raises:
-            RefusedError: The provider is not configured for it, or the server refused.
+            RefusedError: The provider is not configured for the exchange, or the server refused it.
         """
         config: Mapping[str, Any] | None = client.config.get("onBehalfOfTokenExchangeConfig")
         if config is None:
@@ -150,7 +150,7 @@ class TokenClient:
         anonymous = own.get("clientAuthenticationMethod") == "NO_CLIENT"
         if config["grantType"] == "JWT_AUTHORIZATION_GRANT":
             form = target.form(grant_type=_BEARER, assertion=user_token)
-            form.setdefault("requested_token_use", "on_behalf_of")  # Microsoft's flow needs it, others ignore it
+            form.setdefault("requested_token_use", "on_behalf_of")  # Microsoft's flow requires it; others ignore it
             return await self._token(client, form, anonymous=anonymous)
         form = target.form(grant_type=_EXCHANGE, subject_token=user_token, subject_token_type=_JWT)
         exchange: Mapping[str, Any] = config.get("tokenExchangeGrantTypeConfig") or {}
@@ -161,7 +161,9 @@ class TokenClient:
             )
             form |= {"actor_token": actor_token.access_token, "actor_token_type": _ACCESS}
         elif actor != "NONE":
-            raise invalid(f"The local AgentCore does not make actor tokens of {actor} yet, only NONE and M2M")
+            raise invalid(
+                f"The local AgentCore does not create actor tokens of the type {actor} yet, only NONE and M2M"
+            )
         return await self._token(client, form, anonymous=anonymous)
 
     async def _token(
@@ -177,12 +179,12 @@ class TokenClient:
         answer = await _answered(url, form, headers)
         token = StoredToken.of(answer, self._clock(), former_refresh=former_refresh)
         if token is None:
-            raise invalid("The authorization server answered without an access_token")
+            raise invalid("The authorization server returned a response without an access_token")
         return token
 
 
 async def _discovered(url: str) -> dict[str, Any]:
-    """Return a discovery document whose endpoints are on the same side of this machine's loopback as itself."""
+    """Return a discovery document; its endpoints must be on the same side of loopback as the document itself."""
     from ..documents import read_document
 
     try:
@@ -191,15 +193,17 @@ async def _discovered(url: str) -> dict[str, Any]:
         raise invalid(f"The discovery document cannot be used: {error}") from error
     for name in ("authorization_endpoint", "token_endpoint"):
         if is_here(urlsplit(str(document.get(name, url)))) != is_here(urlsplit(url)):
-            raise invalid(f"The discovery document cannot be used: its {name} is not where the issuer is")
+            raise invalid(
+                f"The discovery document cannot be used: its {name} is not on the same side of loopback as the issuer"
+            )
     return document
 
 
 async def _answered(url: str, form: FormFields, headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the answer of a token endpoint.
+    """Return the response of a token endpoint.
 
     Raises:
-        RefusedError: It gave no token. The message has its error code, and nothing of what was sent.
+        RefusedError: It did not issue a token. The message contains its error code, and no part of the request.
     """
     from ..documents import ask
 
@@ -208,11 +212,11 @@ async def _answered(url: str, form: FormFields, headers: Mapping[str, str]) -> d
         own = await asyncio.to_thread(token_of, url, dict(pairs), headers)
         status, document = own or await ask("POST", url, form=pairs, headers=headers, timeout_s=_TIMEOUT_S)
     except IssuerError as error:
-        raise invalid(f"The authorization server gave no token: {error}") from error
+        raise invalid(f"The authorization server did not issue a token: {error}") from error
     code = document.get("error")
     if status != 200 or code:  # GitHub answers errors with status 200
         code = code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else ""
-        raise invalid(f"The authorization server gave no token: it answered {status} {code}".rstrip())
+        raise invalid(f"The authorization server did not issue a token: it answered {status} {code}".rstrip())
     return document
 
 

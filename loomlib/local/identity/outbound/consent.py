@@ -1,8 +1,8 @@
-"""Consent sessions: a user's way to the authorization server and back, bound to the user who began it.
+"""Consent sessions: a user's authorization at the authorization server, bound to the user who started it.
 
-GetResourceOauth2Token begins a session and names its first page. The page sends the browser to the authorization
-server, which sends it back to the provider's callback; from there it goes on to the application's own return URL, whose
-handler calls CompleteResourceTokenAuth. Source: AWS, "OAuth 2.0 authorization URL session binding".
+GetResourceOauth2Token starts a session and returns the URL of its first page. The page redirects the browser to the
+authorization server, which redirects it to the provider's callback, and the callback to the application's return URL,
+whose handler calls CompleteResourceTokenAuth. Source: AWS, "OAuth 2.0 authorization URL session binding".
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _MOST_SESSIONS: Final = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class ConsentSession:
-    """One user's authorization, from its beginning to the token.
+    """One user's authorization, from its start to the token.
 
     Attributes:
         uri: Its name, `sessionUri`.
         provider: The credential provider.
-        key: What the token will be for.
-        target: What is asked for.
-        return_url: Where the application completes it.
+        key: The key under which the token will be stored.
+        target: The parameters of the authorization request.
+        return_url: The application's URL that completes the authorization.
         custom_state: The application's own state, passed back to `return_url`.
-        verifier: PKCE's secret.
+        verifier: PKCE's code verifier.
         state: OAuth's state, by which the callback finds the session.
         code: The authorization code, once the user has consented.
-        failure: Why it failed, "" otherwise.
+        failure: The reason if it failed, otherwise "".
         expires_at: Seconds since 1970.
     """
 
@@ -61,7 +61,7 @@ class ConsentSession:
 
 
 class ConsentSessions:
-    """The sessions of the last ten minutes; they end with the service.
+    """The sessions of the last ten minutes, in memory: they are lost when the service stops.
 
     Args:
         url: The service's address.
@@ -80,10 +80,10 @@ class ConsentSessions:
 
         Args:
             provider: The credential provider.
-            key: What the token will be stored under: workload, user, scopes.
+            key: The key under which the token will be stored: workload, user, scopes.
             target: The authorization request's own parameters, such as scopes.
-            return_url: Where the browser is sent after consent.
-            custom_state: A text that the return address gets back.
+            return_url: The URL to which the browser is redirected after consent.
+            custom_state: A string that is passed back to the return URL.
         """
         self._drop_old()
         session = ConsentSession(
@@ -107,16 +107,16 @@ class ConsentSessions:
         return self._sessions.get(uri)
 
     def of_state(self, state: str) -> ConsentSession | None:
-        """Return the session of an authorization server's callback."""
+        """Return the session of an authorization server's callback by its `state`."""
         return self.find(self._by_state.get(state, ""))
 
     def end(self, session: ConsentSession) -> None:
-        """Forget a session."""
+        """Delete a session."""
         self._sessions.pop(session.uri, None)
         self._by_state.pop(session.state, None)
 
     def page(self, session: ConsentSession) -> str:
-        """Return the address at which the user begins, `authorizationUrl`."""
+        """Return the URL at which the user starts (`authorizationUrl`)."""
         return f"{self._url}{AUTHORIZE_PATH}?request_uri={quote(session.uri, safe='')}"
 
     def _drop_old(self) -> None:
@@ -131,16 +131,16 @@ class ConsentSessions:
 def authorization_request(
     session: ConsentSession, metadata: Mapping[str, Any], *, client_id: str, redirect_uri: str
 ) -> str:
-    """Return the authorization server's address for a session (RFC 6749, section 4.1.1, with PKCE).
+    """Return the authorization URL of a session (RFC 6749, section 4.1.1, with PKCE).
 
     Args:
         session: The authorization session.
         metadata: The authorization server's metadata (RFC 8414).
         client_id: The client's id at the authorization server.
-        redirect_uri: The address that the code is sent to.
+        redirect_uri: The URL to which the code is sent.
 
     Raises:
-        RefusedError: The metadata names none.
+        RefusedError: The metadata does not contain an authorization endpoint.
     """
     challenge = base64.urlsafe_b64encode(hashlib.sha256(session.verifier.encode()).digest()).decode().rstrip("=")
     form = session.target.form(
@@ -158,13 +158,13 @@ def authorization_request(
 
 
 def with_query(url: str, added: Mapping[str, str | Sequence[str]]) -> str:
-    """Return an address with further parameters in its query."""
+    """Return a URL with further parameters in its query."""
     parts = urlsplit(url)
     query = "&".join(filter(None, (parts.query, urlencode(added, doseq=True))))
     return urlunsplit(parts._replace(query=query))
 
 
 def only(query: bytes, name: str) -> str:
-    """Return the one value of a parameter, "" where there is none or several."""
+    """Return the only value of a parameter; "" if it has none or several."""
     values = parse_qs(query.decode("latin-1")).get(name, [])
     return values[0] if len(values) == 1 else ""

@@ -1,6 +1,6 @@
-"""The local issuer as an authorization server: tokens for the OAuth2 clients that providers of this service name.
+"""The local issuer as an authorization server: tokens for the OAuth2 clients that this service's providers configure.
 
-It is for trying out flows without an identity provider: whoever opens the page of consent may say who they are.
+It is for experiments with flows without an identity provider: anyone who opens the consent page can choose any user.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXCHANGES: Final = {
 }
 _PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Local sign-in (simulated)</title>
 <h1>Local sign-in (simulated)</h1>
-<p>The client <b>{{ client }}</b> asks for: {{ scope or "no scopes" }}.</p>
+<p>The client <b>{{ client }}</b> requests: {{ scope or "no scopes" }}.</p>
 <form method="get">{% for name, value in given %}<input type="hidden" name="{{ name }}" value="{{ value }}">{% endfor %}
 <label>User <input name="login_hint" required autofocus></label> <button>Sign in and agree</button></form></html>"""
 _HTML: Final = (
@@ -48,12 +48,12 @@ class LocalTokenIssuer(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, and the start of its addresses."""
+        """Its name, and the prefix of its URLs."""
         ...
 
     @property
     def discovery_url(self) -> str:
-        """Where its metadata are."""
+        """The URL of its metadata."""
         ...
 
     def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -85,7 +85,7 @@ class LocalTokenIssuer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grant:
-    """What a user has agreed to."""
+    """The authorization that a user has granted."""
 
     user: str
     client: str
@@ -105,7 +105,7 @@ class LocalAuthorizationServer:
     Args:
         issuer: Signs the tokens.
         url: The service's address.
-        is_client: Whether a provider of this service has this client id, and the secret unless it is None.
+        is_client: Returns whether a provider of this service has a client id and a secret; the secret None matches any.
         clock: Seconds since 1970.
     """
 
@@ -243,7 +243,10 @@ def _credentials(headers: Mapping[bytes, bytes], form: Mapping[str, str]) -> tup
 
 
 def _page() -> Template:
-    from jinja2 import Environment, StrictUndefined  # 40 ms that a service which shows no page does not cost
+    from jinja2 import (
+        Environment,
+        StrictUndefined,
+    )  # imported here to save 40 ms in a service that does not show a page
 
     return Environment(autoescape=True, undefined=StrictUndefined).from_string(_PAGE)
 

@@ -1,4 +1,4 @@
-"""The two pages of a user's consent, which a browser opens without a signature: authorize, and the callback."""
+"""The two pages of a user's consent, which a browser opens without a signature: authorization and callback."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .plane import IdentityPlane
 _HEADERS: Final = (
     (b"content-type", b"text/plain; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    (b"referrer-policy", b"no-referrer"),  # the addresses carry codes and states
+    (b"referrer-policy", b"no-referrer"),  # the URLs contain codes and states
     (b"x-content-type-options", b"nosniff"),
 )
 _CODE_LIMIT: Final = 4_096
 
 
 class ConsentPages:
-    """Sends browsers to the authorization server, and from there to the application.
+    """Redirects browsers to the authorization server, and from there to the application.
 
     Args:
-        plane: Has the providers.
+        plane: Provides the credential providers.
         sessions: Users' consent.
     """
 
@@ -67,7 +67,9 @@ class ConsentPages:
     async def _returned(self, path: str, query: bytes, send: Send) -> None:
         session = self._sessions.of_state(only(query, "state"))
         if session is None or not self._plane.redirect_uri(session.provider).endswith(path):
-            await _say(send, 400, "No authorization waits for this answer. Ask the agent for a new one.")
+            await _say(
+                send, 400, "This response does not belong to a pending authorization. Ask the agent for a new one."
+            )
             return
         if code := only(query, "code")[:_CODE_LIMIT]:
             session.code = code

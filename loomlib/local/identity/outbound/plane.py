@@ -26,7 +26,7 @@ Parameters = Mapping[str, Any]
 Result = dict[str, Any]
 _MACHINE: Final = "M2M"
 _USER: Final = "USER_FEDERATION"
-_NO_RETURN_URL: Final = (  # AWS's words, also where the identity has addresses and the request names none
+_NO_RETURN_URL: Final = (  # AWS's message, also if the identity has URLs and the request does not name one
     "You must register and use at least one ResourceOauth2ReturnUrl on your workload identity to use this flow"
 )
 
@@ -36,11 +36,11 @@ class IdentityPlane:
 
     Args:
         store: The home's resources.
-        tokens: Makes and reads workload access tokens.
-        api_keys: Has the API keys.
-        oauth2: Has the OAuth2 clients.
+        tokens: Creates and reads workload access tokens.
+        api_keys: Provides the API keys.
+        oauth2: Provides the OAuth2 clients.
         vault: Stores tokens.
-        clients: Asks authorization servers.
+        clients: Requests tokens from authorization servers.
         sessions: Users' consent.
         verify: Refuses a user's JWT that is not valid.
     """
@@ -75,7 +75,7 @@ class IdentityPlane:
         if not sees_resource(identity.tenant):
             raise _no_workload(name)
         if identity.internal.get("linked"):
-            # AWS: an agent gets the token of its runtime with each invocation, and cannot take it at any other time.
+            # AWS: an agent receives its runtime's token with each invocation, and cannot request it at any other time.
             raise invalid("WorkloadIdentity is linked to a service and cannot retrieve an access token by the caller")
         user_id, user_token = parameters.get("userId") or "", parameters.get("userToken") or ""
         if user_token:
@@ -96,7 +96,9 @@ class IdentityPlane:
         provider = self._provider(OAUTH2_PROVIDER.noun, parameters, place)
         flow: str = parameters["oauth2Flow"]
         if flow != _MACHINE and not workload.user:
-            raise invalid(f"{flow} needs a workload access token for a user: one made for a user id or for a JWT")
+            raise invalid(
+                f"{flow} requires a workload access token for a user: one that was created for a user id or for a JWT"
+            )
         target = TokenRequest(
             scopes=parameters["scopes"],
             resources=parameters.get("resources") or (),
@@ -124,14 +126,14 @@ class IdentityPlane:
                 elif workload.user_token:
                     token = await self._clients.on_behalf_of(client, target, workload.user_token)
                 else:
-                    raise invalid(f"{flow} needs a workload access token that was made for a JWT")
+                    raise invalid(f"{flow} requires a workload access token that was created for a JWT")
                 await self._vault.keep(provider, key, token)
         return {"accessToken": token.access_token}
 
     async def _federated(
         self, parameters: Parameters, provider: ResourceRecord, key: TokenKey, target: TokenRequest
     ) -> Result:
-        """Return the user's token, or where the user gives consent."""
+        """Return the user's token, or the URL where the user gives consent."""
         if not parameters.get("forceAuthentication") and (token := await self._current(provider, key)):
             return {"accessToken": token.access_token}
         if uri := parameters.get("sessionUri"):
@@ -185,7 +187,7 @@ class IdentityPlane:
             await self._verify(identifier["userToken"])
             user = self._tokens.user_of(identifier["userToken"])[0]
         if user != session.key.user:
-            raise RefusedError("AccessDeniedException", 403, "The user is not the one who began the authorization")
+            raise RefusedError("AccessDeniedException", 403, "The user is not the one who started the authorization")
         if session.failure:
             raise invalid(f"The authorization failed: {session.failure}")
         if not session.code:
@@ -194,7 +196,7 @@ class IdentityPlane:
         return {}
 
     async def _redeem(self, session: ConsentSession) -> None:
-        """Store the token for a session's authorization code, which is good for one request."""
+        """Exchange a session's authorization code, which is valid for one request, and store the token."""
         code, session.code = session.code, ""
         try:
             token = await self._clients.code(
@@ -210,7 +212,7 @@ class IdentityPlane:
         self._sessions.end(session)
 
     def redirect_uri(self, provider: ResourceRecord) -> str:
-        """Return the address to which the authorization server sends users back."""
+        """Return the URL to which the authorization server redirects users."""
         return str(self._oauth2.members(provider)["callbackUrl"])
 
     async def _client(self, provider: ResourceRecord) -> Client:
@@ -228,10 +230,10 @@ class IdentityPlane:
         return client.client_id, await self._clients.metadata(client)
 
     def _caller(self, parameters: Parameters, place: Place) -> Workload:
-        """Return the workload whose token a request carries."""
+        """Return the workload of the token in a request."""
         workload = self._tokens.read(parameters["workloadIdentityToken"])
         if workload.place != place:
-            raise invalid("The workload access token is of another region or account")
+            raise invalid("The workload access token belongs to another region or account")
         _require_own(workload.tenant, OTHER_TENANT)
         self._workload(workload.name, place)
         return workload

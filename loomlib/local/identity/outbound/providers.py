@@ -48,7 +48,7 @@ OAUTH2_PROVIDER = Resource(
 
 
 def linked_identity(owner: ResourceRecord) -> ResourceRecord:
-    """Return the workload identity of a runtime or a gateway, which has its owner's id as its name."""
+    """Return the workload identity of a runtime or a gateway; its name is the resource's id."""
     start = ":".join(owner.arn.split(":")[:5])
     return ResourceRecord(
         kind=WORKLOAD_IDENTITY.noun,
@@ -76,7 +76,7 @@ def give_identities(store: ResourceStore) -> None:
 
 
 def discovery_urls(store: ResourceStore) -> Iterator[str]:
-    """Yield the addresses of issuers' metadata that authorizers and OAuth2 credential providers name."""
+    """Yield the discovery URLs in authorizers and OAuth2 credential providers."""
     for owner in (*store.records("AgentRuntime"), *store.records("Gateway")):
         for version in store.versions(owner) or [owner]:
             configuration: dict[str, Any] = version.document.get("authorizerConfiguration") or {}
@@ -89,7 +89,7 @@ def discovery_urls(store: ResourceStore) -> Iterator[str]:
 
 
 class WorkloadIdentityBehaviour(Behaviour):
-    """Shows return URLs, and keeps the identities of runtimes and gateways."""
+    """Adds return URLs, and protects the identities of runtimes and gateways."""
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Refuse to delete the identity of a runtime or a gateway."""
@@ -97,19 +97,19 @@ class WorkloadIdentityBehaviour(Behaviour):
             raise invalid("WorkloadIdentity is linked to a service and cannot be deleted by the caller")
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show an empty list where no URL was given."""
+        """Return an empty list if no URL is set."""
         return {"allowedResourceOauth2ReturnUrls": record.document.get("allowedResourceOauth2ReturnUrls") or []}
 
 
 class _SecretKeeper(Behaviour):
-    """Keeps the one secret of a provider: encrypted in the home, and in the local Secrets Manager.
+    """Stores the secret of a provider: encrypted in the home, and in the local Secrets Manager.
 
     Args:
         sealer: The home's encryption.
     """
 
     kind: str
-    """The secret's place in the names of managed secrets."""
+    """The secret's part in the names of managed secrets."""
     member: str
     """Start of the members that describe the secret: `apiKey` in `apiKeySecretArn`."""
     json_key: str
@@ -122,7 +122,7 @@ class _SecretKeeper(Behaviour):
         """Return the provider's secret.
 
         Raises:
-            RefusedError: A user's secret is gone, or the home's key has been replaced.
+            RefusedError: A user's secret no longer exists, or the home's key has been replaced.
         """
         internal: Mapping[str, str] = record.internal
         if internal.get("external"):
@@ -148,15 +148,15 @@ class _SecretKeeper(Behaviour):
             await asyncio.to_thread(secrets_manager.remove_managed, self._name(record), **_place(record))
 
     async def keep(self, record: ResourceRecord, given: Mapping[str, Any], value: str | None) -> ResourceRecord:
-        """Return the record with a secret of a request; with none it keeps its own.
+        """Return the record with the secret of a request; without one, the record keeps its secret.
 
         Args:
             record: The provider.
-            given: The request's members of the secret: `<member>SecretConfig` and `<member>SecretSource`.
-            value: The secret itself, if the request has it.
+            given: The request's members for the secret: `<member>SecretConfig` and `<member>SecretSource`.
+            value: The secret itself, if the request contains it.
 
         Raises:
-            RefusedError: Source and secret do not fit, or there is no such secret.
+            RefusedError: Source and secret do not match, or the secret does not exist.
         """
         config: Mapping[str, str] | None = given.get(f"{self.member}SecretConfig")
         if value is None and config is None and record.internal.get("secretArn"):
@@ -165,13 +165,13 @@ class _SecretKeeper(Behaviour):
         if source == "EXTERNAL":
             if config is None or value is not None:
                 raise invalid(
-                    f"{self.member}SecretSource EXTERNAL needs {self.member}SecretConfig, and no secret beside it"
+                    f"{self.member}SecretSource EXTERNAL requires {self.member}SecretConfig, without the secret itself"
                 )
             arn = await asyncio.to_thread(secrets_manager.find_external, config["secretId"], **_place(record))
             internal = {"external": arn, "jsonKey": config["jsonKey"], "secretArn": arn}
             return replace(record, internal=internal)
         if config is not None:
-            raise invalid(f"{self.member}SecretConfig needs {self.member}SecretSource EXTERNAL")
+            raise invalid(f"{self.member}SecretConfig requires {self.member}SecretSource EXTERNAL")
         former: Mapping[str, Any] = {} if record.internal.get("external") else record.internal
         record = replace(
             record, internal={**former, "sealed": self._sealer.seal(value or "", record.arn), "jsonKey": self.json_key}
@@ -201,20 +201,20 @@ class _SecretKeeper(Behaviour):
 
 
 def _place(record: ResourceRecord) -> dict[str, str]:
-    """Return region and account of a provider, as Secrets Manager knows them."""
+    """Return the region and the account of a provider as arguments for Secrets Manager."""
     return record.place._asdict()
 
 
 class ApiKeyProviderBehaviour(_SecretKeeper):
-    """Keeps API keys."""
+    """Stores API keys."""
 
     kind, member, json_key = "apikey", "apiKey", "api_key_value"
 
     async def before_create(self, draft: Draft) -> None:
-        """Take the key out of what is stored."""
+        """Remove the key from the stored document and encrypt it."""
         parameters = draft.parameters
         if not parameters.get("apiKey") and not parameters.get("apiKeySecretConfig"):
-            raise invalid("apiKey is missing: give it, or apiKeySecretConfig with apiKeySecretSource EXTERNAL")
+            raise invalid("apiKey is missing: provide it, or apiKeySecretConfig with apiKeySecretSource EXTERNAL")
         draft.record = await self.keep(replace(draft.record, document={}), parameters, parameters.get("apiKey"))
 
     async def before_update(self, draft: Draft) -> None:
@@ -223,12 +223,12 @@ class ApiKeyProviderBehaviour(_SecretKeeper):
         draft.record = await self.keep(replace(draft.record, document={}), parameters, parameters.get("apiKey"))
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show where the key is, and never the key."""
+        """Return the location of the key, never the key itself."""
         return self.secret_members(record)
 
 
 class Oauth2ProviderBehaviour(_SecretKeeper):
-    """Keeps OAuth2 clients.
+    """Stores OAuth2 clients.
 
     Args:
         sealer: The home's encryption.
@@ -242,7 +242,7 @@ class Oauth2ProviderBehaviour(_SecretKeeper):
         self._url = url
 
     async def before_create(self, draft: Draft) -> None:
-        """Take the client's secret out of what is stored."""
+        """Remove the client's secret from the stored document and encrypt it."""
         draft.record = replace(draft.record, internal={"callback": str(uuid.uuid4())})
         await self._change(draft)
 
@@ -259,7 +259,7 @@ class Oauth2ProviderBehaviour(_SecretKeeper):
         secretless = config.get("clientAuthenticationMethod") in ("AWS_IAM_ID_TOKEN_JWT", "PRIVATE_KEY_JWT")
         has_secret = secretless or config.get("clientSecret") or config.get("clientSecretConfig")
         if not has_secret and not draft.record.internal.get("secretArn"):
-            raise invalid("clientSecret is missing: give it, or clientSecretConfig with clientSecretSource EXTERNAL")
+            raise invalid("clientSecret is missing: provide it, or clientSecretConfig with clientSecretSource EXTERNAL")
         callback = draft.record.internal["callback"]
         record = await self.keep(draft.record, config, config.get("clientSecret"))
         draft.record = replace(
@@ -272,14 +272,14 @@ class Oauth2ProviderBehaviour(_SecretKeeper):
         )
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show where the client's secret is, and the address to which the authorization server sends the user back."""
+        """Return the location of the client's secret, and the callback URL for the authorization server."""
         return {
             **self.secret_members(record),
             "callbackUrl": f"{self._url}/identities/oauth2/callback/{record.internal['callback']}",
         }
 
     def config(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Return the provider's configuration as it is shown."""
+        """Return the provider's configuration without secrets."""
         (config,) = record.document["oauth2ProviderConfigOutput"].values()
         return config
 

@@ -18,13 +18,13 @@ _NONCE_BYTES: Final = 12  # NIST SP 800-38D: 96 bits
 
 
 class SealError(Exception):
-    """A sealed text is not one of this home's, or it was sealed for another purpose."""
+    """A sealed text does not belong to this home, or was sealed for another purpose."""
 
 
 class Sealer:
-    """Seals JSON values with the home's key, which is made on first use.
+    """Seals JSON values with the home's key, which is created on first use.
 
-    A purpose is bound to what is sealed: a text that was sealed for one purpose opens for no other.
+    A sealed text is bound to its purpose: it cannot be opened for another one.
 
     Args:
         home: The home folder.
@@ -36,13 +36,13 @@ class Sealer:
         self._opening = threading.Lock()
 
     def seal(self, value: Any, purpose: str) -> str:
-        """Return a value encrypted, as URL-safe text."""
+        """Encrypt a value and return it as URL-safe text."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = self._opened().encrypt(nonce, json.dumps(value).encode(), purpose.encode())
         return base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
     def open(self, text: str, purpose: str) -> Any:
-        """Return a sealed value.
+        """Decrypt a sealed value.
 
         Raises:
             SealError: The text was changed, or sealed with another key or for another purpose.
@@ -57,16 +57,18 @@ class Sealer:
         return json.loads(plain)
 
     def _opened(self) -> Any:
-        with self._opening:  # another thread must not take a key that is half written for a damaged one
+        with self._opening:  # another thread must not mistake a half-written key for a damaged one
             if self._cipher is None:
-                from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms that few services need
+                from cryptography.hazmat.primitives.ciphers.aead import (
+                    AESGCM,
+                )  # imported here: it takes 30 ms, and few services need it
 
                 self._cipher = AESGCM(_key(self._file))
             return self._cipher
 
 
 def _key(file: Path) -> bytes:
-    """Return the key of a file, which is made with a new key if it does not exist; a damaged file is set aside."""
+    """Return the key of a file; create the file if it does not exist, and set a damaged one aside."""
     try:
         key = file.read_bytes()
     except FileNotFoundError:
@@ -76,7 +78,8 @@ def _key(file: Path) -> bytes:
             file.chmod(0o600)
             return key
         set_aside(
-            file, f"it holds {len(key)} bytes, a key has {_KEY_BYTES}; what it encrypted can no longer be decrypted"
+            file,
+            f"it contains {len(key)} bytes instead of {_KEY_BYTES}; data that it encrypted can no longer be decrypted",
         )
     key = secrets.token_bytes(_KEY_BYTES)
     write_private(file, key)
@@ -84,15 +87,15 @@ def _key(file: Path) -> bytes:
 
 
 def opened_object(sealer: Sealer, text: str, purpose: str) -> dict[str, Any]:
-    """Return a sealed JSON object.
+    """Decrypt a sealed JSON object.
 
     Args:
-        sealer: Has the key.
+        sealer: Decrypts the text.
         text: The encrypted text.
-        purpose: What it was encrypted for; a text does not open for another purpose.
+        purpose: The purpose for which it was encrypted.
 
     Raises:
-        SealError: The text does not open, or holds something else.
+        SealError: The text cannot be decrypted, or is not a JSON object.
     """
     value = sealer.open(text, purpose)
     if not isinstance(value, dict):

@@ -1,6 +1,7 @@
-"""Secrets in the local Secrets Manager: those that the service keeps there for providers, and those of users.
+"""Secrets in the local Secrets Manager: those that the service stores for providers, and those of users.
 
-moto holds secrets in memory. What the service manages is kept encrypted in the home, and put back after a restart.
+moto stores secrets in memory. The service stores its managed secrets encrypted in the home, and restores them after a
+restart.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def put_managed(name: str, value: str, *, json_key: str, region: str, account_id
         json_key: The key of the secret in the stored JSON object.
         region: The region.
         account_id: The account.
-        arn: The ARN that the secret has had before.
+        arn: The previous ARN of the secret.
     """
     backend = _backend(account_id, region)
     if name in backend.secrets:
@@ -76,11 +77,13 @@ def read_external(secret_id: str, json_key: str, *, region: str, account_id: str
     except ValueError:
         content = None
     if not isinstance(content, dict) or not isinstance(content.get(json_key), str):  # pyright: ignore[reportUnknownMemberType]
-        raise invalid(f"The secret {secret_id} is not a JSON object with the text {json_key}")
+        raise invalid(f"The secret {secret_id} is not a JSON object with a string under the key {json_key}")
     return str(content[json_key])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _backend(account_id: str, region: str) -> Any:
-    from moto.secretsmanager.models import secretsmanager_backends  # half of what moto's Secrets Manager costs to start
+    from moto.secretsmanager.models import (
+        secretsmanager_backends,
+    )  # saves half of the start time of moto's Secrets Manager
 
     return secretsmanager_backends[account_id][region]

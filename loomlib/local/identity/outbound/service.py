@@ -1,4 +1,4 @@
-"""Outbound identity put together, for the service."""
+"""Outbound identity of the service, assembled from its parts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OutboundIdentity:
         store: Its resources.
         url: The service's address.
         issuer: Signs tokens for services outside AWS.
-        local_issuer: The issuer for trying out.
+        local_issuer: The issuer for experiments.
         verify: Refuses a user's JWT that is not valid.
     """
 
@@ -102,9 +102,11 @@ class OutboundIdentity:
         )
 
     def _is_client(self, client_id: str, secret: str | None) -> bool:
-        """Whether a provider that names the local issuer has a client, and its secret unless that is None."""
+        """Return whether a provider with the local issuer has a client id and a secret; the secret None matches any."""
         if client_id == DEFAULT_CLIENT:
-            return False  # the client of the owner's tokens for users, which runtimes accept: an agent must get none
+            return (
+                False  # the client of the owner's tokens for users, which runtimes accept: an agent must not obtain one
+            )
         for record in self._store.records(OAUTH2_PROVIDER.noun):
             config = self._oauth2.config(record)
             is_local = config["oauthDiscovery"].get("discoveryUrl") == self._local_discovery
@@ -118,7 +120,7 @@ class OutboundIdentity:
         return False
 
     def restore_secrets(self) -> None:
-        """Put the managed secrets back into the local Secrets Manager, once: moto forgets them with its process."""
+        """Put the managed secrets back into the local Secrets Manager, once: moto loses them when its process ends."""
         with self._restoring:
             if self._restored:
                 return
@@ -127,13 +129,15 @@ class OutboundIdentity:
                     try:
                         keeper.restore(record)
                     except RefusedError:
-                        _log.warning("The secret of %s is not restored: its key is gone", record.name)
+                        _log.warning(
+                            "The secret of %s was not restored: its encryption key no longer exists", record.name
+                        )
             self._restored = True
 
     def action(self, operation: str, body: bytes, region: str, account_id: str) -> tuple[str, Sequence[str]]:
-        """Return the IAM action of an identity operation, and the ARNs of all that it touches.
+        """Return the IAM action of an identity operation, and the ARNs of every resource it touches.
 
-        AWS asks for permission on the directory and the vault themselves as well as on what is in them.
+        AWS requires permission on the directory and the vault themselves as well as on the resources in them.
 
         Args:
             operation: The operation's name.

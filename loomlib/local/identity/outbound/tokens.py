@@ -1,4 +1,4 @@
-"""Workload access tokens: opaque to their holder, they say for which workload and which user a caller acts."""
+"""Workload access tokens: opaque to their holder, they identify the workload and the user for which a caller acts."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .sealing import Sealer, SealError, opened_object
 
 LIFETIME_S: Final = 3_600  # AWS does not publish its own
 HEADER: Final = "workloadaccesstoken"
-"""The header with which an invocation brings the agent its token (`ACCESS_TOKEN_HEADER` of the AgentCore SDK)."""
+"""The header in which an invocation passes the agent its token (`ACCESS_TOKEN_HEADER` of the AgentCore SDK)."""
 PROPAGATED_HEADER: Final = "x-amz-bedrock-agentcore-identity-wat"
-"""The header with which an agent passes its own token on to the runtime that it calls."""
+"""The header in which an agent passes its own token to the runtime that it calls."""
 OTHER_TENANT: Final = "The workload access token belongs to another tenant"
 _PURPOSE: Final = "workload access token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What a workload access token says.
+    """The content of a workload access token.
 
     Attributes:
         name: The workload identity.
         place: Its region and account.
-        user: The user on whose behalf it acts: an id, or issuer and subject of a JWT; "" for the workload itself.
-        user_token: The user's JWT, if the token was made from one.
+        user: The user on whose behalf it acts: an id, or the issuer and subject of a JWT; "" for the workload itself.
+        user_token: The user's JWT, if the token was created from one.
         tenant: The tenant for which it acts; empty for none.
         expires_at: Seconds since 1970.
     """
@@ -46,7 +46,7 @@ class Workload:
 
 
 class WorkloadTokens:
-    """Makes and reads workload access tokens.
+    """Creates and reads workload access tokens.
 
     Args:
         sealer: The home's encryption.
@@ -63,8 +63,8 @@ class WorkloadTokens:
             name: The workload identity's name.
             place: Its region and account.
             user_id: The user's id, as the workload names it.
-            user_token: The user's JWT instead; the token ends with it.
-            tenant: The tenant of the caller; one that the JWT names comes first.
+            user_token: The user's JWT instead; the token expires with it.
+            tenant: The tenant of the caller; a tenant that the JWT names takes precedence.
 
         Raises:
             RefusedError: The user's token is not a JWT, or has expired.
@@ -79,7 +79,7 @@ class WorkloadTokens:
         return self._sealer.seal({**claims, "tenant": tenant}, _PURPOSE)
 
     def read(self, token: str) -> Workload:
-        """Return what a token says.
+        """Return the content of a token.
 
         Raises:
             RefusedError: It is not one of this service's tokens, or has expired.
@@ -95,14 +95,14 @@ class WorkloadTokens:
             place=Place(*claims["place"]),
             user=claims["user"],
             user_token=claims["token"],
-            tenant=claims.get("tenant", ""),  # a token of an earlier release has none
+            tenant=claims.get("tenant", ""),  # tokens of earlier releases do not have one
             expires_at=claims["expires"],
         )
 
     def user_of(self, user_token: str) -> tuple[str, float]:
         """Return the user of a JWT (issuer and subject) and the time when it expires.
 
-        The signature is verified before a token gets here: by the runtime's authorizer, or by `inbound.UserTokens`.
+        The signature must already be verified: by the runtime's authorizer, or by `inbound.UserTokens`.
 
         Raises:
             RefusedError: It is not a JWT with an issuer and a subject, or has expired.
@@ -124,10 +124,10 @@ class WorkloadTokens:
         identity: CallIdentity,
         bearer: str | None,
     ) -> None:
-        """Add the workload access token to the headers of an invocation, where AWS passes one: with a user.
+        """Add the workload access token to the headers of an invocation with a user, as AWS does.
 
-        The workload identity is the invoked runtime's. The user is the caller's JWT's, else the one of the header
-        `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`, else the one of a calling agent's own token.
+        The workload identity is the invoked runtime's. The user is from the caller's JWT, otherwise from the header
+        `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`, otherwise from a calling agent's own token.
 
         Args:
             seen: The headers that the agent receives.
@@ -139,7 +139,7 @@ class WorkloadTokens:
         Raises:
             RefusedError: A calling agent's token is invalid.
         """
-        seen.pop(HEADER, None)  # a caller cannot bring one
+        seen.pop(HEADER, None)  # a caller cannot supply one
         seen.pop(PROPAGATED_HEADER, None)
         user_id = identity.user_id
         user_token = (bearer or "") if identity.kind == "jwt" else ""

@@ -1,4 +1,4 @@
-"""OAuth2 vendors: the member of a provider's configuration, its authorization server, and what answers show of both."""
+"""OAuth2 vendors: the member of a provider's configuration, its authorization server, and their form in responses."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ def configured(vendor_name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the vendor's member of `oauth2ProviderConfigInput`.
 
     Raises:
-        RefusedError: The configuration is another vendor's, or lacks what this vendor needs.
+        RefusedError: The configuration belongs to another vendor, or lacks a member that this vendor requires.
     """
     vendor = vendor_named(vendor_name)
     (member, config), *_ = given.items()
     if member != vendor.member:
-        raise invalid(f"credentialProviderVendor {vendor_name} needs {vendor.member}, not {member}")
+        raise invalid(f"credentialProviderVendor {vendor_name} requires {vendor.member}, not {member}")
     if vendor_name == "CustomOauth2":
         return config
     if not vendor.discovery and not vendor.token:
         missing = [name for name in ("issuer", "authorizationEndpoint", "tokenEndpoint") if not config.get(name)]
         if missing:
-            raise invalid(f"credentialProviderVendor {vendor_name} needs {', '.join(missing)}")
+            raise invalid(f"credentialProviderVendor {vendor_name} requires {', '.join(missing)}")
     return config
 
 
 def shown_config(vendor_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as answers show it: with its authorization server and without secrets."""
+    """Return a configuration as responses show it: with its authorization server and without secrets."""
     vendor = vendor_named(vendor_name)
     public_config = {name: value for name, value in config.items() if name not in (*_SECRETS, *_TENANT_MEMBERS)}
     return {vendor.member: {"oauthDiscovery": _discovery(vendor, config), **public_config}}

@@ -1,7 +1,7 @@
-"""STS's answers about who an agent is: its role, and a JWT for services outside AWS that accept it.
+"""STS's responses about an agent's identity: its role, and a JWT for services outside AWS that accept it.
 
-moto takes sessions for a user of its own, and has neither GetWebIdentityToken nor IAM's operations that switch it on.
-Here it is always on, and the issuer is the local one.
+moto treats sessions as one of its own users, and lacks GetWebIdentityToken and IAM's operations that enable it.
+Here it is always enabled, and the issuer is the local one.
 Source: AWS, "IAM outbound identity federation".
 """
 
@@ -35,7 +35,7 @@ class TokenSigner(Protocol):
         ...
 
     def sign(self, claims: Mapping[str, Any], algorithm: str = "RS256") -> str:
-        """Return claims as a token."""
+        """Sign claims and return the token."""
         ...
 
 
@@ -53,7 +53,7 @@ class WebIdentity:
     def answer(
         self, service: str, body: bytes, principal: SessionPrincipal | None, place: Place
     ) -> tuple[bytes, Sequence[tuple[bytes, bytes]]] | None:
-        """Return the answer to a request with its headers; None for any other operation.
+        """Return the response to a request with its headers; None for any other operation.
 
         Args:
             service: The service that the request is signed for.

@@ -1,4 +1,4 @@
-"""The format of Anthropic's Messages API, which Claude models have in InvokeModel.
+"""The format of Anthropic's Messages API, which Claude models use in InvokeModel.
 
 Source: Amazon Bedrock user guide, "Anthropic Claude Messages API".
 """
@@ -15,7 +15,7 @@ _MEDIA = ("image", "document")
 
 
 class AnthropicFormat:
-    """One request: its Converse form, and the answer's own form."""
+    """One request: its Converse form, and the response in its own format."""
 
     def __init__(self, model_id: str, body: JsonObject) -> None:
         self._model_id, self._body = model_id, body
@@ -43,7 +43,7 @@ class AnthropicFormat:
         return converse
 
     def answer(self, converse: JsonObject, message_id: str) -> JsonObject:
-        """Return a Converse answer as a message."""
+        """Return a Converse response as a message."""
         message = as_object(as_object(converse.get("output")).get("message"))
         content: list[object] = []
         for entry in as_list(message.get("content")):
@@ -65,7 +65,7 @@ class AnthropicFormat:
         }
 
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
-        """Yield the events that say what an event of ConverseStream says."""
+        """Yield the events that correspond to an event of ConverseStream."""
         if kind == "messageStart":
             start: JsonObject = {"content": [], "stop_reason": None, "stop_sequence": None}
             usage = {"input_tokens": 0, "output_tokens": 0}
@@ -137,7 +137,7 @@ def _block(block: JsonObject) -> JsonObject:
 
 
 def _texts(content: object) -> list[str]:
-    """Return the texts of a content that is a string or a list of blocks."""
+    """Return the texts of a content, which is a string or a list of blocks."""
     if isinstance(content, str):
         return [content] if content else []
     return [as_text(block["text"]) for block in map(as_object, as_list(content)) if "text" in block]

@@ -1,7 +1,7 @@
 """Embedding models in their own formats: Amazon Titan and Cohere.
 
-The vectors are *simulated*: those of `loomlib.embeddings`, of 256 numbers and length 1, followed by zeros up to the
-size that the model has, which leaves every similarity as it is.
+The vectors are *simulated*: those of `loomlib.embeddings`, with 256 numbers and length 1, padded with zeros to the
+model's size, which does not change any similarity.
 
 Source: Amazon Bedrock user guide, "Amazon Titan Embeddings text models" and "Cohere Embed models".
 """
@@ -29,7 +29,7 @@ _INPUT_TYPES: Final = ("search_document", "search_query", "classification", "clu
 
 
 def is_embedding(model_id: str) -> bool:
-    """Return whether a model makes embeddings of texts."""
+    """Return whether a model creates embeddings of texts."""
     return ("amazon.titan-embed-" in model_id and "image" not in model_id) or "cohere.embed" in model_id
 
 
@@ -37,11 +37,11 @@ def answer_embedding(model_id: str, body: JsonObject) -> JsonObject:
     """Answer InvokeModel of an embedding model.
 
     Args:
-        model_id: The model that is asked for.
+        model_id: The requested model.
         body: The parsed body.
 
     Raises:
-        ModelRefusedError: The body has no text, or asks for what the model lacks.
+        ModelRefusedError: The body has no text, or requests a feature that the model does not have.
     """
     return _cohere(model_id, body) if "cohere.embed" in model_id else _titan(model_id, body)
 
@@ -54,7 +54,9 @@ def _titan(model_id: str, body: JsonObject) -> JsonObject:
     if not text:
         raise invalid("Malformed input request: inputText is missing")
     if len(text) > _MOST_CHARACTERS:
-        raise invalid(f"Malformed input request: inputText has {len(text):,} characters, of {_MOST_CHARACTERS:,}")
+        raise invalid(
+            f"Malformed input request: inputText has {len(text):,} characters, but the limit is {_MOST_CHARACTERS:,}"
+        )
     tokens = estimate_tokens(text)
     if version == "v1":
         return {"embedding": _vector(text, _SIZE_V1), "inputTextTokenCount": tokens}
@@ -71,9 +73,11 @@ def _titan(model_id: str, body: JsonObject) -> JsonObject:
 def _cohere(model_id: str, body: JsonObject) -> JsonObject:
     texts = as_texts(body.get("texts"))
     if not texts or len(texts) != len(as_list(body.get("texts"))):
-        raise invalid("Malformed input request: texts is missing, or is no list of texts; pictures are not read here")
+        raise invalid(
+            "Malformed input request: texts is missing, or is not a list of strings; images are not supported here"
+        )
     if len(texts) > _MOST_TEXTS:
-        raise invalid(f"Malformed input request: there are {len(texts)} texts, of {_MOST_TEXTS}")
+        raise invalid(f"Malformed input request: texts has {len(texts)} items, but the limit is {_MOST_TEXTS}")
     if body.get("input_type") not in _INPUT_TYPES:
         raise invalid(f"Malformed input request: input_type must be one of {', '.join(_INPUT_TYPES)}")
     size = _SIZE_COHERE

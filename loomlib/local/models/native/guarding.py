@@ -1,4 +1,4 @@
-"""What InvokeModel says about guardrails: headers, tags in prompts, and two members of the answer.
+"""Guardrails in InvokeModel: headers, tags in prompts, and two members of the response.
 
 Source: Amazon Bedrock user guide, "Use a guardrail with InvokeModel" and "Apply tags to user input to filter content".
 """
@@ -30,7 +30,7 @@ def read_guardrail(headers: Mapping[bytes, bytes], body: JsonObject) -> tuple[Js
         body: The parsed body.
 
     Raises:
-        ModelRefusedError: A header is missing, or a value is not known.
+        ModelRefusedError: A header is missing, or a value is unknown.
     """
     own = {name: value for name, value in body.items() if name != _OPTIONS}
     key, version, trace = (
@@ -43,11 +43,11 @@ def read_guardrail(headers: Mapping[bytes, bytes], body: JsonObject) -> tuple[Js
             raise invalid(f"{_OPTIONS} needs the headers of a guardrail: guardrailIdentifier and guardrailVersion")
         return {}, own
     if not key or not version:
-        raise invalid("A guardrail needs both guardrailIdentifier and guardrailVersion")
+        raise invalid("A guardrail requires both guardrailIdentifier and guardrailVersion")
     mode = as_text(options.get("streamProcessingMode")).upper()
     if trace not in _TRACES or mode not in _MODES:
         raise invalid(
-            f"trace is {trace!r}, streamProcessingMode {mode!r}; try {', '.join(filter(None, _TRACES))} and "
+            f"trace is {trace!r} and streamProcessingMode is {mode!r}; try {', '.join(filter(None, _TRACES))} and "
             f"{', '.join(filter(None, _MODES))}"
         )
     return {
@@ -68,7 +68,7 @@ def guarded_request(converse: JsonObject, guardrail: JsonObject) -> JsonObject:
     """
     configuration = {name: value for name, value in guardrail.items() if name != "tagSuffix"}
     suffix = re.escape(as_text(guardrail["tagSuffix"]))
-    tag = re.compile(  # the text of a tag holds no other tag, so that open ones are read in linear time
+    tag = re.compile(  # the text of a tag cannot contain another tag, so unclosed tags are read in linear time
         rf"<amazon-bedrock-guardrails-({'|'.join(_QUALIFIERS)})_{suffix}>((?:(?!<amazon-bedrock-guardrails-).)*?)"
         rf"</amazon-bedrock-guardrails-\1_{suffix}>",
         re.DOTALL,
@@ -86,7 +86,7 @@ def guarded_request(converse: JsonObject, guardrail: JsonObject) -> JsonObject:
 
 
 def without_intervention(converse: JsonObject) -> JsonObject:
-    """Return an answer of Converse without what a guardrail adds to it."""
+    """Return a Converse response without the members that a guardrail adds."""
     plain = {name: value for name, value in converse.items() if name != "trace"}
     if plain.get("stopReason") == "guardrail_intervened":
         plain["stopReason"] = "end_turn"
@@ -94,7 +94,7 @@ def without_intervention(converse: JsonObject) -> JsonObject:
 
 
 def guardrail_members(stop_reason: object, trace: object) -> JsonObject:
-    """Return the members that a guardrail adds to an answer.
+    """Return the members that a guardrail adds to a response.
 
     Args:
         stop_reason: The stop reason in Converse's form.

@@ -1,4 +1,4 @@
-"""Requests in a model's own format, put to a model that answers Converse."""
+"""Requests in a model's own format, answered by a model that supports Converse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .nova import NovaFormat
 
 
 class AnsweringModel(Protocol):
-    """What answers a request in Converse's form: a model, or one behind guardrails."""
+    """A model that answers requests in Converse's form, with or without guardrails."""
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """Answer Converse; see `ConverseModel.converse`."""
@@ -42,16 +42,16 @@ class NativeFormat(Protocol):
         ...
 
     def answer(self, converse: JsonObject, message_id: str) -> JsonObject:
-        """Return a Converse answer in the model's own format."""
+        """Return a Converse response in the model's own format."""
         ...
 
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
-        """Yield the events of the model's own format for one of ConverseStream.
+        """Yield the events in the model's own format for an event of ConverseStream.
 
         Args:
             kind: The kind of the ConverseStream event, such as contentBlockDelta.
             payload: The event's content.
-            message_id: The id of the whole answer.
+            message_id: The id of the whole message.
         """
         ...
 
@@ -75,7 +75,7 @@ async def invoke_model(
     guardrail, own = read_guardrail(headers, as_object(body))
     if is_embedding(model_id):
         if guardrail:
-            raise invalid(f"{model_id} takes no guardrail: it makes embeddings")
+            raise invalid(f"{model_id} does not support guardrails: it creates embeddings")
         return await asyncio.to_thread(answer_embedding, model_id, own)
     form = _format(model_id, own)
     if not guardrail:
@@ -88,7 +88,7 @@ async def invoke_model(
 async def invoke_model_stream(
     models: AnsweringModel, model_id: str, body: object, request_id: str, headers: Mapping[bytes, bytes]
 ) -> AsyncIterator[bytes]:
-    """Answer InvokeModelWithResponseStream, frame by frame; what a guardrail did is in the last.
+    """Answer InvokeModelWithResponseStream, frame by frame; the last frame contains the guardrail's result.
 
     Args:
         models: The model, behind guardrails.
@@ -103,7 +103,7 @@ async def invoke_model_stream(
     """
     guardrail, own = read_guardrail(headers, as_object(body))
     if is_embedding(model_id):
-        raise invalid(f"{model_id} does not stream: it makes embeddings; try InvokeModel")
+        raise invalid(f"{model_id} does not support streaming: it creates embeddings; try InvokeModel")
     form = _format(model_id, own)
     request = guarded_request(form.request(), guardrail) if guardrail else form.request()
     stop_reason: object = None
@@ -126,7 +126,7 @@ async def invoke_model_stream(
 
 
 def _format(model_id: str, body: JsonObject) -> NativeFormat:
-    """Return the format of a request: its body's own, else that of the model it names."""
+    """Return the format of a request: from its body, otherwise from the model that it names."""
     if "anthropic_version" in body or ("anthropic." in model_id and "messages" in body):
         return AnthropicFormat(model_id, body)
     if "schemaVersion" in body or ("amazon.nova" in model_id and "messages" in body):

@@ -1,6 +1,6 @@
 """The format of Meta's Llama models: a prompt in, a generation out.
 
-Source: Amazon Bedrock user guide, "Meta Llama models"; the prompts' marks are those of Meta's model cards.
+Source: Amazon Bedrock user guide, "Meta Llama models"; the special tokens in prompts are those of Meta's model cards.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _TURN = re.compile(
     re.DOTALL,
 )
 _OLDER_TURN = re.compile(r"\[INST\](.*?)(?:\[/INST\]|\Z)(.*?)(?=<s>|\[INST\]|\Z)", re.DOTALL)
-_SYSTEM = re.compile(r"<<SYS>>((?:(?!<<SYS>>).)*?)<</SYS>>", re.DOTALL)  # in linear time, whatever is left open
+_SYSTEM = re.compile(r"<<SYS>>((?:(?!<<SYS>>).)*?)<</SYS>>", re.DOTALL)  # in linear time, even with unclosed headers
 _MARKS = re.compile(r"<\|(?:begin_of_text|end_of_text|eot_id|eom_id|eot|eom|python_tag)\|>|</?s>")
 
 
 class LlamaFormat:
-    """One request: its Converse form, and the answer's own form."""
+    """One request: its Converse form, and the response in its own format."""
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body
@@ -43,12 +43,10 @@ class LlamaFormat:
             raise invalid(f"Malformed input request: #: extraneous key [{extraneous[0]}] is not permitted")
         prompt = as_text(body.get("prompt"))
         if not prompt.strip():
-            raise invalid("Malformed input request: #: required key [prompt] not found, or it is no text")
+            raise invalid("Malformed input request: #: required key [prompt] not found, or it is not a string")
         limit = body.get("max_gen_len", _DEFAULT_TOKENS)
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= _MOST_TOKENS:
-            raise invalid(
-                f"Malformed input request: #/max_gen_len: {limit!r} is not a whole number up to {_MOST_TOKENS}"
-            )
+            raise invalid(f"Malformed input request: #/max_gen_len: {limit!r} is not an integer up to {_MOST_TOKENS}")
         limits: JsonObject = {"maxTokens": limit}
         for own, name in (("temperature", "temperature"), ("top_p", "topP")):
             if own in body:
@@ -68,7 +66,7 @@ class LlamaFormat:
         return converse
 
     def answer(self, converse: JsonObject, message_id: str) -> JsonObject:
-        """Return a Converse answer as a generation."""
+        """Return a Converse response as a generation."""
         message = as_object(as_object(converse.get("output")).get("message"))
         usage = as_object(converse.get("usage"))
         return {
@@ -79,7 +77,7 @@ class LlamaFormat:
         }
 
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
-        """Yield the parts that say what an event of ConverseStream says; the first counts the prompt's tokens."""
+        """Yield the parts that correspond to an event of ConverseStream; the first one has the prompt's token count."""
         if kind == "contentBlockDelta" and "text" in (delta := as_object(payload.get("delta"))):
             self._generated += 1
             yield self._part(as_text(delta["text"]), self._generated)
@@ -107,7 +105,7 @@ class LlamaFormat:
 
 
 def _read_prompt(prompt: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a prompt's system text and its turns; a prompt without marks is one turn of the user."""
+    """Return a prompt's system text and its turns; a prompt without special tokens is one turn of the user."""
     turns: list[tuple[str, str]] = []
     system: list[str] = []
     for role, text in _TURN.findall(prompt):

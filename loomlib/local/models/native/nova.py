@@ -14,7 +14,7 @@ _OLDER_NAMES = {"max_new_tokens": "maxTokens", "top_p": "topP", "top_k": "topK"}
 
 
 class NovaFormat:
-    """One request: its Converse form, and the answer's own form."""
+    """One request: its Converse form, and the response in its own format."""
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body
@@ -30,9 +30,9 @@ class NovaFormat:
         return converse
 
     def answer(self, converse: JsonObject, message_id: str) -> JsonObject:
-        """Return a Converse answer as Nova's."""
+        """Return a Converse response in Nova's format."""
         return {name: converse[name] for name in ("output", "stopReason", "usage") if name in converse}
 
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
-        """Yield the event that says what an event of ConverseStream says."""
+        """Yield the event that corresponds to an event of ConverseStream."""
         yield {kind: payload}

@@ -1,7 +1,7 @@
 """The scripted model: simulated, deterministic, without weights.
 
 It reads tool schemas, calls the tools that fit a prompt with arguments from its text, and answers from their results.
-Data that only some blueprint needs stands in the blueprint's `script.toml` (see `script`).
+Data for a single blueprint is in that blueprint's `script.toml` (see `script`).
 """
 
 from .reply import scripted_reply

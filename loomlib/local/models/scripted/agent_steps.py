@@ -1,7 +1,7 @@
 """Requests of the steps of Bedrock Agents: a check of a request, a routing, an answer from passages, a final answer.
 
-They are recognized by the tags that their prompts ask for. What the answer says follows from words: a request is
-refused if it asks for the instructions, and the agent is chosen as a tool is.
+They are recognized by the tags that their prompts request. The answer depends on words: a request is rejected if it
+asks for the instructions, and an agent is chosen in the same way as a tool.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAGGED: Final = r"<{0}>(.{{0,20000}}?)</{0}>"
 
 
 def step_reply(request: ConverseRequest) -> str | None:
-    """Return the answer that a step of Bedrock Agents asks for; None if the request is not of one."""
+    """Return the answer for a step of Bedrock Agents; None if the request is not such a step."""
     if request.tools:
         return None
     prompt = request.turns[request.newest_question].text

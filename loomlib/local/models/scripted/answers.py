@@ -1,4 +1,4 @@
-"""The scripted model's answers: from the results of tools, or without tools from what the request contains."""
+"""The scripted model's answers: from the results of tools, or from the contents of the request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer_with_results(
     results: Sequence[tuple[ModelToolCall, ToolOutcome]],
     unfilled: Sequence[Unfilled] = (),
 ) -> str:
-    """Answer with one sentence per result, after what the prompt states or asks about the user.
+    """Answer with one sentence per result, after sentences about what the prompt states or asks about the user.
 
     Args:
         request: The request.
@@ -74,7 +74,7 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
     Args:
         request: The request.
         unfilled: Tools that fit the question and lack an argument.
-        recalled: The result of a lookup in memory, for when there is no other answer.
+        recalled: The result of a memory lookup, used if there is no other answer.
     """
     question = request.turns[request.newest_question]
     prompt = question.text
@@ -106,7 +106,7 @@ def answer_without_tools(request: ConverseRequest, unfilled: Sequence[Unfilled],
 
 
 def _personal(request: ConverseRequest) -> str:
-    """Answer what the prompt asks about the user, or states for the first time."""
+    """Answer questions about the user in the prompt, and acknowledge facts that it states for the first time."""
     prompt = request.turns[request.newest_question].text
     attributes = asked_for(prompt)
     stated = facts_in([prompt])

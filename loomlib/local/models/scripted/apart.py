@@ -1,4 +1,4 @@
-"""Replies to long requests, from a process of their own, so that reading one does not delay the service's other calls.
+"""Replies to long requests, from a separate process, so that reading them does not delay the service's other calls.
 
 The scripted model reads a request with regular expressions. The time of some of them grows with the square of a text's
 length, and they do not let other threads run. The process starts with the first request of any length, so that a
@@ -24,12 +24,12 @@ from ..request import read_request
 from .reply import scripted_reply
 
 _LENGTH: Final = struct.Struct("!Q")
-_LONG_BYTES: Final = 4_000  # a shorter request is read in less than half a second, whatever its text
+_LONG_BYTES: Final = 4_000  # any shorter request is read in less than half a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A reply, with what its times are drawn from.
+    """A reply, with the values that determine its timing.
 
     Attributes:
         reply: The reply.
@@ -102,7 +102,7 @@ class LongRequests:
             raise ModelRefusedError(
                 "ModelTimeoutException",
                 f"The scripted model did not finish reading this request of {len(request):,} bytes in "
-                f"{self._within_s:g} s of processor time. Send a shorter one.",
+                f"{self._within_s:g} s of processor time. Send a shorter request.",
             )
         if isinstance(outcome, Answered):
             return outcome
@@ -131,8 +131,8 @@ class LongRequests:
                 process.stdin.writelines([_LENGTH.pack(len(message)), message])
                 await process.stdin.drain()
                 (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
-                return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from a process of ours
-            except (ConnectionError, asyncio.IncompleteReadError):  # it has ended
+                return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from our own process
+            except (ConnectionError, asyncio.IncompleteReadError):  # the process has ended
                 # Without `kill` before it, which could reap the process, so that asyncio would not see its exit code.
                 if await process.wait() == -signal.SIGPROF:
                     return None
@@ -140,7 +140,7 @@ class LongRequests:
                     raise ModelRefusedError(
                         "ModelErrorException", "The process that reads long requests ended; see the service's log."
                     ) from None
-            except BaseException:  # an answer that nobody waits for must not be read as the next one's
+            except BaseException:  # an abandoned answer must not be read as the next request's
                 await self._end()
                 raise
         raise AssertionError("unreachable")
@@ -161,7 +161,7 @@ def serve(given: BinaryIO, answers: BinaryIO, within_s: float) -> None:
 
     Args:
         given: The requests.
-        answers: Where the answers go.
+        answers: The pipe for the answers.
         within_s: Seconds of processor time that one request may take. After that, SIGPROF ends the process. The
             signal's default action is used because Python does not call handlers while a regular expression runs.
     """

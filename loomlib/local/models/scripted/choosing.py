@@ -2,7 +2,7 @@
 
 A prompt is split into clauses ("the weather in Paris" / "and 3*7"), and each clause is compared with each tool: the
 words of the tool's name count most, then its parameters and allowed values, then its description, each less if other
-tools share the word. An argument of the right kind (a sum for an expression, an address for a url) counts as well.
+tools share the word. An argument of the right kind (a sum for an expression, a web address for a url) also counts.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*(?:_[A-Za-z0-9]+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCall:
-    """A tool with the arguments it would be called with."""
+    """A tool with the arguments of a possible call."""
 
     tool: Tool
     arguments: JsonObject
 
     @property
     def key(self) -> str:
-        """A text that equal calls share."""
+        """The key of the call; equal calls have the same key."""
         return call_key(self.tool.name, self.arguments)
 
 
@@ -53,14 +53,14 @@ class Unfilled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPlan:
-    """What a prompt asks for: calls to make, and tools that lack an argument."""
+    """The plan for a prompt: tool calls, and tools that lack an argument."""
 
     calls: tuple[CandidateCall, ...] = ()
     unfilled: tuple[Unfilled, ...] = ()
 
 
 def call_key(name: str, arguments: object) -> str:
-    """Return a text that equal calls share."""
+    """Return the key of a call; equal calls have the same key."""
     return f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
 
 
@@ -73,13 +73,13 @@ def describe(tool: Tool) -> str:
 def plan_calls(
     prompt: str, tools: Sequence[Tool], *, previous: str | None = None, threshold: float = _THRESHOLD
 ) -> CallPlan:
-    """Choose the calls that fit a prompt, in its order.
+    """Choose the calls that fit a prompt, in the prompt's order.
 
     Args:
         prompt: What the user asks.
         tools: What may be called.
-        previous: The tool that the turn before called, for "and in London?".
-        threshold: The lowest score with which a tool fits a clause.
+        previous: The tool that the previous turn called, for prompts such as "and in London?".
+        threshold: The minimum score for a tool to fit a clause.
     """
     scorer = _Scorer(tools)
     calls: dict[str, CandidateCall] = {}
@@ -89,7 +89,7 @@ def plan_calls(
     parts = clauses(prompt)
     for clause in parts:
         fitting = scorer.fitting(clause, threshold)
-        # "…and London": a clause that fits no tool itself continues with the one before.
+        # "…and London": a clause that fits no tool itself continues with the previous tool.
         is_elliptical = not fitting and last is not None and _is_elliptical(clause)
         for tool in [last] if is_elliptical and last is not None else fitting:
             new_calls, missing = _calls_of(tool, clause, prompt if len(parts) > 1 and not is_elliptical else clause)
@@ -132,7 +132,7 @@ class _Scorer:
                 self._shared[word] = self._shared.get(word, 0.0) + weight
 
     def fitting(self, clause: str, threshold: float) -> list[Tool]:
-        """Return the tools that a clause names, else the one that fits it best."""
+        """Return the tools that a clause names, otherwise the one that fits it best."""
         if named_tools := [self._names[name] for name in _IDENTIFIER.findall(clause) if name in self._names]:
             return named_tools
         text = pattern("choosing", "length").sub(" ", clause)
@@ -209,7 +209,7 @@ def _argument_score(tool: Tool, clause: str) -> float:
 
 
 def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[CandidateCall], tuple[str, ...]]:
-    """One call for each candidate in a clause, with the whole prompt for what it leaves open; else what is missing."""
+    """Return one call per candidate in a clause, completed from the whole prompt; otherwise the missing arguments."""
     calls: dict[str, CandidateCall] = {}
     for nth in range(_MOST_OF_A_TOOL):
         filled = fill(tool.schema, clause, nth=nth)

@@ -30,8 +30,8 @@ def fill(schema: Schema, text: str, *, nth: int = 0) -> Filled:
 
     Args:
         schema: The JSON schema of the tool's input.
-        text: What may contain them.
-        nth: Takes the second, third… candidate of a text that names several.
+        text: The text that may contain them.
+        nth: Index of the candidate to take from a text that names several.
     """
     top = resolve(schema, schema)
     properties, required = as_object(top.get("properties")), as_texts(top.get("required"))
@@ -55,11 +55,11 @@ def fill(schema: Schema, text: str, *, nth: int = 0) -> Filled:
 
 
 def fill_anyway(schema: Schema, texts: Sequence[str]) -> Found:
-    """Build a valid value: each part from the first text that has it, else a default; MISSING if impossible.
+    """Build a valid value: each part from the first text that has it, otherwise a default; MISSING if impossible.
 
     Args:
         schema: The JSON schema of the value.
-        texts: What may contain its parts, the most relevant first.
+        texts: The texts that may contain its parts, the most relevant first.
     """
     value = _forced(schema, "", texts, schema, 0)
     if is_valid(value, schema, schema):
@@ -159,7 +159,7 @@ class _Source:
 
 
 def _in_reading_order(top: Schema) -> list[tuple[str, object]]:
-    """Return the parameters: required ones first, then those that are required and not declared."""
+    """Return the parameters: required ones first, and last those that are required but not declared."""
     properties, required = as_object(top.get("properties")), as_texts(top.get("required"))
     names = sorted(properties, key=lambda name: name not in required)
     return [(name, properties[name]) for name in names] + [(name, {}) for name in required if name not in properties]

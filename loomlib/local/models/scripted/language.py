@@ -42,7 +42,7 @@ def _file() -> dict[str, Any]:
 
 
 STOPWORDS = frozenset(_file()["stopwords"].split())
-"""Words that say nothing about a topic."""
+"""Words that do not indicate a topic."""
 _ENDINGS = [tuple(pair) for pair in _file()["endings"]]
 
 

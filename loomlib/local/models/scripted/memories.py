@@ -1,4 +1,4 @@
-"""What the scripted model knows about the user: from the conversation, and from retrieved memory records."""
+"""Facts about the user for the scripted model: from the conversation, and from retrieved memory records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def asked_for(text: str) -> list[str]:
 
 
 def say_fact(attribute: str, value: str) -> str:
-    """Word a fact: "Your name is Anuja."."""
+    """Express a fact as a sentence, such as "Your name is Anuja."."""
     sentence = script().answers.get(attribute, f"your {attribute} is {{}}").format(value)
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
@@ -55,9 +55,9 @@ def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remem
     """Answer a question about the user, one sentence for each attribute.
 
     Args:
-        attributes: What is asked for.
-        facts: What the conversation states.
-        remembered: What a memory says, for attributes that the conversation does not state.
+        attributes: The requested attributes.
+        facts: The facts that the conversation states.
+        remembered: Lines from a memory, for attributes that the conversation does not state.
     """
     sentences: list[str] = []
     for attribute in attributes:
@@ -73,7 +73,7 @@ def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remem
 
 
 def memory_call(prompt: str, tools: Sequence[Tool]) -> CandidateCall | None:
-    """Plan a search of the memory, if there is a tool for it and the prompt asks about the user."""
+    """Plan a memory search, if a tool for it exists and the prompt asks about the user."""
     if not asked_for(prompt) and not (_QUESTION.search(prompt) and pattern("answers", "own").search(prompt)):
         return None
     for tool in tools:
@@ -84,7 +84,7 @@ def memory_call(prompt: str, tools: Sequence[Tool]) -> CandidateCall | None:
 
 
 def is_memory_tool(name: str) -> bool:
-    """Whether a tool of that name reads a memory."""
+    """Return whether a tool with this name reads a memory."""
     name_parts = set(split_name(name))
     return bool(name_parts & _READS) and not name_parts & _WRITES
 

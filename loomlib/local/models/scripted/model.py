@@ -29,7 +29,7 @@ class ScriptedModel:
     def __init__(self, *, profile: str = "instant") -> None:
         self._profile = find_profile(profile)
         self._long_requests = LongRequests()
-        script()  # read now, so that the first request is not slower than the others
+        script()  # loaded now, so that the first request is not slower than the others
 
     @property
     def label(self) -> str:
@@ -37,7 +37,7 @@ class ScriptedModel:
         return f"scripted (simulated, profile {self._profile.name})"
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
-        """Answer a Converse request, after the time that the profile gives it."""
+        """Answer a Converse request, after the delay of the profile."""
         began_s = asyncio.get_running_loop().time()
         reply, profile, timing = await self._answer(model_id, request)
         if not profile.is_instant:

@@ -1,4 +1,4 @@
-"""Numbers in prose, in figures or in words, and the tokens that sums are read from."""
+"""Numbers in prose, in digits or in words, and the tokens from which arithmetic expressions are parsed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Token:
 
 
 def find_numbers(text: str) -> list[float | int]:
-    """Find the numbers in `text` in order, in figures or in words."""
+    """Find the numbers in `text` in order, in digits or in words."""
     return [_value(token.text) for token in read_tokens(text, signed=True) if token.kind == "number"]
 
 
@@ -41,8 +41,8 @@ def read_tokens(text: str, *, signed: bool = False) -> list[Token]:
     """Split `text` into tokens, with the parts of a number joined; dates, times, addresses and versions are skipped.
 
     Args:
-        text: What to split.
-        signed: Whether a minus directly before a number belongs to it.
+        text: The text to split.
+        signed: Whether a minus sign directly before a number belongs to it.
     """
     masked = _DATE_LIKE.sub(lambda match: "\x00" * len(match.group()), text)
     tokens: list[Token] = []

@@ -1,4 +1,4 @@
-"""What a text says about one parameter: candidates of its kind, a number beside its name, a flag, an allowed value."""
+"""Values of one parameter in a text: candidates of its kind, a number next to its name, a flag, an allowed value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Missing(Enum):
 
 
 MISSING = _Missing.MISSING
-"""The text does not say."""
+"""The text does not contain a value."""
 Found: TypeAlias = object | _Missing
 
 
@@ -31,14 +31,14 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
     Args:
         name: The parameter's name.
         schema: Its resolved schema.
-        text: What may contain it.
+        text: The text that may contain it.
         needed: Whether free text may take the whole request.
     """
     own = frozenset(split_name(name))
     about = own | frozenset(words(as_text(schema.get("description")).split(".", 1)[0]))
     label = labelled(name, text)
     for candidates in _of_kind(own, about, as_text(schema.get("format")), text):
-        # What the text labels with the parameter's name wins, unless it has a form of its own, as a sum or a date has.
+        # A value labelled with the parameter's name takes precedence, unless the kind has its own form, such as a date.
         return ([label] if label and not candidates else []) + candidates
     if label:
         return [label]
@@ -82,12 +82,12 @@ def _of_kind(own: frozenset[str], about: frozenset[str], shape: str, text: str) 
 
 
 def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -> int | float | None:
-    """Find the number that a parameter means: the one beside its name, else the next unused one.
+    """Find the number for a parameter: the one next to its name, otherwise the next unused one.
 
     Args:
         name: The parameter's name.
-        text: What may contain the number.
-        taken: How many numbers are used already.
+        text: The text that may contain the number.
+        taken: Count of numbers that are already used.
         whole: Whether it must be an integer.
         needed: Whether a number without a name may be taken.
     """
@@ -123,7 +123,7 @@ def allowed_in(allowed: Sequence[object], name: str, text: str, used: Sequence[o
     Args:
         allowed: The values of an enumeration.
         name: The parameter's name.
-        text: What may mention one of them.
+        text: The text that may mention one of them.
         used: Values that other parameters have.
     """
     side = _side(frozenset(split_name(name)), text)

@@ -1,4 +1,4 @@
-"""Text on request: fixed sentences about a topic, in the length asked for, that claim no knowledge.
+"""Text on request: fixed sentences about a topic, in the requested length, that do not claim knowledge.
 
 The scripted model knows nothing about the world. Asked for a text, it puts the topic into the sentences of the
 blueprints' scripts; asked to summarize a text, it picks sentences of that text.
@@ -21,7 +21,7 @@ _SENTENCES_PER_PARAGRAPH = 4
 
 
 def wants_text(prompt: str) -> bool:
-    """Whether a prompt asks for a text to be written or summarized."""
+    """Return whether a prompt asks for a text to be written or summarized."""
     return any(pattern("answers", name).search(prompt) for name in ("text", "summary"))
 
 
@@ -38,7 +38,7 @@ def compose(about: str, lengths: dict[str, int]) -> str:
 
     Args:
         about: The topic.
-        lengths: How many of each unit: "word", "sentence", "line" or "paragraph".
+        lengths: The count of each unit: "word", "sentence", "line" or "paragraph".
     """
     if "word" in lengths:
         word_count = lengths["word"]
@@ -104,7 +104,7 @@ def _lengths(prompt: str) -> dict[str, int]:
 
 
 def _material(prompt: str) -> str:
-    """Return the text to work on: what follows a colon or a line break, or stands in quotation marks."""
+    """Return the text to process: the part after a colon or a line break, or in quotation marks."""
     for form in (r":\s+(.+)", r"\n(.+)", r"\"([^\"]+)\""):
         if match := re.search(form, prompt, re.DOTALL):
             return match[1].strip()

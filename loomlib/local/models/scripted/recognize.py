@@ -19,12 +19,12 @@ _exact = partial(pattern, "recognize", ignore_case=False)
 
 
 def find_urls(text: str) -> list[str]:
-    """Web addresses."""
+    """Find web addresses."""
     return _exact("url").findall(text)
 
 
 def find_emails(text: str) -> list[str]:
-    """Email addresses."""
+    """Find email addresses."""
     return _exact("email").findall(text)
 
 
@@ -34,7 +34,7 @@ def find_quoted(text: str) -> list[str]:
 
 
 def find_dates(text: str) -> list[str]:
-    """Dates in figures or words, such as "next Monday"."""
+    """Find dates in digits or words, such as "next Monday"."""
     return [match.group() for match in _pattern("date").finditer(text)]
 
 
@@ -63,7 +63,7 @@ def find_languages(text: str) -> list[str]:
 
 
 def find_iso_dates(text: str) -> list[str]:
-    """Find the dates that name their year, in ISO form; dates without a year are left out."""
+    """Find the dates with a year, in ISO form; dates without a year are left out."""
     if match := _exact("iso_date").search(text):
         return [match.group()]
     parts = _pattern("long_date").search(text)
@@ -76,7 +76,7 @@ def find_iso_dates(text: str) -> list[str]:
 
 
 def find_names(text: str) -> list[str]:
-    """Proper names: runs of capitalized words, without words that only start a sentence."""
+    """Find proper names: runs of capitalized words, without words that only start a sentence."""
     names: list[str] = []
     for match in _exact("capitals").finditer(text):
         parts = match.group().split()
@@ -88,7 +88,7 @@ def find_names(text: str) -> list[str]:
 
 
 def find_places(text: str) -> list[str]:
-    """Names after a preposition or in a list; "in paris" counts if nothing is capitalized."""
+    """Find names after a preposition or in a list; "in paris" counts if nothing is capitalized."""
     zones = _exact("zone").findall(text)
     names = [name for name in find_names(text) if not any(name in zone for zone in zones)]
     before = table("recognize")["before_place"]
@@ -100,7 +100,7 @@ def find_places(text: str) -> list[str]:
 
 
 def find_zones(text: str) -> list[str]:
-    """IANA time zones, by name ("Asia/Tokyo", "UTC") or by city ("Tokyo")."""
+    """Find IANA time zones, by name ("Asia/Tokyo", "UTC") or by city ("Tokyo")."""
     zones = _exact("zone").findall(text)
     if zones:
         return zones

@@ -21,7 +21,7 @@ _THRESHOLDS = (2.5, 1.0, 0.3)
 
 
 def scripted_reply(request: ConverseRequest) -> Reply:
-    """Reply to a request: with the tool calls that are still to be made, else with text."""
+    """Reply to a request with the remaining tool calls, otherwise with text."""
     return within_limits(_unlimited(request), request)
 
 

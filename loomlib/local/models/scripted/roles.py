@@ -20,12 +20,12 @@ _LONGEST_LINE: Final = 300
 
 
 def role_call(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
-    """Return the tool and arguments that the request's role asks for; None for a request without such a role."""
+    """Return the tool and arguments for the request's role; None for a request without such a role."""
     return _users_turn(request) or _extraction(request)
 
 
 def summary(request: ConverseRequest) -> str | None:
-    """Summarize the conversation, if that is what is asked: what the user stated, word for word."""
+    """Summarize the conversation, if the prompt requests it, by quoting what the user stated."""
     if not _SUMMARIZE.fullmatch(request.turns[request.newest_question].text):
         return None
     users = (turn.text for turn in request.turns[: request.newest_question] if turn.role == "user")
@@ -41,8 +41,8 @@ def _users_turn(request: ConverseRequest) -> tuple[Tool, JsonObject] | None:
 
     Each message is one sentence of the goal.
 
-    It never stops the conversation: reading `stop` out of the agent's last answer, as other forms are filled in, would
-    end most conversations by a word that happens to occur.
+    It never stops the conversation: if `stop` were filled in from the agent's last answer, as in other forms, most
+    conversations would end because of a word that occurs by chance.
     """
     form = next((tool for tool in request.tools if tool.name == _USER_FORM), None)
     if form is None or not {"message", "stop"} <= set(as_object(form.schema.get("properties"))):

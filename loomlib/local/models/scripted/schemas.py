@@ -1,7 +1,7 @@
 """JSON schemas of tool inputs: following references, checking values, and default values.
 
 The check covers the keywords that tool schemas use. A schema with any other keyword (`if`, `contains`…) accepts
-nothing: the scripted model rather leaves a tool uncalled than calls it with arguments that may be invalid.
+nothing: the scripted model does not call a tool with arguments that may be invalid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANNOTATIONS = frozenset([
 _TYPES = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
 _MAX_DEPTH = 12
 MAX_VALUE_DEPTH = 6
-"""How deep values for a schema are nested at most."""
+"""Maximum nesting depth of values for a schema."""
 _LONGEST = 100_000
 _FORMATS = {
     "date": "2000-01-01",
@@ -66,13 +66,13 @@ def kinds(schema: Schema) -> tuple[str, ...]:
 
 
 def is_valid(value: object, schema: object, root: Schema, depth: int = 0) -> bool:
-    """Whether `value` is certainly valid; False as well if the schema has a keyword that is not checked.
+    """Return whether `value` is certainly valid; also False if the schema has a keyword that is not checked.
 
     Args:
         value: A JSON value.
         schema: The schema to check against.
         root: The schema that its references point into.
-        depth: How deep the schema is nested in the one that was asked about.
+        depth: The nesting depth of the schema below the initial one.
     """
     if isinstance(schema, bool):
         return schema
@@ -104,12 +104,12 @@ def is_valid(value: object, schema: object, root: Schema, depth: int = 0) -> boo
 
 
 def default_value(declared: object, root: Schema, depth: int = 0) -> object:
-    """Return the plainest value of a schema: its default, an example, an enum entry, an empty list, the minimum.
+    """Return the simplest value of a schema: its default, an example, an enum entry, an empty list, the minimum.
 
     Args:
         declared: The schema.
         root: The schema that its references point into.
-        depth: How deep it is nested.
+        depth: Its nesting depth.
     """
     schema = resolve(declared, root)
     suggested = [schema.get("default"), *as_list(schema.get("examples")), schema.get("const")]
@@ -151,7 +151,7 @@ def _target(reference: str, root: Schema) -> object:
 
 
 def _equal(one: object, other: object) -> bool:
-    """JSON equality: 1 and 1.0 are equal, 1 and true are not."""
+    """Compare JSON values: 1 and 1.0 are equal, 1 and true are not."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -221,7 +221,7 @@ def _fits_parts(value: object, rules: Schema, valid: Callable[[object, object], 
 
 
 def _is_known(schema: object) -> bool:
-    """Whether all keywords of a schema and below are checked; a reference counts as unknown."""
+    """Return whether all keywords of a schema and its subschemas are checked; a reference counts as unknown."""
     if isinstance(schema, list):
         return all(_is_known(item) for item in as_list(cast(object, schema)))
     if not isinstance(schema, dict):

@@ -1,8 +1,8 @@
-"""What blueprints add to the scripted model: the `script.toml` files beside them.
+"""Additions of blueprints to the scripted model: the `script.toml` files next to them.
 
 A blueprint's script holds data that the scripted model needs only for the agents of that blueprint: names of units,
 words that mean one of its tools, sentences of a text, forms of personal statements. The scripts of all installed
-blueprints are read together, as a Converse request does not say which agent sends it. On AWS nothing reads them.
+blueprints are combined, because a Converse request does not name the agent that sends it. They are not used on AWS.
 
 Keys of a script, all optional:
 
@@ -37,7 +37,7 @@ SentenceForm = tuple[re.Pattern[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The scripts of all installed blueprints, put together."""
+    """The combined scripts of all installed blueprints."""
 
     related: tuple[str, ...] = ()
     units: tuple[tuple[str, ...], ...] = ()

@@ -71,7 +71,7 @@ class _Reader:
         return None
 
     def _verb_first(self) -> str | None:
-        """Such as "add 3 and 4" or "subtract 3 from 10"."""
+        """Read a phrase such as "add 3 and 4" or "subtract 3 from 10"."""
         verb = self._take(_VERBS)
         if verb is None or self._tokens[self.at - 1].kind == "sign":
             return None
@@ -80,7 +80,7 @@ class _Reader:
         return f" {_VERBS[verb]} ".join(reversed(operands) if is_swapped else operands) if len(operands) > 1 else None
 
     def _collection(self) -> str | None:
-        """Such as "the sum of 3, 4 and 5"."""
+        """Read a phrase such as "the sum of 3, 4 and 5"."""
         name = self._take(_COLLECTIONS)
         if name is None or self._take({"of", "between"}) is None:
             return None
@@ -125,7 +125,7 @@ class _Reader:
         return good or None
 
     def _operand(self) -> str | None:
-        """Read a number with what belongs to it: "5 squared", "20% of 80", "half of 30"."""
+        """Read a number with its modifiers: "5 squared", "20% of 80", "half of 30"."""
         if self._take({"half"}):
             inner = self._operand() if self._take({"of"}) else None
             return None if inner is None else f"{inner} / 2"

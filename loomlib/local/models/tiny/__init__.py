@@ -1,8 +1,9 @@
 """A small language model that computes: prefill, decode, prompt cache and sampling, by llama.cpp in its own process.
 
-The packages of the extra `tiny-model` bring llama.cpp and the weights of SmolLM2-135M-Instruct; nothing is downloaded
-when it runs. Tool calls, verdicts of judges and JSON answers are planned by the scripted model, and the model decodes
-their tokens one by one, so that their time and token counts are real; it chooses the words of all other answers.
+The packages of the extra `tiny-model` contain llama.cpp and the weights of SmolLM2-135M-Instruct; nothing is
+downloaded at run time. Tool calls, verdicts of judges and JSON answers are planned by the scripted model, and the
+model decodes their tokens one by one, so that their time and token counts are real; it chooses the words of all other
+answers.
 """
 
 from .packages import TINY_LABEL, check_packages

@@ -1,7 +1,7 @@
-"""The prompt cache: what the model computed for a prefix is kept and used again, as Bedrock does at a cache point.
+"""The prompt cache: the state that the model computed for a prefix is stored and reused at cache points, as on Bedrock.
 
 llama.cpp writes the state of a prefix into a file and reads it back in milliseconds. A request without cache points is
-computed from its first token on, whatever came before it.
+computed from its first token, regardless of earlier requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .settings import TinySettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheUse:
-    """What the cache did for one request: tokens that were read from it and written to it."""
+    """Cache use of one request: the numbers of tokens read from the cache and written to it."""
 
     read: int
     written: int
@@ -35,23 +35,23 @@ class _Kept:
 
 
 class PromptCache:
-    """The prefixes that are kept, by a hash of their tokens.
+    """The cached prefixes, by a hash of their tokens.
 
     Args:
         server: Computes prefixes, writes and reads their states.
-        settings: How many are kept.
+        settings: The limits of the cache.
     """
 
     def __init__(self, server: TinyServer, settings: TinySettings) -> None:
         self._server, self._settings = server, settings
-        self._kept: dict[str, _Kept] = {}  # the one that was used last is last
+        self._kept: dict[str, _Kept] = {}  # the most recently used one is last
         self._names = 0
 
     async def prepare(self, prompt: Prompt, slot: int) -> CacheUse | None:
-        """Put the longest prefix that is cached into a slot, and cache those that are not.
+        """Load the longest cached prefix into a slot, and cache the prefixes that are not cached yet.
 
         Returns:
-            What was read and written, or None if the request has no cache points.
+            The tokens read and written, or None if the request has no cache points.
         """
         if prompt.cache_points is None:
             return None
@@ -73,7 +73,7 @@ class PromptCache:
                 continue
             try:
                 await self._server.restore(slot, entry.file)
-            except ModelRefusedError:  # the process was replaced meanwhile, and its files with it
+            except ModelRefusedError:  # meanwhile the process was replaced and its files were deleted
                 self._drop(key)
                 continue
             if key in self._kept:
@@ -89,7 +89,7 @@ class PromptCache:
         generation, file = self._server.generation, f"prefix-{self._names}"
         size = await self._server.save(slot, file)
         key = _key(tokens)
-        if key in self._kept:  # another request wrote it at the same time
+        if key in self._kept:  # another request wrote it concurrently
             self._drop(key)
         expires = time.monotonic() + lives_s
         self._kept[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)

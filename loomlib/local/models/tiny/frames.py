@@ -1,4 +1,4 @@
-"""The frames of an answer that grows as the model decodes it: text, and the calls that the planner chose."""
+"""The frames of a streamed answer: text that the model decodes, and the calls that the planner chose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AFTER_ARGUMENTS: Final = "</tool_call>\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A part of a planned answer: its text, the head of a call, its arguments, or the mark after them."""
+    """A part of a planned answer: its text, the start of a call, its arguments, or the end mark."""
 
     kind: Literal["text", "head", "input", "end"]
     text: str
@@ -25,10 +25,10 @@ class _Part:
 
 
 class GrowingReply:
-    """Collects what the model decodes, and yields the frames of ConverseStream that say it.
+    """Collects the decoded text, and yields the corresponding frames of ConverseStream.
 
     Args:
-        planned: The answer that the model decodes word by word; None for one of its own words.
+        planned: The planned answer that the model decodes word for word; None for an answer in its own words.
     """
 
     def __init__(self, planned: Reply | None = None) -> None:
@@ -42,7 +42,7 @@ class GrowingReply:
 
     @property
     def planned_text(self) -> str:
-        """Everything that the model decodes of a planned answer."""
+        """The whole text that the model decodes for a planned answer."""
         return "".join(part.text for part in self._parts)
 
     def feed(self, text: str) -> Iterator[bytes]:
@@ -101,7 +101,7 @@ class GrowingReply:
 
 
 def grammar_of(text: str) -> str:
-    """Return a grammar of llama.cpp that admits one text only."""
+    """Return a llama.cpp grammar that accepts one text only."""
     return f'root ::= "{"".join(map(_escaped, text))}"'
 
 

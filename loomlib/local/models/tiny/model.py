@@ -1,4 +1,4 @@
-"""The small model behind Converse: the planner decides what must have a form, the model decodes every answer."""
+"""The small model behind Converse: the planner produces structured answers, the model decodes every answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STOP_REASONS: Final = {"limit": "max_tokens", "word": "stop_sequence"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What was just decoded, and the end of the answer when it is complete."""
+    """Newly decoded text, and the complete reply at the end of the answer."""
 
     text: str
     growing: GrowingReply
@@ -36,7 +36,7 @@ class _Part:
 class TinyModel:
     """A model of 135 million parameters, computed by llama.cpp on this machine.
 
-    Tool calls and everything that must have a form are the scripted planner's, decoded token by token; the model
+    The scripted planner produces tool calls and other structured answers, which are decoded token by token; the model
     chooses the words of the other answers. Requests beyond `slots` wait in order.
 
     Args:
@@ -94,7 +94,9 @@ class TinyModel:
     async def _answer(self, model_id: str, body: JsonObject) -> AsyncGenerator[_Part]:
         request = read_request(model_id, body)
         sampling = sampling_of(request)
-        prompt = await read_prompt(self._server, body, self._settings)  # first, as it refuses what is too long to plan
+        prompt = await read_prompt(
+            self._server, body, self._settings
+        )  # first, because it refuses requests that are too long to plan
         planned = (await self._planner.reply(model_id, body)).reply
         own = planned.is_prose
         growing = GrowingReply(None if own else planned)
@@ -138,7 +140,7 @@ class TinyModel:
         if self._free.empty() and self._waiting >= self._settings.queued:
             raise ModelRefusedError(
                 "ThrottlingException",
-                f"{self._waiting} requests wait for the small model already. Wait a moment and try again.",
+                f"{self._waiting} requests are already waiting for the small model. Wait a moment and try again.",
             )
         self._waiting += 1
         try:

@@ -1,4 +1,4 @@
-"""The packages that bring llama.cpp and the weights, found without importing them."""
+"""The packages with llama.cpp and the weights, located without importing them."""
 
 from __future__ import annotations
 

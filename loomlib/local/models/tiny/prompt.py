@@ -1,9 +1,9 @@
-"""The prompt of a Converse request: its tokens in the model's chat form, and the places of its cache points.
+"""The prompt of a Converse request: its tokens in the model's chat template, and the positions of its cache points.
 
 The order is Bedrock's, tools, system prompt, messages, so that a cache point behind the tools covers them alone. A
-user's text cannot contain the marks of the chat form: they are tokens of their own, which no text becomes.
+user's text cannot contain the special tokens of the chat template: text is never tokenized to them.
 
-Source of the form: the chat template of SmolLM2-135M-Instruct (ChatML).
+Source: the chat template of SmolLM2-135M-Instruct (ChatML).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FIVE_MINUTES_S: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachePoint:
-    """A place in a prompt up to which it is cached.
+    """A position up to which a prompt is cached.
 
     Attributes:
         tokens: The number of tokens before it.
-        lives_s: How long what is cached stays, in seconds, after its last use.
+        lives_s: Lifetime of the cached prefix in seconds after its last use.
     """
 
     tokens: int
@@ -45,7 +45,7 @@ class Prompt:
 
     Attributes:
         tokens: The tokens.
-        cache_points: Its cache points in order, without those before too few tokens; None if it names none at all.
+        cache_points: Its cache points in order, without those after too few tokens; None if the request has none.
     """
 
     tokens: list[int]
@@ -71,10 +71,10 @@ async def read_prompt(server: TinyServer, request: JsonObject, settings: TinySet
     pieces = _joined(_pieces(request))
     points = [piece for piece in pieces if isinstance(piece, _Point)]
     if len(points) > _MOST_CACHE_POINTS:
-        raise invalid(f"A request has at most {_MOST_CACHE_POINTS} cachePoint blocks, not {len(points)}.")
+        raise invalid(f"A request can have at most {_MOST_CACHE_POINTS} cachePoint blocks, not {len(points)}.")
     characters = sum(len(piece) for piece in pieces if isinstance(piece, str))
     if len(pieces) > settings.context_tokens or characters > settings.context_tokens * _MOST_CHARACTERS_PER_TOKEN:
-        raise _too_long(settings)  # before any of it is read, since reading takes time
+        raise _too_long(settings)  # before tokenization, which takes time
     tokens: list[int] = []
     candidates: list[CachePoint] = []
     for piece in pieces:
@@ -92,13 +92,13 @@ async def read_prompt(server: TinyServer, request: JsonObject, settings: TinySet
 
 def _too_long(settings: TinySettings) -> ModelRefusedError:
     return invalid(
-        f"Input is too long for requested model. The small model of the local AgentCore takes less than "
+        f"Input is too long for requested model. The small model of the local AgentCore accepts fewer than "
         f"{settings.context_tokens} tokens."
     )
 
 
 def _joined(pieces: Iterator[str | _Mark | _Point]) -> list[str | _Mark | _Point]:
-    """Join texts that follow each other, so that each is one request to the tokenizer."""
+    """Join adjacent texts, so that each run is one request to the tokenizer."""
     joined: list[str | _Mark | _Point] = []
     for piece in pieces:
         last = joined[-1] if joined else None
@@ -166,7 +166,7 @@ def _content(blocks: list[object]) -> Iterator[str | _Point]:
 
 
 def written_call(name: str, arguments: JsonObject) -> str:
-    """Return a tool call as the model sees it in the conversation."""
+    """Return a tool call in the form in which the model sees it in the conversation."""
     return f"<tool_call>{name}\n{json.dumps(arguments, ensure_ascii=False, default=repr)}</tool_call>\n"
 
 

@@ -1,4 +1,4 @@
-"""How tokens are chosen: `inferenceConfig` of Converse as the parameters of llama.cpp."""
+"""Sampling of tokens: Converse's `inferenceConfig` as parameters of llama.cpp."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _DEFAULT_TOP_P: Final = 0.9
 
 
 def sampling_of(request: ConverseRequest) -> JsonObject:
-    """Return the parameters of a request: temperature 0 takes the likeliest token, every other draws anew.
+    """Return the parameters of a request: temperature 0 selects the most likely token, any other samples randomly.
 
-    Without its own values the temperature is 0.7 and top P 0.9, as with Amazon Nova; no other rule limits the draw.
+    The default temperature is 0.7 and the default top P 0.9, as with Amazon Nova; sampling has no other limits.
 
     Raises:
-        ModelRefusedError: A value is out of its range (ValidationException).
+        ModelRefusedError: A value is out of range (ValidationException).
     """
     limits = as_object(request.body.get("inferenceConfig"))
     values = {"temperature": _DEFAULT_TEMPERATURE, "topP": _DEFAULT_TOP_P}

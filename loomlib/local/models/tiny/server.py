@@ -1,4 +1,4 @@
-"""The process that computes, and requests to it."""
+"""The process that runs the model, and requests to it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..refusals import ModelRefusedError
 from .settings import TinySettings
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
-_KEPT_TEXTS: Final = 128  # each of less than 4,096 tokens, so at most some 30 MB
-_ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TMPDIR", "LANG", "HOME")  # no key of anybody's
+_KEPT_TEXTS: Final = 128  # each of fewer than 4,096 tokens, so at most about 30 MB
+_ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TMPDIR", "LANG", "HOME")  # not a real API key
 
 
 class TinyServer:
-    """llama.cpp in a process of its own, which is started at once and again when it has ended.
+    """llama.cpp in a separate process, which is started at once and restarted after it has ended.
 
-    Its socket and the prefixes that the prompt cache keeps are in a folder that only this user can open.
+    Its socket and the prefixes of the prompt cache are in a folder that only this user can open.
 
     Args:
         weights: The file of the model's weights.
@@ -41,41 +41,41 @@ class TinyServer:
         self._turn = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
         self._ready = False
-        self._tokens: dict[tuple[str, bool], list[int]] = {}  # the one that was used last is last
+        self._tokens: dict[tuple[str, bool], list[int]] = {}  # the most recently used one is last
         self.generation = 0
         self._process: subprocess.Popen[bytes]
         self._folder: Path
         self._process, self._folder = self._spawn()
 
     async def tokens(self, text: str, *, marks: bool = False) -> list[int]:
-        """Return the tokens of a text; those of texts that come again, such as a system prompt, are kept.
+        """Return the tokens of a text; tokens of repeated texts, such as a system prompt, are cached.
 
         Args:
             text: The text.
-            marks: Whether marks such as `<|im_start|>` in it are the model's own; in a user's text they are not.
+            marks: Whether text such as `<|im_start|>` is read as a special token; not for a user's text.
         """
         tokens = self._tokens.pop((text, marks), None)
         if tokens is None:
             answer = await self._post("/tokenize", {"content": text, "parse_special": marks, "add_special": False})
             tokens = [token for entry in as_list(answer.get("tokens")) if (token := as_integer(entry)) is not None]
-        if len(tokens) < self._settings.context_tokens:  # a longer text is refused anyway
+        if len(tokens) < self._settings.context_tokens:  # a longer text is refused in any case
             self._tokens[text, marks] = tokens
         if len(self._tokens) > _KEPT_TEXTS:
             del self._tokens[next(iter(self._tokens))]
         return list(tokens)
 
     async def read(self, prompt: list[int], slot: int, *, continues: bool) -> None:
-        """Compute a prompt in a slot without an answer, from its first token on or as the slot's own `continues`."""
+        """Compute a prompt in a slot without an answer; with `continues`, from the slot's state."""
         body: JsonObject = {"prompt": prompt, "n_predict": 0, "cache_prompt": continues, "id_slot": slot}
         await self._post("/completion", body)
 
     async def save(self, slot: int, file: str) -> int:
-        """Write the state of a slot into a file of the cache; return its bytes."""
+        """Write the state of a slot to a file of the cache; return its size in bytes."""
         answer = await self._post(f"/slots/{slot}?action=save", {"filename": file})
         return as_integer(answer.get("n_written")) or 0
 
     async def restore(self, slot: int, file: str) -> None:
-        """Read the state of a slot from a file of the cache."""
+        """Load the state of a slot from a file of the cache."""
         await self._post(f"/slots/{slot}?action=restore", {"filename": file})
 
     def forget(self, file: str) -> None:
@@ -83,7 +83,7 @@ class TinyServer:
         (self._folder / file).unlink(missing_ok=True)
 
     async def write(self, request: Mapping[str, object]) -> AsyncGenerator[JsonObject]:
-        """Yield the events of an answer as it is computed; who stops listening stops the computation."""
+        """Yield the events of an answer as it is computed; closing the iterator stops the computation."""
         session = await self._running()
         try:
             async with session.post("http://model/completion", json={**request, "stream": True}) as response:
@@ -164,7 +164,7 @@ class TinyServer:
     def _ended(self, error: Exception) -> ModelRefusedError:
         if isinstance(error, TimeoutError):
             return ModelRefusedError("ModelTimeoutException", "The small model did not answer in time.")
-        return ModelRefusedError("ModelErrorException", f"The process of the small model ended: {error}")
+        return ModelRefusedError("ModelErrorException", f"The small model's process ended: {error}")
 
 
 def _refusal(text: str) -> ModelRefusedError:

@@ -9,7 +9,7 @@ _MOST_THREADS = 4
 
 
 def _threads() -> int:
-    # One core stays for the service. Threads wait for each other in a loop, so that one without a core slows all down.
+    # One core is left for the service. Threads wait for each other in a loop, so one without a core slows all of them.
     return max(1, min(len(os.sched_getaffinity(0)) - 1, _MOST_THREADS))
 
 
@@ -18,15 +18,15 @@ class TinySettings:
     """Limits of the small model.
 
     Attributes:
-        context_tokens: Most tokens of one request, input and output; a longer input is refused. The model was trained
-            with 8,192; on two cores 4,096 take about half a minute to read.
-        slots: How many requests are computed at a time, token by token in turn.
-        queued: How many further requests wait; more are refused (ThrottlingException).
-        default_output_tokens: Limit of output tokens of a request that names none.
-        cached_prefixes: How many prefixes the prompt cache keeps; the one that was not used for longest goes first.
-        cache_bytes: Most bytes of all prefixes together; one token takes about 23 KB.
-        least_cached_tokens: A shorter prefix is not cached; the least that Claude models take on Amazon Bedrock.
-        threads: Threads that compute.
+        context_tokens: Maximum tokens of one request, input and output; a longer input is refused. The model was
+            trained with 8,192; on two cores 4,096 take about half a minute to process.
+        slots: Requests that are computed concurrently, token by token in turn.
+        queued: Further requests that can wait; more are refused (ThrottlingException).
+        default_output_tokens: Limit of output tokens for a request without its own limit.
+        cached_prefixes: Maximum prefixes in the prompt cache; the least recently used one is removed first.
+        cache_bytes: Maximum bytes of all prefixes together; one token takes about 23 KB.
+        least_cached_tokens: Minimum tokens of a cached prefix; the minimum of Claude models on Amazon Bedrock.
+        threads: Threads for computation.
     """
 
     context_tokens: int = 4_096

@@ -6,10 +6,10 @@ words that the output has, at most 0.2 if a number or date of the golden answer 
 
 *Against a rubric*: each line or sentence is a criterion, and the score is their mean. A criterion is met or not by
 quoted words (they occur, or do not occur after "not", "never", "without", "avoid"); a limit of words, sentences, lines
-or characters ("at most 20 words"); a demanded refusal; names of tools, such as get_weather; and numbers. Any other
-criterion counts by the share of its content words that the output (or the trajectory) has; one without content words
-asks for the golden answer, or, without one, for an answer to the prompt. A criterion about what the output says looks
-at the output alone.
+or characters ("at most 20 words"); a demanded refusal; names of tools, such as get_weather; and numbers. The
+score of any other criterion is the share of its content words that the output (or the trajectory) has; one without
+content words requires the golden answer, or, without one, an answer to the prompt. A criterion about what the output
+says considers the output alone.
 
 *Without both*: 0 for an empty output, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words
 (0.75 if it has none).
@@ -71,7 +71,7 @@ def assess(material: Material, output: str | None = None) -> Assessment:
 
     Args:
         material: The parts of the judge's prompt.
-        output: The output to judge; the material's if None.
+        output: The output to judge; None for the output in the material.
     """
     output = material.get("output") if output is None else output.strip()
     golden, rubric = material.get("golden answer"), material.get("rubric") or material.get("assertions")
@@ -133,7 +133,7 @@ def _by_rubric(output: str, rubric: str, golden: str, prompt: str, trajectory: s
 
 
 def _alone(output: str, prompt: str) -> Assessment:
-    """Whether the output looks like an answer to the prompt."""
+    """Score whether the output looks like an answer to the prompt."""
     if not output:
         return Assessment(0.0, "the output is empty")
     if REFUSAL.search(output):
@@ -162,7 +162,7 @@ def _by_criterion(output: str, criterion: str, golden: str, prompt: str, traject
 
 
 def _checks(output: str, evidence: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
-    """Yield the decidable demands of a criterion, each with whether it is met and why."""
+    """Yield the decidable requirements of a criterion, each with whether it is met, and the reason."""
     for match in _QUOTED.finditer(criterion):
         text = next(group for group in match.groups() if group)
         yield _occurrence(f"“{text}”", _plain(text) in _plain(evidence), criterion[: match.start()])
@@ -178,7 +178,7 @@ def _checks(output: str, evidence: str, criterion: str, bare: str) -> Iterator[t
 
 
 def _occurrence(subject: str, occurs: bool, before: str) -> tuple[bool, str]:
-    """Whether something occurs as demanded; it must not occur if the words before it forbid it."""
+    """Return whether something occurs as required; it must not occur if the words before it forbid it."""
     return occurs != bool(_FORBIDS.search(before)), f"{subject} {'occurs' if occurs else 'does not occur'}"
 
 
@@ -198,7 +198,7 @@ def _content(text: str) -> dict[str, str]:
 
 def _figures(text: str) -> set[str]:
     """Return the numbers and dates."""
-    # Hundreds of characters without a space are not prose, and reading numbers takes quadratic time in them.
+    # Hundreds of characters without a space are not prose, and reading numbers in them takes quadratic time.
     prose = _NO_PROSE.sub(" ", text)
     return {f"{number:g}" for number in find_numbers(prose)} | set(_DATE.findall(prose))
 

@@ -32,16 +32,16 @@ _GOOD = re.compile(
 
 
 def judge_reply(request: ConverseRequest) -> tuple[Tool | None, JsonObject] | None:
-    """Judge, if a request asks for it: its prompt is a judge's, and its form has a verdict and a reason.
+    """Judge, if the request is a judge's: its prompt has that form, and its schema has a verdict and a reason.
 
     Returns:
-        The tool to call (None for an answer as JSON text) and its input; None if the request does not ask a judge.
+        The tool to call (None for an answer as JSON text) and its input; None if the request is not a judge's.
     """
     forms: list[tuple[Tool | None, JsonObject]] = [(tool, dict(tool.schema)) for tool in request.tools]
     if not forms:
         schema = request.output_schema or _written_schema(request.system)
         forms = [] if schema is None else [(None, schema)]
-    for tool, schema in reversed(forms):  # strands puts the form of the answer after the judge's other tools
+    for tool, schema in reversed(forms):  # strands adds the tool for the answer after the judge's other tools
         properties = as_object(schema.get("properties"))
         if set(properties) & set(_REASONS) and set(properties) & set(_VERDICTS):
             material = read_material(request)
@@ -79,7 +79,7 @@ def _judged(
     answers = material.numbered("answer")
     if answers and {"winner", "ranking"} & set(properties):
         scored = {name: assess(material, text) for name, text in answers.items()}
-        order = sorted(scored, key=lambda name: -scored[name].score)  # stable: equal ones keep their order
+        order = sorted(scored, key=lambda name: -scored[name].score)  # stable: equal scores keep their order
         reason = "; ".join(f"{name}: {part.score:.2f} ({part.reason})" for name, part in scored.items())
         best = [name for name in order if abs(scored[name].score - scored[order[0]].score) < _TIE]
         return Assessment(scored[order[0]].score, reason), {
@@ -113,8 +113,8 @@ def _faults(material: Material, properties: Mapping[str, object]) -> tuple[Asses
 def _of_call(material: Material, *, of_arguments: bool) -> Assessment:
     """Judge a tool call.
 
-    The tool fits if its name or description shares a word with what the user said, or, where the user said numbers
-    only, if its arguments occur. The arguments score by the share of their values that occur.
+    The tool fits if its name or description shares a word with the user's text, or, if that text has numbers only, if
+    its arguments occur in it. The arguments score by the share of their values that occur.
     """
     call = material.get("tool call").removeprefix("Tool call: ")
     name, _, arguments = call.partition("(")
