@@ -105,7 +105,7 @@ def test_a_lambda_function_parses_what_the_models_of_steps_answer(
     model_input = result["trace"][0]["trace"]["preProcessingTrace"]["modelInvocationInput"]
     assert (model_input["parserMode"], model_input["overrideLambda"]) == ("OVERRIDDEN", parser)
     broken_agent = create(group, name="broken", **configuration)
-    with pytest.raises(EventStreamError, match=r"dependencyFailedException.*no boolean preProcessingParsedResponse"):
+    with pytest.raises(EventStreamError, match=r"dependencyFailedException.*no preProcessingParsedResponse"):
         invoked(aws, broken_agent, "What is the weather in Paris?")
 
 

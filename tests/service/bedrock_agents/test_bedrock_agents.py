@@ -149,7 +149,7 @@ def test_parts_belong_to_a_version(aws: Aws, create: Callable[..., str], functio
     group = {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": WEATHER}
     agent = create(group)
     draft = {"agentId": agent, "agentVersion": "DRAFT"}
-    with pytest.raises(ClientError, match="has weather already"):
+    with pytest.raises(ClientError, match="already has weather"):
         agents.create_agent_action_group(**draft, **group)
     alias = agents.create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]
     assert (alias["agentAliasStatus"], alias["routingConfiguration"]) == ("CREATING", [{"agentVersion": "1"}])

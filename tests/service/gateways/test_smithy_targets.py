@@ -74,7 +74,7 @@ def test_operations_of_rest_json_fill_the_path_and_the_query(make_gateway: Any, 
     [
         ({"aws.protocols#restXml": {}}, "uses restXml; a gateway supports restJson1, awsJson1_1, awsJson1_0"),
         ({"aws.protocols#restJson1": {}}, "has no trait aws.auth#sigv4"),
-        ({"aws.auth#sigv4": {"name": "a"}}, "speaks no protocol"),
+        ({"aws.auth#sigv4": {"name": "a"}}, "uses no protocol"),
     ],
 )
 def test_a_service_that_a_gateway_cannot_call_is_refused_by_name(

@@ -86,7 +86,7 @@ def test_a_provider_uses_a_secret_of_its_user(aws: Any, identities: Identities) 
     [
         ({}, "apiKey is missing"),
         ({"apiKeySecretSource": "EXTERNAL"}, "apiKey is missing"),
-        ({"apiKey": "a", "apiKeySecretSource": "EXTERNAL"}, "needs apiKeySecretConfig"),
+        ({"apiKey": "a", "apiKeySecretSource": "EXTERNAL"}, "requires apiKeySecretConfig"),
         ({"apiKeySecretConfig": {"secretId": "nothing", "jsonKey": "a"}}, "can't find the specified secret"),
     ],
 )

@@ -216,7 +216,7 @@ def test_embeddings_come_in_the_types_that_are_asked_for(aws: Any) -> None:
         ("amazon.titan-embed-text-v1", {"inputText": "x", "dimensions": 256}, "dimensions"),
         ("amazon.titan-embed-text-v2:0", {"inputText": "x", "embeddingTypes": ["int8"]}, "embeddingTypes"),
         ("cohere.embed-english-v3", {"texts": ["x"]}, "input_type"),
-        ("cohere.embed-english-v3", {"texts": ["x"] * 97, "input_type": "search_query"}, "97 texts"),
+        ("cohere.embed-english-v3", {"texts": ["x"] * 97, "input_type": "search_query"}, "97 items"),
     ):
         with pytest.raises(ClientError, match=error_pattern):
             invoke(aws, model, body)
