@@ -19,6 +19,21 @@ DRAW = """([kinds, values]) => {
     document.body.append(table({ columns, rows, height: 4000 }));
 }"""
 
+# A panel's model whose kernel answers a request for rows only when `window.reply` is called.
+SLOW = """() => {
+    const opened = [];
+    let listen = null, request = null;
+    const model = {
+        on: (name, callback) => { if (name === "msg:custom") listen = callback; },
+        send: (message) => { request = message; },
+    };
+    window.opened = opened;
+    window.reply = () => listen({ id: request.id, is: "done", value: { rows: [{ name: "first" }], total: 1 } });
+    document.body.append(table({
+        model, table: "rows", key: "name", columns: [{ key: "name" }], onOpen: (row) => opened.push(row.name),
+    }));
+}"""
+
 SAY = """(text) => {
     for (const tag of ["p", "dd", "td", "pre"]) document.body.append(h(tag, { id: tag }, text));
     const said = live({ id: "said" });
@@ -46,6 +61,21 @@ def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     ids = ["p", "dd", "td", "said", "pre"]
     texts = page.evaluate("ids => ids.map((id) => document.getElementById(id).textContent)", ids)
     assert texts == [unbroken(sentence)] * 4 + [sentence]
+    assert watched.errors == []
+
+
+def test_a_row_that_is_clicked_before_it_is_loaded_opens_when_it_is(watched: Watched) -> None:
+    page = watched.page
+    page.set_content("<!doctype html><html lang=en><body></body></html>")
+    page.add_script_tag(content=_kit())
+    page.evaluate(SLOW)
+    page.locator("tr[data-index='0']").click()
+    assert page.evaluate("opened") == []
+    page.evaluate("reply()")
+    page.wait_for_function("opened.length > 0")
+    assert page.evaluate("opened") == ["first"]
+    page.get_by_text("first", exact=True).click()
+    assert page.evaluate("opened") == ["first", "first"]
     assert watched.errors == []
 
 

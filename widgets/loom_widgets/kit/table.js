@@ -10,12 +10,12 @@ const ROW_PX = 28, SETTLED_MS = 60;
  *   given    {rows, total}: its first page, if the view already has it (100 rows, or all)
  *   key      the column or columns that identify a row: the active row stays the same one when the rows are reloaded or
  *            sorted; without it, the active position stays
- *   onOpen(row)    called on click, Enter or Space of a row
+ *   onOpen(row)    called on click, Enter or Space of a row, at once or when the row has been loaded
  *   height   in px (default 280); empty: the sentence when there is no row; label: the table's name for screen readers
  * `.rows(list)` replaces rows; `.reload()` requests the rows again; `.toEnd()` scrolls down, `.goTo(index)` to a row; `.chosen` is the active row.
  */
 function table({ columns, rows = null, model = null, table: name = "", given = null, key = [], onOpen = null, height = 280, empty = "No rows yet.", label = "table" }) {
-  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0, near = -1, sought = null, known = false;
+  let local = rows ?? [], total = local.length, sort = "", down = false, active = -1, firstRow = -1, asked = 0, frame = 0, settling = 0, wanted = [], later = 0, drawnAt = 0, near = -1, sought = null, known = false, opens = false;
   const pages = new Map(), fresh = new Set(), keys = [key].flat();
   const PAGE = 100;
   const body = h("tbody");
@@ -69,6 +69,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     known = true;
     total = reply.total;
     if (sought) { sought = null; place(reply.at ?? -1); } else if (active >= total) place(-1); else draw(true);
+    if (opens && at(active)) open();
   };
   const draw = (again = false) => {
     none.hidden = total > 0;
@@ -122,7 +123,12 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     const id = JSON.stringify(idOf(kept));
     place(kept ? local.findIndex((row) => row === kept || (keys.length && JSON.stringify(idOf(row)) === id)) : -1);
   };
+  const open = () => {
+    opens = !at(active);
+    if (!opens) onOpen(at(active));
+  };
   const choose = (index) => {
+    opens = false;
     active = Math.max(0, Math.min(index, total - 1));
     node.chosen = sought = null;
     const top = active * ROW_PX, room = scroller.clientHeight - 2 * ROW_PX;
@@ -136,17 +142,17 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     const from = active >= 0 ? active : near;
     const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + seen, PageUp: from - seen, Home: 0, End: total - 1 }[event.key];
     if (to !== undefined) { event.preventDefault(); event.stopPropagation(); choose(to); }
-    else if ((event.key === "Enter" || event.key === " ") && onOpen && at(active)) {
+    else if ((event.key === "Enter" || event.key === " ") && onOpen && active >= 0) {
       event.preventDefault();
       event.stopPropagation();
-      onOpen(at(active));
+      open();
     }
   });
   body.addEventListener("click", (event) => {
     const row = event.target.closest("tr[data-index]");
     if (!row || event.target.closest("button,a,input,select")) return;
     choose(Number(row.dataset.index));
-    if (onOpen && at(active)) onOpen(at(active));
+    if (onOpen) open();
   });
   scroller.addEventListener("scroll", () => {
     if (!frame) frame = requestAnimationFrame(() => {
