@@ -1,6 +1,7 @@
 // Build: the form of a deployment, its progress, and the catalog.
 
 const OWN_CODE = "file or folder";
+const row = (...children) => h("div", { class: "loom-row" }, children);
 
 /** The endpoints of an agent with the version that each serves, and a form to promote one; read when it is opened. */
 function releases(model, agent) {
@@ -19,7 +20,7 @@ function releases(model, agent) {
     refill(content,
       h("table", { class: "loom-endpoints", style: { "text-align": "left", "border-spacing": "1em 2px", margin: "0 -1em" }, "aria-label": `endpoints of ${short(agent.name)}` },
         h("thead", null, h("tr", null, ["endpoint", "version", "status", ""].map((title) => h("th", { scope: "col" }, title)))), h("tbody", null, rows)),
-      h("div", { class: "loom-row" }, endpoint, version,
+      row(endpoint, version,
         confirmButton("Promote", "Let this endpoint serve the chosen version?",
           async () => fill(await act(model, "promote", { arn: agent.arn, endpoint: endpoint.value, version: version.value })))));
   };
@@ -28,27 +29,65 @@ function releases(model, agent) {
   return box;
 }
 
+function onEnter(item, go) {
+  item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
+  return item;
+}
+
+/**
+ * A closed part of the form, whose controls are created when it is opened first. `make` returns [controls by key, nodes];
+ * `.values()` returns [key, value] pairs, none before.
+ */
+function optional(title, make) {
+  const box = h("details", null, h("summary", null, title));
+  let controls = null;
+  box.addEventListener("toggle", () => {
+    if (controls || !box.open) return;
+    const [made, ...nodes] = make();
+    controls = Object.entries(made);
+    put(box, nodes);
+  });
+  box.values = () => (controls ?? []).map(([key, control]) => [key, control.value]);
+  return box;
+}
+
+function identity(begin) {
+  const name = onEnter(field("Name", { placeholder: "default: name of the blueprint or folder" }), begin);
+  const memory = field("Memory", { placeholder: "none (a name, id or ARN)" });
+  const environment = textarea("Environment", {
+    rows: 2, placeholder: "QUERY_SECONDS=2", hint: "One NAME=value per line. Loom neither shows nor stores the values.",
+  });
+  environment.classList.add("loom-wide");
+  return [{ name, memory, environment }, row(name, memory), row(environment)];
+}
+
+function runtimeSettings() {
+  const platform = select("Platform"), protocol = select("Protocol");
+  platform.options([["", "default"], ["V1", "V1: each session boots"], ["V2", "V2: each session is restored from a snapshot"]], "");
+  protocol.options([["", "default"], ...["HTTP", "MCP", "A2A", "AGUI"].map((item) => [item, item])], "");
+  const warmup = field("Warm-up path", { placeholder: "none (V2: called before the snapshot)" });
+  const idle = field("Idle time-out", { placeholder: "900 (seconds)" });
+  const lifetime = field("Maximum lifetime", { placeholder: "28800 (seconds)" });
+  const storage = field("Session storage", { placeholder: "none (a folder such as /mnt/data)" });
+  return [{ platform_version: platform, warmup, protocol, idle_timeout_s: idle, max_lifetime_s: lifetime, storage },
+    row(platform, warmup, protocol), row(idle, lifetime, storage)];
+}
+
+function callers() {
+  const authorizer = select("Callers"), discovery = field("Discovery URL", { placeholder: "https://…/.well-known/openid-configuration" });
+  authorizer.options([["", "AWS identities (signed requests)"], ["local", "tokens of the local issuer"], ["jwt", "tokens of another issuer"]], "");
+  discovery.classList.add("loom-wide");
+  const rules = Object.fromEntries([["audience", "Audience"], ["clients", "Clients"], ["scopes", "Scopes"]].map(([key, label]) => [key, field(label, { placeholder: "any; separate several by commas" })]));
+  const issuer = h("div", { hidden: true }, row(discovery), row(...Object.values(rules)),
+    h("p", { class: "loom-hint" }, "A token must have one value of each field that is filled in. Fill in at least one field."));
+  authorizer.control.addEventListener("change", () => { issuer.hidden = authorizer.value !== "jwt"; });
+  return [{ authorizer, discovery_url: discovery, ...rules }, row(authorizer), issuer];
+}
+
 export default {
   render: (given) => panel(given, (body, model) => {
     const what = select("Blueprint");
     const path = field("Path", { placeholder: "my_agent/agent.py" });
-    const name = field("Name", { placeholder: "default: name of the blueprint or folder" });
-    const memory = field("Memory", { placeholder: "none (a name, id or ARN)" });
-    const environment = textarea("Environment", {
-      rows: 2, placeholder: "QUERY_SECONDS=2", hint: "One NAME=value per line. Loom neither shows nor stores the values.",
-    });
-    const platform = select("Platform"), protocol = select("Protocol");
-    platform.options([["", "default"], ["V1", "V1: each session boots"], ["V2", "V2: each session is restored from a snapshot"]], "");
-    protocol.options([["", "default"], ...["HTTP", "MCP", "A2A", "AGUI"].map((item) => [item, item])], "");
-    const warmup = field("Warm-up path", { placeholder: "none (V2: called before the snapshot)" });
-    const idle = field("Idle time-out", { placeholder: "900 (seconds)" });
-    const lifetime = field("Maximum lifetime", { placeholder: "28800 (seconds)" });
-    const storage = field("Session storage", { placeholder: "none (a folder such as /mnt/data)" });
-    const authorizer = select("Callers"), discovery = field("Discovery URL", { placeholder: "https://…/.well-known/openid-configuration" });
-    authorizer.options([["", "AWS identities (signed requests)"], ["local", "tokens of the local issuer"], ["jwt", "tokens of another issuer"]], "");
-    const rules = [["audience", "Audience"], ["clients", "Clients"], ["scopes", "Scopes"]].map(([key, label]) => [key, field(label, { placeholder: "any; separate several by commas" })]);
-    const issuer = h("div", { hidden: true }, h("div", { class: "loom-row" }, discovery), h("div", { class: "loom-row" }, rules.map(([, control]) => control)),
-      h("p", { class: "loom-hint" }, "A token must have one value of each field that is filled in. Fill in at least one field."));
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
     const plan = button("Show plan", () => look());
@@ -70,6 +109,11 @@ export default {
       ],
     });
     agents.querySelector("table").style.setProperty("min-width", "940px");
+    const options = [
+      optional("Name, memory and environment", () => identity(begin)),
+      optional("Runtime settings", runtimeSettings),
+      optional("Who may call it", callers),
+    ];
     let blueprints = [], chosen = "", opened = { arn: "", node: null };
 
     const describe = () => {
@@ -81,10 +125,8 @@ export default {
         : blueprint ? `${blueprint.title}. ${blueprint.description}` : "";
     };
     const given = () => ({
-      what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
-      platform_version: platform.value, warmup: warmup.value, protocol: protocol.value,
-      idle_timeout_s: idle.value, max_lifetime_s: lifetime.value, storage: storage.value,
-      authorizer: authorizer.value, discovery_url: discovery.value, ...Object.fromEntries(rules.map(([key, control]) => [key, control.value])),
+      what: what.value === OWN_CODE ? path.value : what.value,
+      ...Object.fromEntries(options.flatMap((option) => option.values())),
     });
     const begin = async () => {
       if (deploy.disabled) return;
@@ -102,7 +144,7 @@ export default {
       plan.disabled = false;
       if (!reply || !reply.text) return;
       refill(planned, h("pre", { class: "loom-plan", tabindex: 0, "aria-label": `the plan of ${short(reply.name)}` }, reply.text),
-        h("div", { class: "loom-row" }, button("Close the plan", () => { planned.replaceChildren(); plan.focus(); })));
+        row(button("Close the plan", () => { planned.replaceChildren(); plan.focus(); })));
       planned.querySelector("pre").focus();
     };
     const deploying = (yes) => { deploy.disabled = yes; halt.disabled = !yes; };
@@ -138,7 +180,7 @@ export default {
       refill(detail, card(reply.name, {},
         facts(values),
         !reply.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, reply.try), opened.node],
-        h("div", { class: "loom-row" },
+        row(
           button("Refresh", () => refresh(reply.arn), { "aria-label": `Refresh ${short(reply.name)}` }),
           confirmButton("Remove from the catalog", `Remove ${short(reply.name, 40)} from the catalog? Its runtime stays deployed.`, () => remove(reply.arn, false)),
           !reply.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(reply.name, 40)}? This cannot be undone.`, () => remove(reply.arn, true), { kind: "danger" }),
@@ -146,30 +188,24 @@ export default {
     };
 
     what.control.addEventListener("change", describe);
-    authorizer.control.addEventListener("change", () => { issuer.hidden = authorizer.value !== "jwt"; });
-    for (const [item, go] of [[path, begin], [name, begin], [arn, register]]) {
-      item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
-    }
-    for (const item of [path, arn, environment, discovery]) item.classList.add("loom-wide");
+    for (const [item, go] of [[path, begin], [arn, register]]) onEnter(item, go).classList.add("loom-wide");
     const onAws = button("Connect to AWS and register", async () => {
       const reply = await act(model, "register_on_aws", { arn: model.get("state").elsewhere?.arn ?? "" });
       if (reply && reply.arn) { arn.value = ""; show(reply); }
     }, { hidden: true });
     const back = button("Back to the local AgentCore", () => act(model, "leave_aws").then((reply) => reply && close()), { hidden: true });
-    const registering = card("Register", {}, h("div", { class: "loom-row" }, arn, button("Register", () => register())));
+    const registering = card("Register", {}, row(arn, button("Register", () => register())));
     body.errorsOf(["register", "register_on_aws"], registering.body);
-    registering.body.append(h("div", { class: "loom-row" }, onAws));
+    registering.body.append(row(onAws));
     const deployment = card("Deploy", {},
-      h("div", { class: "loom-row" }, what, path, plan, deploy, halt), about,
-      h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
-      h("details", null, h("summary", null, "Runtime settings"), h("div", { class: "loom-row" }, platform, warmup, protocol), h("div", { class: "loom-row" }, idle, lifetime, storage)),
-      h("details", null, h("summary", null, "Who may call it"), h("div", { class: "loom-row" }, authorizer), issuer),
+      row(what, path, plan, deploy, halt), about,
+      options,
       planned, going);
     body.errorsOf(["plan", "deploy"], deployment.body);
     const list = h("div");
     body.errorsOf(["refresh", "remove", "describe", "leave_aws", "releases", "promote", "roll_back"], list);
     put(body, [
-      h("div", { class: "loom-row" }, labels, back),
+      row(labels, back),
       deployment,
       registering,
       h("div", { class: "loom-row", style: { "justify-content": "space-between" } },
