@@ -77,6 +77,19 @@ def test_an_agent_is_deployed_inspected_and_removed(page: Page, lab_page: Watche
     panel.get_by_role("button", name="Yes", exact=True).click()
     expect(panel.locator(".loom-status").first).to_contain_text("its runtime was deleted", timeout=30_000)
     expect(panel.locator(".loom-tablebox .loom-empty")).to_be_visible()
+
+    # Optional settings count as soon as their part of the form has been opened.
+    for title in ("Name, memory and environment", "Runtime settings", "Who may call it"):
+        panel.get_by_text(title, exact=True).click()
+    panel.get_by_label("Name", exact=True).fill("second")
+    panel.get_by_label("Idle time-out").fill("120")
+    panel.get_by_label("Callers", exact=True).select_option("jwt")
+    expect(panel.get_by_label("Discovery URL", exact=True)).to_be_visible()
+    panel.get_by_label("Callers", exact=True).select_option("local")
+    expect(panel.get_by_label("Discovery URL", exact=True)).to_be_hidden()
+    panel.get_by_role("button", name="Show plan", exact=True).click()
+    expect(panel.get_by_label("the plan of second")).to_contain_text("runtime second", timeout=60_000)
+    screenshot(page, "build-options", tmp_path)
     assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
     assert lab_page.errors == []
     assert lab_page.outside == []
