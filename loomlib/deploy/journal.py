@@ -29,13 +29,13 @@ class Intent:
     Attributes:
         kind: The kind of resource, as in `PlanStep`.
         name: Its name.
-        action: "make" or "change".
+        action: "create" or "change".
         before: The values that restore it after a change. They contain no secrets.
     """
 
     kind: str
     name: str
-    action: Literal["make", "change"]
+    action: Literal["create", "change"]
     before: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -127,7 +127,7 @@ class DeployJournal:
         except FileNotFoundError:
             return []
         entries = [as_mapping(entry) for entry in as_list(parse_object(content).get("intents"))]
-        actions = ("make", "change")
+        actions = ("create", "change")
         if not entries or any(not entry.get("name") or entry.get("action") not in actions for entry in entries):
             raise DeployError(
                 "The journal of the deployment is damaged",
@@ -138,7 +138,7 @@ class DeployJournal:
             Intent(
                 kind=as_text(entry.get("kind")),
                 name=as_text(entry.get("name")),
-                action=cast("Literal['make', 'change']", entry["action"]),
+                action=cast("Literal['create', 'change']", entry["action"]),
                 before=as_mapping(entry.get("before")),
             )
             for entry in entries

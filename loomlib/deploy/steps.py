@@ -9,7 +9,7 @@ from ..aws.runtime_requests import SettingChange
 from .costs import CostEstimate
 from .policies import RolePolicy
 
-Action = Literal["make", "change", "keep"]
+Action = Literal["create", "change", "keep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class PlanStep:
     Attributes:
         kind: The kind of resource: "bucket", "package", "role", "runtime", "endpoint" or "trigger".
         name: Its name.
-        action: "make" it, "change" it, or "keep" it as it is.
+        action: "create" it, "change" it, or "keep" it as it is.
         changes: The settings that change; "" before or after means none.
         note: Further information, such as the package's size.
     """
@@ -62,7 +62,7 @@ class DeployPlan:
 
     def counts(self) -> dict[str, int]:
         """Return the number of steps by action."""
-        return {action: sum(step.action == action for step in self.steps) for action in ("make", "change", "keep")}
+        return {action: sum(step.action == action for step in self.steps) for action in ("create", "change", "keep")}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON-ready values."""

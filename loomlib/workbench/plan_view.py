@@ -14,7 +14,7 @@ from ..presentation.formats import day
 from ..presentation.html import card, table
 from ..telemetry.cost import Amount
 
-_SIGNS: Final = {"make": "+", "change": "~", "keep": "="}
+_SIGNS: Final = {"create": "+", "change": "~", "keep": "="}
 
 
 def plan_sentence(plan: DeployPlan) -> str:
@@ -23,7 +23,7 @@ def plan_sentence(plan: DeployPlan) -> str:
     place = "the local AgentCore" if plan.where == "local" else f"AWS, account {plan.account_id} in {plan.region}"
     if plan.is_empty:
         return f"{plan.agent} on {place} matches its description: nothing to do"
-    return f"{plan.agent} on {place}: create {counts['make']}, change {counts['change']}, keep {counts['keep']}"
+    return f"{plan.agent} on {place}: create {counts['create']}, change {counts['change']}, keep {counts['keep']}"
 
 
 def plan_text(plan: DeployPlan) -> str:

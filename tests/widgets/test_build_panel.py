@@ -78,7 +78,7 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
 def test_a_plan_is_shown_before_anything_is_made(watched: Watched, empty: loom.Workbench) -> None:
     before = names(watched)
     plan = watched.ask("plan", what="calculator", name="planned", environment="WORD=s3cret-word", idle_timeout_s="120")
-    assert "make   runtime planned" in plan["text"]
+    assert "create runtime planned" in plan["text"]
     assert "platform.idle_timeout_s: 120" in plan["text"]
     assert "environment: WORD" in plan["text"]
     assert "a month costs" in plan["text"]

@@ -104,12 +104,12 @@ class RepositoryPart:
 
     def look(self) -> PlanStep:
         """Check whether the repository exists."""
-        return PlanStep(kind=self.kind, name=self._name, action="keep" if self._own() else "make")
+        return PlanStep(kind=self.kind, name=self._name, action="keep" if self._own() else "create")
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the repository."""
         report("creating the repository for images")
-        journal.add(Intent(kind=self.kind, name=self._name, action="make"))
+        journal.add(Intent(kind=self.kind, name=self._name, action="create"))
         create_repository(self._clients, self._name, agent_tags(self._spec))
 
     def undo(self, intent: Intent, report: Report) -> str:
@@ -146,7 +146,7 @@ class ProjectPart:
         """Compare the project's role, commands and variables; each build sets its own source."""
         project = self._own()
         if project is None:
-            return PlanStep(kind=self.kind, name=self._project.name, action="make")
+            return PlanStep(kind=self.kind, name=self._project.name, action="create")
         changes = tuple(
             SettingChange(setting=setting, before=before, after=after)
             for setting, before, after in (
@@ -166,7 +166,7 @@ class ProjectPart:
         before = {} if project is None else {"role": project.role_arn, "buildspec": project.buildspec}
         if project is not None:
             before |= {"source": project.source, "variables": dict(project.variables), "tags": dict(project.tags)}
-        action = "make" if project is None else "change"
+        action = "create" if project is None else "change"
         journal.add(Intent(kind=self.kind, name=self._project.name, action=action, before=before))
         put_project(self._clients, self._project, is_new=project is None)
 
@@ -177,7 +177,7 @@ class ProjectPart:
             return ""
         if project.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
             return f"kept the project {intent.name}, which Loom did not create"
-        if intent.action == "make":
+        if intent.action == "create":
             report("deleting the project of builds")
             delete_project(self._clients, intent.name)
             return f"deleted the project {intent.name}"
@@ -222,13 +222,13 @@ class ImagePart:
         return PlanStep(
             kind=self.kind,
             name=f"{self._repository}:{self._source.tag}",
-            action="keep" if is_there else "make",
+            action="keep" if is_there else "create",
             note=f"{whose}, for Linux on ARM64; source of {size(len(self._source.data))}",
         )
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Upload the source, build the image and push it."""
-        journal.add(Intent(kind=self.kind, name=step.name, action="make"))
+        journal.add(Intent(kind=self.kind, name=step.name, action="create"))
         report("uploading the image's source")
         upload_source(self._clients, self._bucket, self._key, self._source.data)
         try:

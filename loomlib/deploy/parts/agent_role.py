@@ -75,7 +75,7 @@ class AgentRole:
         """
         tags = agent_tags(self._spec)
         if role is None:
-            journal.add(Intent(kind=self._kind, name=self._name, action="make"))
+            journal.add(Intent(kind=self._kind, name=self._name, action="create"))
             create_role(self._clients, self._name, trust=trust, description=description, tags=tags)
         else:
             before = {"trust": role.trust, "policy": role.policy, "tags": role.tags}
@@ -101,7 +101,7 @@ class AgentRole:
             return ""
         if role.tags.get(AGENT_TAG) != self._spec.name:
             return f"kept the role {intent.name}, which Loom did not create"
-        if intent.action == "make":
+        if intent.action == "create":
             report(f"deleting the {self._kind}")
             delete_role(self._clients, intent.name)
             return f"deleted the role {intent.name}"

@@ -35,7 +35,7 @@ class EndpointPart:
         endpoint = describe_endpoint(self._clients, runtime_id, self._name) if runtime_id else None
         if endpoint is None:
             note = f"environment {self._purpose}; it serves the version that is deployed now"
-            return PlanStep(kind=self.kind, name=self._name, action="make", note=note)
+            return PlanStep(kind=self.kind, name=self._name, action="create", note=note)
         note = (
             f"environment {self._purpose}; it serves version {endpoint.version or endpoint.target_version} "
             "until promoted"
@@ -47,7 +47,7 @@ class EndpointPart:
         runtime_id = find_runtime(self._clients, self._spec.name)
         if runtime_id is None:
             raise DeployError("The runtime no longer exists", on=self._spec.name, try_="deploy again")
-        journal.add(Intent(kind=self.kind, name=step.name, action="make"))
+        journal.add(Intent(kind=self.kind, name=step.name, action="create"))
         report(f"creating the endpoint {step.name}")
         version = describe_runtime(self._clients, runtime_id).version
         try:

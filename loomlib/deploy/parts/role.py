@@ -45,13 +45,13 @@ class RolePart:
         """Compare the role's trust, permissions and tags."""
         role = self._own()
         if role is None:
-            return PlanStep(kind=self.kind, name=self._name, action="make", changes=tuple(self._changes(None)))
+            return PlanStep(kind=self.kind, name=self._name, action="create", changes=tuple(self._changes(None)))
         changes = tuple(self._changes(role))
         return PlanStep(kind=self.kind, name=self._name, action="change" if changes else "keep", changes=changes)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the role, or replace its trust and permissions."""
-        report("creating the role" if step.action == "make" else "changing the role")
+        report("creating the role" if step.action == "create" else "changing the role")
         about = f"The agent {self._spec.name} in {self._clients.region}; made by Loom"
         self._role.put(self._own(), journal, trust=self._trust, policy=self._policy, description=about)
 

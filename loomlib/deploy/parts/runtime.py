@@ -64,13 +64,13 @@ class RuntimePart:
         name = self._request.name
         runtime_id = find_runtime(self._clients, name)
         if runtime_id is None:
-            return PlanStep(kind=self.kind, name=name, action="make", changes=self._new())
+            return PlanStep(kind=self.kind, name=name, action="create", changes=self._new())
         runtime, changes = runtime_changes(self._clients, runtime_id, self._request)
         tags = read_tags(self._clients, runtime.arn)
         is_own = tags.get(AGENT_TAG) == name
         if self._starts_anew(runtime, is_own=is_own):
             note = f"its status is {runtime.status} and no version works: it is deleted first"
-            return PlanStep(kind=self.kind, name=name, action="make", changes=self._new(), note=note)
+            return PlanStep(kind=self.kind, name=name, action="create", changes=self._new(), note=note)
         if runtime.status != "READY":
             changes += (SettingChange(setting="status", before=runtime.status, after="READY"),)
         changes += self._tag_changes(tags, is_own=is_own)
@@ -91,12 +91,12 @@ class RuntimePart:
             self._settled(runtime_id, report), is_own=self._owns(runtime_id)
         ):
             report("deleting the runtime that failed")
-            journal.add(Intent(kind=self.kind, name=name, action="make"))
+            journal.add(Intent(kind=self.kind, name=name, action="create"))
             delete_runtime(self._clients, runtime_id)
             wait_until_gone(self._clients, runtime_id)
             runtime_id = None
         if runtime_id is None:
-            journal.add(Intent(kind=self.kind, name=name, action="make"))
+            journal.add(Intent(kind=self.kind, name=name, action="create"))
             report("creating the runtime")
             runtime_id = self._created()
         else:
@@ -110,7 +110,7 @@ class RuntimePart:
         runtime_id = find_runtime(self._clients, intent.name)
         if runtime_id is None:
             return ""
-        if intent.action == "make":
+        if intent.action == "create":
             if not self._owns(runtime_id):
                 return f"kept the runtime {intent.name}, which Loom did not create"
             self._check_unused(runtime_id)

@@ -56,13 +56,13 @@ class ServiceRolePart:
         """Compare the role's trust, permissions and tags."""
         role = self._own()
         if role is None:
-            return PlanStep(kind=self.kind, name=self._name, action="make")
+            return PlanStep(kind=self.kind, name=self._name, action="create")
         changes = tuple(self._changes(role))
         return PlanStep(kind=self.kind, name=self._name, action="change" if changes else "keep", changes=changes)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the role, or replace its trust and permissions."""
-        report(f"{'creating' if step.action == 'make' else 'changing'} the {self.kind}")
+        report(f"{'creating' if step.action == 'create' else 'changing'} the {self.kind}")
         about = f"The {self.kind} of the agent {self._spec.name}; made by Loom"
         self._role.put(self._own(), journal, trust=self._trust, policy=self._policy, description=about)
 

@@ -27,12 +27,12 @@ class BucketPart:
         """Check whether the bucket exists."""
         name = code_bucket(self._clients)
         is_there = has_bucket(self._clients, name)
-        return PlanStep(kind=self.kind, name=name, action="keep" if is_there else "make")
+        return PlanStep(kind=self.kind, name=name, action="keep" if is_there else "create")
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the bucket, with public access blocked."""
         report("creating the bucket for code")
-        journal.add(Intent(kind=self.kind, name=step.name, action="make"))
+        journal.add(Intent(kind=self.kind, name=step.name, action="create"))
         make_bucket(self._clients, step.name)
         write_bucket_tags(self._clients, step.name, _PURPOSE)
 
@@ -64,14 +64,14 @@ class PackagePart:
         return PlanStep(
             kind=self.kind,
             name=f"s3://{bucket}/{key}",
-            action="keep" if is_there else "make",
+            action="keep" if is_there else "create",
             note=f"{size(len(self._package.data))}, {size(self._package.unzipped_bytes)} unzipped",
         )
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Upload the package."""
         report("uploading the package")
-        journal.add(Intent(kind=self.kind, name=step.name, action="make"))
+        journal.add(Intent(kind=self.kind, name=step.name, action="create"))
         upload_package(self._clients, self._agent, self._package)
 
     def undo(self, intent: Intent, report: Report) -> str:

@@ -159,18 +159,18 @@ class SchedulePart:
         """Compare the schedule's times and its request."""
         schedule = self._own()
         changes = tuple(self._changes(schedule))
-        action = "make" if schedule is None else "change" if changes else "keep"
+        action = "create" if schedule is None else "change" if changes else "keep"
         note = "" if schedule is None or schedule.state == "ENABLED" else "it is disabled and stays disabled"
         return PlanStep(kind=self.kind, name=self._trigger.resource_name, action=action, changes=changes, note=note)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create or change the schedule."""
-        report(f"{'creating' if step.action == 'make' else 'changing'} the schedule")
+        report(f"{'creating' if step.action == 'create' else 'changing'} the schedule")
         schedule = self._own()
         before: dict[str, Any] = {}
         if schedule is not None:
             before = {"expression": schedule.expression, "target": dict(schedule.target), "state": schedule.state}
-        action = "make" if schedule is None else "change"
+        action = "create" if schedule is None else "change"
         journal.add(Intent(kind=self.kind, name=step.name, action=action, before=before))
         desired = ScheduleDescription(
             name=step.name,
@@ -188,7 +188,7 @@ class SchedulePart:
             return ""
         if schedule.description != self._about:
             return f"kept the schedule {intent.name}, which Loom did not create"
-        if intent.action == "make":
+        if intent.action == "create":
             report("deleting the schedule")
             delete_schedule(self._clients, intent.name)
             return f"deleted the schedule {intent.name}"
@@ -257,7 +257,7 @@ class ObjectsPart:
                 SettingChange(setting=f"notifications of {self._trigger.bucket}", before="", after="EventBridge")
             )
         is_there = differences is not None and rule is not None and bool(rule.targets)
-        action = "make" if differences is None and rule is None else "keep" if is_there and not changes else "change"
+        action = "create" if differences is None and rule is None else "keep" if is_there and not changes else "change"
         return PlanStep(kind=self.kind, name=name, action=action, changes=tuple(changes))
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -281,7 +281,7 @@ class ObjectsPart:
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the rule and the function if they were created; `apply` updates a changed trigger again."""
-        if intent.action != "make":
+        if intent.action != "create":
             return f"kept the trigger {intent.name} in its current state: deploy again to update it"
         try:
             tags = function_tags(self._clients, intent.name)

@@ -84,7 +84,7 @@ def test_an_image_is_built_deployed_by_its_digest_and_kept_until_the_code_change
     (folder / "agent.py").write_text(ECHO_AGENT.replace('"echo"', '"changed"'))
     changed = deployment(clients, tmp_path, folder, "Boxed_agent")
     assert {step.kind: step.action for step in changed.plan().steps if step.action != "keep"} == {
-        "image": "make",
+        "image": "create",
         "runtime": "change",
     }
     again = changed.apply(lines.append)

@@ -42,11 +42,11 @@ def test_a_plan_is_printed_and_nothing_is_made(deploy, bench: loom.Workbench, ma
     folder = make_agent("thought")
     printed = deploy(folder, "--where", "local", "--plan", "--env", "API_KEY=hush", "--idle-timeout", "120")
     assert printed.returncode == 0, printed.stderr
-    assert "+ make   runtime thought" in printed.stdout
+    assert "+ create runtime thought" in printed.stdout
     assert "platform.idle_timeout_s: 120" in printed.stdout
     assert "environment: API_KEY" in printed.stdout
     plan = json.loads(deploy(folder, "--plan", "--json").stdout)
-    assert [step["action"] for step in plan["steps"] if step["kind"] == "runtime"] == ["make"]
+    assert [step["action"] for step in plan["steps"] if step["kind"] == "runtime"] == ["create"]
     assert plan["cost"]["items"][0]["assumption"]
     assert sorted(path.name for path in folder.iterdir()) == ["agent.py"]
     assert "hush" not in printed.stdout + printed.stderr

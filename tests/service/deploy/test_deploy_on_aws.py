@@ -89,7 +89,7 @@ def test_a_plan_only_reads(deploys: Deploys) -> None:
     names = [operation.partition(".")[2] for operation in operations(deploys.planning)]
     assert names
     assert all(operation.startswith(reading) for operation in names), names
-    assert deploys.outcome.plan.value.counts() == {"make": 5, "change": 0, "keep": 0}
+    assert deploys.outcome.plan.value.counts() == {"create": 5, "change": 0, "keep": 0}
 
 
 def test_every_request_of_a_deployment_is_one_of_the_service_models(deploys: Deploys) -> None:

@@ -14,7 +14,7 @@ import pytest
 from loomlib.deploy.journal import DeployJournal, Intent
 from loomlib.errors import DeployError
 
-MADE = Intent(kind="role", name="loom-a-us-east-1", action="make")
+MADE = Intent(kind="role", name="loom-a-us-east-1", action="create")
 CHANGED = Intent(kind="runtime", name="a", action="change", before={"version": "3"})
 
 
@@ -58,7 +58,7 @@ import os, signal
 from pathlib import Path
 from loomlib.deploy.journal import DeployJournal, Intent
 with DeployJournal(Path({str(tmp_path)!r}), "aws-123456789012-us-east-1", "a") as journal:
-    journal.add(Intent(kind="role", name="loom-a-us-east-1", action="make"))
+    journal.add(Intent(kind="role", name="loom-a-us-east-1", action="create"))
     os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
