@@ -59,7 +59,7 @@ _IS_LAB = "() => window.jupyterapp !== undefined"
 _OPEN = """async (path) => {
     const { commands, shell } = window.jupyterapp;
     const opened = await commands.execute("docmanager:open", { path });
-    for (const each of [...shell.widgets("main")]) if (each !== opened) each.dispose();
+    for (const widget of [...shell.widgets("main")]) if (widget !== opened) widget.dispose();
     shell.activateById(opened.id);
 }"""
 
