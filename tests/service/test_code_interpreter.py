@@ -263,7 +263,7 @@ def test_languages_that_this_machine_does_not_run_are_refused_by_name(aws: Any, 
     refused = refusal_of(lambda: tool("executeCode", code="1", language="javascript", runtime="deno"))
     assert refused[:2] == (400, "ValidationException")
     assert "deno" in refused[2]
-    assert "python" in refusal_of(lambda: tool("executeCode", code="1", language="python", runtime="nodejs"))[2]
+    assert "Python" in refusal_of(lambda: tool("executeCode", code="1", language="python", runtime="nodejs"))[2]
     assert refusal_of(lambda: tool("executeCode", code="1", language="cobol"))[1] == "ValidationException"
 
 
@@ -381,7 +381,7 @@ def test_arguments_that_a_tool_needs_are_asked_for_by_name(aws: Any, tool: Tool,
     for name, member in (("executeCode", "code"), ("executeCommand", "command"), ("readFiles", "paths")):
         status, code, message = refusal_of(lambda name=name: tool(name))
         assert (status, code) == (400, "ValidationException")
-        assert f"arguments.{member} is missing" in message
+        assert f"{name} requires arguments.{member}" in message
     without = refusal_of(
         lambda: aws.data.invoke_code_interpreter(codeInterpreterIdentifier=MANAGED, name="listFiles", arguments={})
     )

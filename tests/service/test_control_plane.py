@@ -124,7 +124,7 @@ def test_another_python_is_accepted_and_noted_in_the_log(aws: Any) -> None:
     runtime_id = aws.create("other_python", artifact)["agentRuntimeId"]
     assert aws.settled(runtime_id)["status"] == "READY"
     log = (aws.state.home / "service.log").read_text()
-    assert f"{runtime_id} asks for {artifact['codeConfiguration']['runtime']}" in log
+    assert f"{runtime_id} specifies {artifact['codeConfiguration']['runtime']}" in log
 
 
 def test_a_deleted_runtime_is_gone_with_its_sessions_files_and_tags(aws: Any) -> None:

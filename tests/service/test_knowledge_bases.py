@@ -203,7 +203,7 @@ def test_an_answer_cites_its_sources_and_remembers_its_session(aws: Aws, shop: t
     assert streamed["sessionId"] != answer["sessionId"]
     assert "36 months" in events[0]["output"]["text"]
     assert events[1]["citation"]["retrievedReferences"][0]["content"]["text"]
-    with pytest.raises(ClientError, match="is not known"):
+    with pytest.raises(ClientError, match="does not exist"):
         runtime.retrieve_and_generate(
             input={"text": "Hi"}, retrieveAndGenerateConfiguration=configuration, sessionId="unknown"
         )

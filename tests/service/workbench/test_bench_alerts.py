@@ -34,7 +34,7 @@ def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing:
     assert set(bench.alerts.history(rule.name)["kind"]) == {"state"}
     for name in (rule.name, "nobody"):
         bench.alerts.remove(name)
-    with pytest.raises(loom.LoomError, match="No alert"):
+    with pytest.raises(loom.LoomError, match="There is no alert"):
         bench.alerts.remove("nobody")
     assert len(bench.alerts.table()) == 0
 
