@@ -52,6 +52,9 @@ function put(node, children) {
 /** Empties a node and puts these children into it. */
 function refill(node, ...children) { node.replaceChildren(); return put(node, children); }
 
+/** Elements beside each other, in as many lines as they need. */
+function row(...children) { return h("div", { class: "loom-row" }, children); }
+
 /** A link that opens elsewhere, for checked https addresses; anything else is its text alone. */
 function link(address, text = address) {
   let url = null;
@@ -173,7 +176,7 @@ function stop(model, lane = null) { return act(model, "stop", { lane }); }
 function lazyPart(model, name, given = [], onLoad = () => {}) {
   const kit = {
     act, block, button, calm, card, checkbox, confirmButton, facts, field, folded, formatMs, formatNumber, formatTime, h, link, newId, picture, plainTable,
-    put, refill, select, short, statusDot, stop, table, tabs, textarea,
+    put, refill, row, select, short, statusDot, stop, table, tabs, textarea,
   };
   const load = async () => {
     const reply = await act(model, "script", { name });

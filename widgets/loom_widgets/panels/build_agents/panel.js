@@ -1,7 +1,6 @@
 // Build: the form of a deployment, its progress, and the catalog.
 
 const OWN_CODE = "file or folder";
-const row = (...children) => h("div", { class: "loom-row" }, children);
 
 /** The endpoints of an agent with the version that each serves, and a form to promote one; read when it is opened. */
 function releases(model, agent) {
@@ -43,8 +42,8 @@ function optional(title, make) {
   let controls = null;
   box.addEventListener("toggle", () => {
     if (controls || !box.open) return;
-    const [made, ...nodes] = make();
-    controls = Object.entries(made);
+    const [fields, ...nodes] = make();
+    controls = Object.entries(fields);
     put(box, nodes);
   });
   box.values = () => (controls ?? []).map(([key, control]) => [key, control.value]);

@@ -5,8 +5,8 @@
  * The interface to the panel: `tabs` (their contents by title), `follow(state, isOther)`, which is called with each new
  * state and whether it is of another memory, `shows` for results from before this view opened, and `empty()`.
  */
-export default ({ button, card, checkbox, confirmButton, field, h, refill, select, short, statusDot, table }, model, page, ask, { jump, openRecord }) => {
-  const { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, row, small, stated, tab, verdict } = page;
+export default ({ button, card, checkbox, confirmButton, field, h, refill, row, select, short, statusDot, table }, model, page, ask, { jump, openRecord }) => {
+  const { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, small, stated, tab, verdict } = page;
 
   // ---- health ----
   const allow = checkbox("Allow e-mail addresses and telephone numbers");

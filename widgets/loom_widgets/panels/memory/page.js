@@ -32,7 +32,6 @@ const words = (text) => h("pre", { tabindex: 0, style: { "max-height": "16em" } 
 const hint = (...children) => h("p", { class: "loom-hint" }, children);
 const blank = (text) => h("p", { class: "loom-empty" }, text);
 const p = (...children) => h("p", null, children);
-const row = (...children) => h("div", { class: "loom-row" }, children);
 /** The statement in a preference's JSON; other texts unchanged. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");

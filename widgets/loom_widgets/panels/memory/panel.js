@@ -161,7 +161,7 @@ export default {
     agent.control.addEventListener("change", loadAnswers);
 
     const kept = Object.fromEntries(KEEPING.map((title) => [title, h("div", null, hint("Loading …"))]));
-    const keeping = lazyPart(model, "keeping", [model, { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, row, small, stated, tab, verdict }, ask, { jump, openRecord }], (part) => {
+    const keeping = lazyPart(model, "keeping", [model, { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, small, stated, tab, verdict }, ask, { jump, openRecord }], (part) => {
       for (const title of KEEPING) refill(kept[title], part.tabs[title]);
       part.follow(state(), true);
     });

@@ -5,7 +5,6 @@ const LINES = { "white-space": "pre-wrap", "unicode-bidi": "plaintext", margin: 
 const MODIFIED = { key: "updated_at", name: "changed", kind: "time", width: "13em" };
 const STATUS = { key: "status", name: "status", kind: "status", width: "8em" };
 
-const row = (...children) => h("div", { class: "loom-row" }, children);
 const labelsOf = (labels) => labels?.length ? h("p", { class: "loom-hint" }, labels.join(" · ")) : null;
 const said = (text) => h("p", { style: LINES }, calm(text));
 
