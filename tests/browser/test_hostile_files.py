@@ -86,7 +86,7 @@ def fill(panel: Locator, label: str, path: Path) -> None:
 
 def test_hostile_data_frames_are_text_in_their_tables(opened: tuple[Watched, Path], counter: Counter) -> None:
     watched, _ = opened
-    expect(watched.page.locator(".loom-panel").first).to_be_visible()
+    expect(watched.page.locator(".loom-panel [role=grid]").first).to_be_visible()
     page: Page = watched.page
     titles = page.evaluate("() => [...document.querySelectorAll('.loom-panel')].map((panel) => panel.ariaLabel)")
     for at in range(len(titles) - len(NAMES)):

@@ -86,6 +86,8 @@ def test_an_answer_streams_with_its_tools_and_events_and_is_inspected(watched: W
     assert "agent.invoke(" in watched.panel.code
     html = watched.panel._repr_html_()
     assert "<img" not in html
+    assert "&lt;img" in html
+    assert "first byte after" in html
     compile(watched.panel.code, "copied", "exec")
 
 
