@@ -47,13 +47,13 @@ class CaseRunner:
         self._bench: Workbench | None = None
         self._target: Any = None
 
-    def result_of(self, evalset: EvalSet, case_id: str, wanted: Callable[[], list[str]]) -> CaseResult:
+    def result_of(self, evalset: EvalSet, case_id: str, selected_ids: Callable[[], list[str]]) -> CaseResult:
         """Return the result of a case.
 
         Args:
             evalset: The set.
             case_id: The case.
-            wanted: Returns the ids of the set's selected cases.
+            selected_ids: Returns the ids of the set's selected cases.
 
         Raises:
             CaseNotAnsweredError: The agent did not answer.
@@ -61,7 +61,7 @@ class CaseRunner:
         """
         at = (evalset.digest, case_id)
         if at not in self._results:
-            ids = {case_id} if hasattr(self._config, "workerinput") else {case_id, *wanted()}
+            ids = {case_id} if hasattr(self._config, "workerinput") else {case_id, *selected_ids()}
             run = self._evaluate(evalset, ids)
             for case_result in case_results(run):
                 self._results[evalset.digest, case_result.case.id] = case_result

@@ -118,9 +118,9 @@ class EvalCaseTest(pytest.Item):
 
     def setup(self) -> None:
         """Run and judge the case; raise when that failed, skip when no evaluator applies."""
-        self._result = self.config.stash[_RUNNER].result_of(self.evalset, self.case.id, self._left)
+        self._result = self.config.stash[_RUNNER].result_of(self.evalset, self.case.id, self._selected_ids)
 
-    def _left(self) -> list[str]:
+    def _selected_ids(self) -> list[str]:
         """Return the ids of the set's cases among the selected tests."""
         items = [item for item in self.session.items if isinstance(item, EvalCaseTest)]
         return [item.case.id for item in items if item.evalset is self.evalset]

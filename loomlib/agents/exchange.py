@@ -58,7 +58,7 @@ class Exchange:
         self._read_timeout_s = read_timeout_s
         self._line = Timeline.begin()
         self._id = 0
-        self._sent = False
+        self._is_sent = False
         self._stored_ns = 0
         self._storing: Future[None] | None = None
         self._task: asyncio.Task[InvocationRecord] | None = None
@@ -88,7 +88,7 @@ class Exchange:
             self._line.fail(failure_of(error), str(error))
         except Exception as error:  # noqa: BLE001 - credential plugins and the HTTP library are foreign code
             _log.exception("An invocation failed unexpectedly", extra={"invocation_id": self._id})
-            self._line.fail("transport" if self._sent else "rejected", f"{type(error).__name__}: {error}")
+            self._line.fail("transport" if self._is_sent else "rejected", f"{type(error).__name__}: {error}")
         return await self._finish()
 
     def cancel(self) -> None:
@@ -148,7 +148,7 @@ class Exchange:
 
     def _on_send(self, sent_ns: int) -> None:
         self._line.sent_ns = self._stored_ns = sent_ns
-        self._sent = True
+        self._is_sent = True
         self._emit(
             SessionStart(
                 session_id=self._request.session_id, client_invoke_time=self._line.invoke_time, invocation_id=self._id
@@ -200,7 +200,7 @@ class Exchange:
     async def _finish(self) -> InvocationRecord:
         line = self._line
         done_ns = line.done_ns or time.perf_counter_ns()
-        record = record_of(self._request, line, id=self._id, done_ns=done_ns, was_sent=self._sent)
+        record = record_of(self._request, line, id=self._id, done_ns=done_ns, was_sent=self._is_sent)
         self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
         self.record = record = replace(record, stored=await self._writer.finish(record, line.events))
         self._emit(self._last_event(record, line.clock.unix_s(done_ns), line.offset_ms(done_ns)))

@@ -126,20 +126,20 @@ def find_format(trial: FormatTrial, control: FormatTrial, prompt: str) -> FoundF
     return found_format or "it answers the same without a prompt"
 
 
-def confirm_format(found: FoundFormat, trial: FormatTrial, other: FormatTrial, prompt: str) -> FoundFormat:
+def confirm_format(usual: FoundFormat, trial: FormatTrial, other: FormatTrial, prompt: str) -> FoundFormat:
     """Return the form with the place of the text that depends on the prompt.
 
     A text such as "success" at a usual place is the same for every prompt, so the answer is elsewhere.
 
     Args:
-        found: The form that the trial shows.
+        usual: The form that the trial shows.
         trial: The answer to the prompt.
         other: The answer to another prompt in the same form.
         prompt: The prompt.
     """
-    if other.failure or found.form.answer or _usual_text(other) != found.text:
-        return found
-    return _elsewhere(trial, _leaves(other), prompt, found.form, found.reason) or found
+    if other.failure or usual.form.answer or _usual_text(other) != usual.text:
+        return usual
+    return _elsewhere(trial, _leaves(other), prompt, usual.form, usual.reason) or usual
 
 
 def _elsewhere(

@@ -277,7 +277,7 @@ def _base_name(control: Any, identity: str) -> RelatedText:
         request, action = {"knowledgeBaseId": identity}, "Reading a knowledge base"
         return str(with_retries(control.get_knowledge_base, request, action, identity)["knowledgeBase"]["name"])
 
-    return _named(read, "it cannot be read")
+    return _related_text(read, "it cannot be read")
 
 
 def _guardrail_name(clients: Clients, configuration: JsonObject, region: str | None) -> RelatedText | None:
@@ -290,10 +290,10 @@ def _guardrail_name(clients: Clients, configuration: JsonObject, region: str | N
         bedrock = clients.client("bedrock", region)
         return str(with_retries(bedrock.get_guardrail, request, "Reading a guardrail", str(identity))["name"])
 
-    return _named(read, "it cannot be read")
+    return _related_text(read, "it cannot be read")
 
 
-def _named(read: Callable[[], str], action: str) -> RelatedText:
+def _related_text(read: Callable[[], str], action: str) -> RelatedText:
     try:
         return RelatedText(text=read())
     except ResourceNotFoundError:

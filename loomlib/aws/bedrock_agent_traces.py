@@ -71,7 +71,7 @@ def trace_steps(trace: Iterable[Mapping[str, Any]]) -> Iterator[AgentStep]:
                         yield from _ended(agent, member, inner, waiting.setdefault(agent, []))
     for agent, open_calls in waiting.items():
         for _, begun in open_calls:
-            yield from _called(agent, begun, {})
+            yield from _call_steps(agent, begun, {})
 
 
 def _ended(
@@ -81,7 +81,7 @@ def _ended(
     if member == "rationale":
         yield AgentStep(agent=agent, kind="thought", name="", output=content.get("text", ""))
     elif member == "modelInvocationOutput":
-        begun = _taken(waiting, "modelInvocationInput")
+        begun = _take_newest(waiting, "modelInvocationInput")
         about: Mapping[str, Any] = content.get("metadata") or {}
         usage: Mapping[str, int] = about.get("usage") or {}
         raw: Mapping[str, str] = content.get("rawResponse") or {}
@@ -103,13 +103,13 @@ def _ended(
             yield AgentStep(agent=agent, kind=step_kind, name="", output=response.get("text", ""))
         elif kind == "REPROMPT":
             again: Mapping[str, Any] = content.get("repromptResponse") or {}
-            yield from _called(agent, _taken(waiting, "invocationInput"), {})
+            yield from _call_steps(agent, _take_newest(waiting, "invocationInput"), {})
             yield AgentStep(agent=agent, kind="retry", name=again.get("source", ""), output=again.get("text", ""))
         else:
-            yield from _called(agent, _taken(waiting, "invocationInput"), content)
+            yield from _call_steps(agent, _take_newest(waiting, "invocationInput"), content)
 
 
-def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> Iterator[AgentStep]:
+def _call_steps(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> Iterator[AgentStep]:
     """Yield the step of a call from its two events."""
     output: Mapping[str, Any] = ended.get("actionGroupInvocationOutput") or {}
     if action := begun.get("actionGroupInvocationInput"):
@@ -150,7 +150,7 @@ def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> I
     yield replace(step, duration_ms=about.get("totalTimeMs"))
 
 
-def _taken(waiting: list[tuple[str, Mapping[str, Any]]], member: str) -> Mapping[str, Any]:
+def _take_newest(waiting: list[tuple[str, Mapping[str, Any]]], member: str) -> Mapping[str, Any]:
     """Take the newest call of a kind that has no result yet."""
     for at in range(len(waiting) - 1, -1, -1):
         if waiting[at][0] == member:

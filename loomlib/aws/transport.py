@@ -67,7 +67,7 @@ class HttpResponse:
         The bytes for opening a new connection count towards its first request.
         """
         counting = getattr(self._response, "counting", None)
-        return None if counting is None else counting.carried - counting.taken
+        return None if counting is None else counting.carried - counting.handed_out
 
     async def arrivals(self) -> AsyncIterator[Arrival]:
         """Yield the body as it arrives, one `Arrival` for each read from the socket."""
@@ -133,7 +133,7 @@ async def stream_invocation(
                 yield HttpResponse(response, sent_ns, time.perf_counter_ns(), connecting)
             finally:
                 if (counting := getattr(response, "counting", None)) is not None:
-                    counting.taken = counting.carried
+                    counting.handed_out = counting.carried
     except aiohttp.ConnectionTimeoutError as error:
         raise failure(
             RequestTimeoutError,

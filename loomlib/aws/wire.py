@@ -45,7 +45,7 @@ class CountingSocket(socket.socket):
 
     def __init__(self, family: int, kind: int, protocol: int) -> None:
         super().__init__(family, kind, protocol)
-        self.carried = self.taken = WireBytes()
+        self.carried = self.handed_out = WireBytes()
         _OPEN[self.fileno()] = self
 
     def recv(self, *args: Any) -> bytes:

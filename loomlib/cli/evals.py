@@ -96,7 +96,7 @@ def evaluate(
     Exit code 0: done; 1: the evaluation failed, or nothing could be judged; 2: a gate was missed. A
     baseline adds a gate: the run must not be worse by more than the margin, with 95 % confidence.
     """
-    from ..evals.compare.gate_requests import GateRequest, named
+    from ..evals.compare.gate_requests import GateRequest, evaluators_named
     from ..evals.runs import LogLines
     from ..evals.runs import evaluate as run_evaluation
     from ..evals.runs.assignment import RunEvaluators
@@ -106,7 +106,7 @@ def evaluate(
     requests = [GateRequest.read(text) for text in gates]
     judges = [evaluator.name for evaluator in RunEvaluators(cases, chosen).evaluators] if requests else []
     for request in requests:  # an unknown evaluator in a gate fails before the agent is called
-        named(request.evaluator, judges)
+        evaluators_named(request.evaluator, judges)
     with command.connect() as bench:
         before = reports.find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(

@@ -151,10 +151,10 @@ def report(command: CommandContext, last: str | None) -> None:
             ]
         )
         return
-    emit_table([_shown(row) for row in rows], empty="No stored calls.")
+    emit_table([_cells(row) for row in rows], empty="No stored calls.")
 
 
-def _shown(row: Any) -> dict[str, str]:
+def _cells(row: Any) -> dict[str, str]:
     note = f" (simulated: {exact(row.simulated)})" if row.simulated else ""
     return {
         "tenant": row.tenant,

@@ -95,7 +95,7 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
     network = root.table("network", _NETWORK_KEYS)
     environment = root.table("environment").texts()
     _check_no_secrets(environment, where)
-    return root.made(
+    return root.create(
         "",
         lambda: AgentSpec(
             name=agent.text("name"),
@@ -104,14 +104,14 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
             protocol=agent.text("protocol") or None,
             python=agent.text("python") or None,
             build=agent.text("build") or "code",
-            platform=platform.made(
+            platform=platform.create(
                 "platform",
                 lambda: _platform(platform),
             ),
             environment=environment,
             secrets=root.table("secrets").texts(),
             resources=_resources(root.table("resources", RESOURCE_KINDS)),
-            network=network.made(
+            network=network.create(
                 "network",
                 lambda: NetworkSpec(
                     mode=network.text("mode") or "PUBLIC",
@@ -214,7 +214,7 @@ def _bindings(table: TomlTable, kind: str) -> tuple[ResourceBinding, ...]:
     if table.is_table(kind):
         bound = table.table(kind).texts()
         return tuple(
-            table.made(kind, lambda name=name, resource=resource: _bound(name, resource))
+            table.create(kind, lambda name=name, resource=resource: _bound(name, resource))
             for name, resource in bound.items()
         )
     return tuple(ResourceBinding(resource=resource) for resource in table.list_of_texts(kind))
@@ -228,7 +228,7 @@ def _authorizer(root: TomlTable) -> JwtAuthorizer | None:
         if any(values.values()):
             raise table.error("discovery_url", "is missing")
         return None
-    return root.made(
+    return root.create(
         "authorizer",
         lambda: JwtAuthorizer(
             discovery_url=url,
@@ -240,7 +240,7 @@ def _authorizer(root: TomlTable) -> JwtAuthorizer | None:
 
 
 def _trigger(table: TomlTable) -> TriggerSpec:
-    return table.made(
+    return table.create(
         "trigger",
         lambda: TriggerSpec(
             schedule=table.text("schedule"),

@@ -111,37 +111,39 @@ class Deployment:
 
     Args:
         target: Where to deploy.
-        given: What to deploy.
+        request: What to deploy.
     """
 
-    def __init__(self, target: DeployTarget, given: DeployInput) -> None:
-        self._target, self._given = target, given
-        clients, spec = target.clients, given.spec
+    def __init__(self, target: DeployTarget, request: DeployInput) -> None:
+        self._target, self._input = target, request
+        clients, spec = target.clients, request.spec
         self._resources = resources = locate_resources(clients, spec)
         self.policy: RolePolicy | None = None
-        self._notes = (*given.notes, *resources.notes)
-        self._images = ImageParts(clients, spec, image_source(spec, given.code)) if spec.build == "container" else None
+        self._notes = (*request.notes, *resources.notes)
+        self._images = (
+            ImageParts(clients, spec, image_source(spec, request.code)) if spec.build == "container" else None
+        )
         parts: list[DeployPart] = [BucketPart(clients)]
-        parts += self._images.parts if self._images else [PackagePart(clients, spec.name, given.package)]
-        role_arn = given.role
+        parts += self._images.parts if self._images else [PackagePart(clients, spec.name, request.package)]
+        role_arn = request.role
         names_resources = bool(spec.bindings() or spec.secrets)
         if role_arn == OWN_ROLE or (role_arn is None and (target.where == "aws" or names_resources)):
             self.policy = self._own_policy()
             role = RolePart(clients, spec, self.policy)
             parts.append(role)
             role_arn = role.arn
-        self.request = _request(target, given, role_arn or local_role(clients.account_id()), resources.variables)
+        self.request = _request(target, request, role_arn or local_role(clients.account_id()), resources.variables)
         if self._images is not None:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        has_triggers = given.is_described or spec.triggers  # without a file there are none to remove either
+        has_triggers = request.is_described or spec.triggers  # without a file there are none to remove either
         triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
         self._parts: Sequence[DeployPart] = (*parts, self._runtime, *endpoints, *triggers)
 
     def plan(self) -> DeployPlan:
         """Return the resources that would be created and changed; changes nothing."""
-        target, spec = self._target, self._given.spec
+        target, spec = self._target, self._input.spec
         journal = self._journal()
         return DeployPlan(
             agent=spec.name,
@@ -153,8 +155,8 @@ class Deployment:
                 price_table(home=target.home),
                 models=[binding.resource for binding in spec.resources.models],
                 idle_timeout_s=spec.platform.idle_timeout_s,
-                package_bytes=len(self._given.package.data),
-                assumptions=self._given.assumptions,
+                package_bytes=len(self._input.package.data),
+                assumptions=self._input.assumptions,
             ),
             policy=self.policy,
             notes=((_INTERRUPTED,) if journal.is_interrupted else ()) + self._notes,
@@ -165,7 +167,7 @@ class Deployment:
 
         None if an existing role is used.
         """
-        if self.policy is not None or self._given.role not in (None, OWN_ROLE):
+        if self.policy is not None or self._input.role not in (None, OWN_ROLE):
             return self.policy
         return self._own_policy()
 
@@ -204,7 +206,7 @@ class Deployment:
     @property
     def package(self) -> Package:
         """The package that is uploaded."""
-        return self._given.package
+        return self._input.package
 
     def rollback(self, report: Report) -> tuple[str, ...]:
         """Undo an interrupted deployment; return a sentence about each resource.
@@ -221,7 +223,7 @@ class Deployment:
 
     def _own_policy(self) -> RolePolicy:
         """Return a role policy with only the permissions that the code and the description require."""
-        clients, spec, uses = self._target.clients, self._given.spec, find_uses(self._given.code)
+        clients, spec, uses = self._target.clients, self._input.spec, find_uses(self._input.code)
         models = profile_models(clients, model_identifiers(spec, uses))
         return role_policy(
             spec,
@@ -239,16 +241,16 @@ class Deployment:
             remaining = join([f"{intent.kind} {intent.name}" for intent in journal.intents])
             raise DeployError(
                 f"The deployment failed ({error}), and undoing it failed as well ({second}). Not undone: {remaining}",
-                on=self._given.spec.name,
+                on=self._input.spec.name,
                 try_="call rollback() of the plan once the cause is fixed",
             ) from error
-        _log.info("Undone after a failure: %s", "; ".join(undone), extra={"agent": self._given.spec.name})
+        _log.info("Undone after a failure: %s", "; ".join(undone), extra={"agent": self._input.spec.name})
 
     def _undo(self, journal: DeployJournal, report: Report) -> list[str]:
         by_kind = {part.kind: part for part in self._parts}
         sentences: list[str] = []
         for intent in reversed(journal.intents):
-            part = by_kind.get(intent.kind) or part_to_undo(self._target.clients, self._given.spec, intent)
+            part = by_kind.get(intent.kind) or part_to_undo(self._target.clients, self._input.spec, intent)
             sentences.append(part.undo(intent, report))
             journal.remove(intent)
         journal.clear()
@@ -259,12 +261,12 @@ class Deployment:
         if self._runtime.deployed is not None:
             return self._runtime.deployed.arn
         clients = self._target.clients
-        runtime_id = find_runtime(clients, self._given.spec.name)
+        runtime_id = find_runtime(clients, self._input.spec.name)
         place = AwsPlace(account=clients.account_id(), region=clients.region)
         return place.arn("bedrock-agentcore", f"runtime/{runtime_id}") if runtime_id else ""
 
     def _journal(self) -> DeployJournal:
-        return self._target.journal(self._given.spec.name)
+        return self._target.journal(self._input.spec.name)
 
 
 _INTERRUPTED: Final = (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, Self, cast
 
 from ..errors import DeployError
-from ..jobs import whole_file, written
+from ..jobs import file_errors, whole_file
 from ..json_values import as_list, as_mapping, as_text, parse_object
 
 FOLDER: Final = "deployments"
@@ -87,7 +87,7 @@ class DeployJournal:
         self._file.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
-        with written("The journal of the deployment", self._file):
+        with file_errors("The journal of the deployment", self._file):
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = open(self._file.with_suffix(".lock"), "a+", encoding="utf-8")
         try:

@@ -243,7 +243,7 @@ def check_variable(name: str) -> None:
         )
 
 
-def check_choice(what: str, value: str | None, choices: tuple[str, ...]) -> None:
+def check_choice(noun: str, value: str | None, choices: tuple[str, ...]) -> None:
     """Raise `ValueError` if a value is given that is not one of the choices."""
     if value is not None and value not in choices:
-        raise ValueError(f"{value!r} is not a valid {what}; choose one of: {', '.join(choices)}")
+        raise ValueError(f"{value!r} is not a valid {noun}; choose one of: {', '.join(choices)}")

@@ -27,7 +27,7 @@ class TomlTable:
         path = f"{self._name}.{key}" if self._name else key
         return SettingsError(f"{path} {problem}", on=self._where, try_="correct that value")
 
-    def made(self, key: str, make: Callable[[], T]) -> T:
+    def create(self, key: str, make: Callable[[], T]) -> T:
         """Call `make` and convert its ValueError to a SettingsError."""
         try:
             return make()

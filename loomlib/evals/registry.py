@@ -53,9 +53,9 @@ def make_evaluator(choice: Choice, *, plugins: Plugins | None = None) -> Evaluat
         ValueError: The evaluator has no such option.
     """
     if isinstance(choice, str):
-        return _named(choice, {}, None, plugins)
+        return _evaluator_of(choice, {}, None, plugins)
     if isinstance(choice, EvaluatorChoice):
-        return _named(choice.name, choice.options, choice.threshold, plugins)
+        return _evaluator_of(choice.name, choice.options, choice.threshold, plugins)
     if isinstance(choice, Evaluator) and not isinstance(choice, type):
         return choice
     if callable(choice) and not isinstance(choice, type):
@@ -72,7 +72,7 @@ def name_of(function: object) -> str:
     return "function" if name == "<lambda>" else name
 
 
-def _named(text: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
+def _evaluator_of(text: str, options: Mapping[str, Any], threshold: float | None, plugins: Plugins | None) -> Evaluator:
     readings = _readings(text)
     match = next(((name, inside, own) for name, inside in readings if (own := _own(name)) is not None), None)
     if match is None:
@@ -89,7 +89,7 @@ def _named(text: str, options: Mapping[str, Any], threshold: float | None, plugi
     chosen = dict(options) | _with_first(inside, provided)
     if threshold is not None:
         chosen["threshold"] = threshold
-    return _made(name, provided, chosen, plugins)
+    return _create(name, provided, chosen, plugins)
 
 
 def _own(name: str) -> Callable[..., Any] | None:
@@ -150,7 +150,7 @@ def _with_first(options: Mapping[str, Any], factory: object) -> dict[str, Any]:
     return {first: options[""], **{key: value for key, value in options.items() if key}}
 
 
-def _made(name: str, entry: object, options: Mapping[str, Any], plugins: Plugins | None) -> Evaluator:
+def _create(name: str, entry: object, options: Mapping[str, Any], plugins: Plugins | None) -> Evaluator:
     if isinstance(entry, EvaluatorFactory):
         return cast("Evaluator", entry(**{"name": _column(name, options, entry), **options}))
     make = cast("Callable[..., Any]", entry)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from loomlib.errors import StudyError, StudyInterruptedError
-from loomlib.jobs.dask import ClusterConnection, DaskCluster, Refusal, WorkerReference, found, loom_release
+from loomlib.jobs.dask import ClusterConnection, DaskCluster, Refusal, WorkerReference, load_object, loom_release
 
 from .ledger import StudyLedger
 from .run_ledger import RUNNING_STATE
@@ -107,7 +107,7 @@ class _UnitsOnCluster(Generic[U]):
     ) -> None:
         self._study, self._run, self._connection, self._job = study, run, connection, job
         self._save_conditions = save_conditions
-        self._measure: Callable[..., str] = found(_TASK)
+        self._measure: Callable[..., str] = load_object(_TASK)
 
     async def measure(self, chains: Sequence[Sequence[U]], check: Callable[[], None]) -> None:
         """Measure several chains at once; one worker measures each chain in its order.

@@ -82,6 +82,6 @@ def planned_units(order: Iterable[tuple[int, str]]) -> list[PlannedMeasurement]:
     ]
 
 
-def differing_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:
+def differing_settings(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> Sequence[str]:
     """Return the names of the settings in which two stored designs differ."""
-    return sorted(name for name in wanted if stored.get(name) != wanted[name])
+    return sorted(name for name in requested if stored.get(name) != requested[name])

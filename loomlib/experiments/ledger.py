@@ -78,17 +78,17 @@ class StudyLedger(RunLedger["StudyRow"]):
         if self.store.measurements.reopen(self.study_id, unit.position):
             self.store.measurements.amend(self.study_id, unit.position, details={"attempt": unit.attempt + 1})
 
-    def settle(self, units: Sequence[MeasuredUnit], seen: Callable[[Any], UnitOutcome | None]) -> None:
+    def settle(self, units: Sequence[MeasuredUnit], stored_outcome: Callable[[Any], UnitOutcome | None]) -> None:
         """Decide the state of units that a killed process left running.
 
         Args:
             units: All units.
-            seen: Returns the outcome of a unit that was stored elsewhere, such as with its invocation; None when no
-                outcome was recorded. Such a unit is measured again.
+            stored_outcome: Returns the outcome of a unit that was stored elsewhere, such as with its invocation; None
+                when no outcome was recorded. Such a unit is measured again.
         """
         for unit in units:
             if unit.state == RUNNING:
-                outcome = seen(unit)
+                outcome = stored_outcome(unit)
                 if outcome is None:
                     self.release(unit)
                 else:

@@ -68,15 +68,15 @@ class RunLedger(ABC, Generic[Row]):
             )
         return row
 
-    def check_same(self, stored: Mapping[str, Any], wanted: Mapping[str, Any], *, advice: str) -> None:
+    def check_same(self, stored: Mapping[str, Any], requested: Mapping[str, Any], *, advice: str) -> None:
         """Raise an error when the settings of the stored run differ from those of the run that resumes it.
 
         Args:
             stored: The stored settings by name.
-            wanted: The settings to resume with.
+            requested: The settings to resume with.
             advice: What to do instead, for the error.
         """
-        if differing := differing_settings(stored, wanted):
+        if differing := differing_settings(stored, requested):
             raise self.error(f"The stored {self.noun} differs in its {', '.join(differing)}", on=self.id, try_=advice)
 
     @property

@@ -42,7 +42,7 @@ class StudyRun:
 
     def __init__(self, ledger: StudyLedger, progress: ProgressCounter[StudySnapshot]) -> None:
         self.ledger, self._progress = ledger, progress
-        self._done: Counter[str] = Counter()
+        self._done_counts: Counter[str] = Counter()
         self._failed = 0
         self._stopped = threading.Event()
 
@@ -53,7 +53,7 @@ class StudyRun:
 
     def count(self, condition: str, *, failed: bool) -> None:
         """Count a unit as measured or failed."""
-        self._done[condition] += 1
+        self._done_counts[condition] += 1
         self._failed += failed
 
     def report(self, stage: str = "") -> None:
@@ -62,7 +62,7 @@ class StudyRun:
         Args:
             stage: The current activity other than measuring.
         """
-        self._progress.set(done=dict(self._done), failed=self._failed, stage=stage)
+        self._progress.set(done=dict(self._done_counts), failed=self._failed, stage=stage)
 
     async def blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run blocking code on a thread. When the study is stopped, wait for that code to return.

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import StoreError, StudyError, StudyInterruptedError
-from loomlib.jobs.dask import check_release, made, refused, run_on_worker, worker_name
+from loomlib.jobs.dask import check_release, refused, resolve_reference, run_on_worker, worker_name
 
 from .ledger import StudyLedger
 from .progress import ProgressCounter, StudySnapshot
@@ -93,7 +93,7 @@ def _study(job: str) -> Study[Any, Any]:
     values = json.loads(job)
     check_release(values["release"])
     try:
-        study: Study[Any, Any] = made(values["study"])
+        study: Study[Any, Any] = resolve_reference(values["study"])
         stored: StudyRow | None = study.store.studies.get(study.study_id)
     except StudyError as error:
         raise _other_database(values["study_id"]) from error

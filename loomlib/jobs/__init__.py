@@ -4,8 +4,8 @@ from loomlib.deprecation import renamed_names
 
 from .held_lease import Holding, LeaseStore, held_lease
 from .in_place import InPlace, is_watched_notebook
+from .output_files import file_errors, whole_file
 from .own_thread import OwnThread, Progress
-from .written import whole_file, written
 
 __all__ = [
     "Holding",
@@ -13,10 +13,10 @@ __all__ = [
     "LeaseStore",
     "OwnThread",
     "Progress",
+    "file_errors",
     "held_lease",
     "is_watched_notebook",
     "whole_file",
-    "written",
 ]
 
 __getattr__ = renamed_names(__name__, {"Leases": "LeaseStore"})

@@ -29,7 +29,7 @@ class InPlace:
 
     def __init__(self) -> None:
         self._id = f"loom-{uuid.uuid4().hex}"
-        self._shown = False
+        self._is_displayed = False
 
     def show(self, text: str, html: str) -> None:
         """Show new content.
@@ -40,8 +40,8 @@ class InPlace:
         """
         # IPython's own annotations are incomplete; the kernel has the module loaded.
         display: Any = vars(import_module("IPython.display"))["display"]
-        display({"text/plain": text, "text/html": html}, raw=True, display_id=self._id, update=self._shown)
-        self._shown = True
+        display({"text/plain": text, "text/html": html}, raw=True, display_id=self._id, update=self._is_displayed)
+        self._is_displayed = True
 
     def show_line(self, line: str) -> None:
         """Show a line of text."""

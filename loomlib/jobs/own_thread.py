@@ -51,7 +51,7 @@ class OwnThread(Generic[S, T]):
     ) -> None:
         self._work, self._progress, self._name, self._interrupted = work, progress, name, interrupted
         self._latest: S | None = None
-        self._shown: S | None = None
+        self._displayed_state: S | None = None
         self._outcome: futures.Future[T] = futures.Future()
         self._cancel: Callable[[], object] | None = None
         self._ready = threading.Event()
@@ -116,8 +116,8 @@ class OwnThread(Generic[S, T]):
 
     def _show(self) -> None:
         latest = self._latest
-        if latest is not None and latest is not self._shown:
-            self._shown = latest
+        if latest is not None and latest is not self._displayed_state:
+            self._displayed_state = latest
             self._progress.update(latest)
 
     def _finish(self) -> T:

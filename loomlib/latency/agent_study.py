@@ -149,7 +149,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
     async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> StoredAnswer:
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
-    async def _gone(self, answer: StoredAnswer) -> StudyInterruptedError | None:
+    async def _unreachable_error(self, answer: StoredAnswer) -> StudyInterruptedError | None:
         """Return the error that ends the study when the service does not accept connections; otherwise None."""
         if answer.failure != "transport" or await self._agent.is_alive():
             return None

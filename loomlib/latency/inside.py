@@ -184,15 +184,15 @@ def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float]) -> Ins
     )
 
 
-def spans_sentence(known: int, of: int, states: Mapping[str, int]) -> str:
+def spans_sentence(with_spans: int, total: int, states: Mapping[str, int]) -> str:
     """Return a sentence such as `8 of 10 calls have spans; not found yet 2.`.
 
     Args:
-        known: Calls with spans.
-        of: Calls in all.
+        with_spans: Calls with spans.
+        total: Calls in all.
         states: How collecting the spans ended, by call.
     """
     others = {state: count for state, count in states.items() if state not in ("found", "partial")}
     rest = "; " + ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in others.items()) if others else ""
     partial = f", {states['partial']} of them partial" if states.get("partial") else ""
-    return f"{number(known, 0)} of {plural(of, 'call')} have spans{partial}{rest}."
+    return f"{number(with_spans, 0)} of {plural(total, 'call')} have spans{partial}{rest}."

@@ -66,7 +66,7 @@ def enough_calls(
         estimate = _estimate(rule, of_scenario(calls, scenario), max(design.counts.values()))
         if not rule.is_met(estimate):
             return None
-        texts.append(_shown(rule, scenario, estimate))
+        texts.append(_estimate_text(rule, scenario, estimate))
     return (
         f"Stopped after {number(following.position, 0)} of {number(sum(design.counts.values()), 0)} planned calls, at "
         f"{design.until}{' in each scenario' if len(texts) > 1 else ''}: {'; '.join(texts)}. These 95 % intervals "
@@ -79,7 +79,7 @@ def _estimate(rule: StoppingRule, calls: Sequence[Measurement], planned: int) ->
     return rule.estimate(durations, sum(call.is_failed for call in calls), planned=planned)
 
 
-def _shown(rule: StoppingRule, scenario: Scenario, estimate: Estimate) -> str:
+def _estimate_text(rule: StoppingRule, scenario: Scenario, estimate: Estimate) -> str:
     if rule.p is None:
         return f"{scenario} failures {percent(estimate.value)} [{percent(estimate.low)}–{percent(estimate.high)}]"
     return f"{scenario} p{number(100 * rule.p)} {estimate.text('ms')}"

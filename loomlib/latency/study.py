@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import LoomError, StudyError
 from loomlib.experiments import StudyLedger, StudyRun
-from loomlib.jobs.dask import WorkerReference, made
+from loomlib.jobs.dask import WorkerReference, resolve_reference
 
 from .advice import CallsAdvice, advise
 from .agent_study import AgentStudy
@@ -234,7 +234,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         """Return, by position, whether each call started a process; None where the logs do not say."""
         if not isinstance(self.agent, AgentWithProcessStarts):
             return None
-        positions = self._answered()
+        positions = self._answered_positions()
         try:
             process_starts = self.agent.process_starts(list(positions))
         except LoomError as error:
@@ -242,7 +242,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             return None
         return {str(positions[id]): started_process for id, started_process in process_starts.items()}
 
-    def _answered(self) -> dict[int, int]:
+    def _answered_positions(self) -> dict[int, int]:
         """Return the positions of the answered calls by their invocations."""
         return {
             call.invocation_id: call.position
@@ -254,7 +254,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         """Return, by position, the milliseconds of full garbage collections in each call; None without data."""
         if not isinstance(self.agent, AgentWithPauses):
             return None
-        positions = self._answered()
+        positions = self._answered_positions()
         try:
             pauses_ms = self.agent.garbage_collections_ms(list(positions))
         except LoomError as error:
@@ -294,4 +294,4 @@ def study_of_worker(agent: Mapping[str, Any], study_id: str) -> LatencyStudy:
         agent: The stored reference of its agent.
         study_id: The study.
     """
-    return LatencyStudy.resume(made(agent), study_id)
+    return LatencyStudy.resume(resolve_reference(agent), study_id)

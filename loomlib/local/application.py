@@ -273,7 +273,7 @@ class Application:
                 self._identity.web_identity.answer, service, form, caller.principal, caller_place
             )
             if answer is not None:
-                await send_body(send, answer[0], 200, [*answer[1], *_named(request_id)])
+                await send_body(send, answer[0], 200, [*answer[1], *_request_id_header(request_id)])
                 return
         if matched := best_match(self._routers.get(service, ()), scope):
             router, match = matched
@@ -341,7 +341,7 @@ class Application:
             require(caller.principal, "bedrock:ApplyGuardrail", [guardrail.arn], caller.service)
             return guardrail
 
-        models, response_headers = GuardedModel(self._models, find), _named(request_id)
+        models, response_headers = GuardedModel(self._models, find), _request_id_header(request_id)
         model_id, _, operation = path.removeprefix("/model/").rpartition("/")
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
@@ -372,5 +372,5 @@ def _protocol(service: str, scope: AsgiScope) -> str:
     return protocol_of(service, headers, scope["query_string"].decode("latin-1"))
 
 
-def _named(request_id: str) -> tuple[tuple[bytes, bytes], ...]:
+def _request_id_header(request_id: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"x-amzn-requestid", request_id.encode()),)

@@ -184,12 +184,12 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
     class Model(CloudFormationModel):
         def __init__(self, account_id: str, region: str) -> None:
             self.account_id, self.region = account_id, region
-            self.shown: dict[str, Any] = {}
+            self.stored_members: dict[str, Any] = {}
             self.failure = ""
 
         @property
         def physical_resource_id(self) -> str:
-            return str(self.shown.get(kind.ref, ""))
+            return str(self.stored_members.get(kind.ref, ""))
 
         @staticmethod
         def cloudformation_name_type() -> str:
@@ -210,8 +210,8 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
                 raise UnformattedGetAttTemplateException
             source = kind.attributes[attribute_name]
             if "{" in source:
-                return source.format_map({**self.shown, "region": self.region, "account_id": self.account_id})
-            return str(self.shown.get(source, ""))
+                return source.format_map({**self.stored_members, "region": self.region, "account_id": self.account_id})
+            return str(self.stored_members.get(source, ""))
 
         @classmethod
         def create_from_cloudformation_json(
@@ -266,13 +266,13 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             try:
                 shape = _shape(kind, operation)
                 properties = kind.arrange(properties, self.call)
-                if self.shown:  # an update changes neither the name nor the tags
+                if self.stored_members:  # an update changes neither the name nor the tags
                     known_names = {name.lower() for name in shape.members}
                     properties = {name: value for name, value in properties.items() if name.lower() in known_names}
                 parameters = parameters_of(shape, properties)
-                parameters |= self.keys() if self.shown else {}
+                parameters |= self.keys() if self.stored_members else {}
                 answer = self.call(operation, parameters)
-                self.shown = {**self.shown, **parameters, **self._within(answer)}
+                self.stored_members = {**self.stored_members, **parameters, **self._within(answer)}
                 self.await_end(_WITHIN_S)
             except RefusedError as refused:
                 self.failure = refused.message
@@ -281,27 +281,27 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             return stacks.call(kind, operation, parameters, self.region, self.account_id)
 
         def keys(self) -> dict[str, Any]:
-            return {parameter: self.shown[attribute] for parameter, attribute in kind.keys.items()}
+            return {parameter: self.stored_members[attribute] for parameter, attribute in kind.keys.items()}
 
         def look(self) -> str:
             """Read the resource again if it has a status; return the status."""
             if not kind.read:
                 return "READY"
-            self.shown = {**self.shown, **self._within(self.call(kind.read, self.keys()))}
-            return str(self.shown.get("status", ""))
+            self.stored_members = {**self.stored_members, **self._within(self.call(kind.read, self.keys()))}
+            return str(self.stored_members.get("status", ""))
 
         def await_end(self, within_s: float) -> None:
             end = time.monotonic() + within_s
             while (status := self.look()).endswith("ING") and time.monotonic() < end:
                 time.sleep(_PAUSE_S)
             if status.endswith("FAILED"):
-                self.failure = str(self.shown.get("failureReason") or status)
+                self.failure = str(self.stored_members.get("failureReason") or status)
 
         def is_created(self) -> bool:
             return not self.failure and self.look() in ("READY", "ACTIVE")
 
         def delete(self, account_id: str, region: str) -> None:
-            if not self.shown or not kind.delete:
+            if not self.stored_members or not kind.delete:
                 return  # it was never created, or is deleted with another resource
             try:
                 self.call(kind.delete, {**self.keys(), **kind.deletion})

@@ -38,14 +38,14 @@ def defer_service_packages() -> None:
     defer_initialiser("uvicorn")
 
 
-def defer_initialiser(name: str, **known: object) -> None:
+def defer_initialiser(name: str, **values: object) -> None:
     """Make a package's submodules importable without its initialiser; do nothing when it has run already.
 
     Call it before the process has a second thread.
 
     Args:
         name: The package. Those that contain it must be deferred before it.
-        known: Values of names that are available without running the initialiser.
+        values: Values of names that are available without running the initialiser.
 
     Raises:
         ModuleNotFoundError: The package does not exist.
@@ -57,7 +57,7 @@ def defer_initialiser(name: str, **known: object) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     module = importlib.util.module_from_spec(spec)
     module.__class__ = _DeferredPackage
-    vars(module).update(known)
+    vars(module).update(values)
     sys.modules[name] = module
     parent, _, child = name.rpartition(".")
     if parent:

@@ -91,7 +91,7 @@ class MotoFallback:
         if request.is_missing_in_s3():
             return request.not_implemented(start_response)
         try:
-            status, headers, body = self._asked(environ)
+            status, headers, body = self._moto_response(environ)
         except RefusedError as refused:
             status = f"{refused.status} {HTTPStatus(refused.status).phrase}"
             return request.refuse(start_response, status, refused.code, refused.message)
@@ -118,7 +118,7 @@ class MotoFallback:
                 self._loaded = AwsApplication()
             return self._loaded
 
-    def _asked(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
+    def _moto_response(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
         """Return moto's status, headers and body."""
         response_head: list[Any] = []
 

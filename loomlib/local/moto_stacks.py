@@ -52,7 +52,7 @@ class _CustomResource:
         return True
 
     @classmethod
-    def create_from_cloudformation_json(cls, *arguments: Any, **named: Any) -> object:
+    def create_from_cloudformation_json(cls, *arguments: Any, **keywords: Any) -> object:
         raise RefusedError("ValidationError", 400, _NO_FUNCTION)
 
 

@@ -86,9 +86,9 @@ def conflict(message: str) -> RefusedError:
     return RefusedError("ConflictException", 409, message)
 
 
-def not_implemented(what: str) -> RefusedError:
+def not_implemented(operation: str) -> RefusedError:
     """Return the error for an operation that is not implemented here (501, which botocore never retries)."""
-    return RefusedError("NotImplementedException", 501, f"The local AgentCore does not implement {what} yet")
+    return RefusedError("NotImplementedException", 501, f"The local AgentCore does not implement {operation} yet")
 
 
 async def send_json(send: Send, document: Mapping[str, Any], status: int = 200, headers: Headers = ()) -> None:

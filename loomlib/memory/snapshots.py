@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
-from ..jobs.written import whole_file
+from ..jobs.output_files import whole_file
 from ..presentation.formats import plural, timestamp
 from ..redaction import Redactor
 from .displays import safe_id

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, MemoryStrategy
 from ..presentation.formats import number, timestamp
-from ..presentation.theme import PALETTE, SYMBOLS, shown, styled
+from ..presentation.theme import PALETTE, SYMBOLS, inert_text, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -144,10 +144,10 @@ def draw_timeline(entries: Sequence[TimelineEntry], *, title: str, subtitle: str
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": shown(lane),
+                "name": inert_text(lane),
                 "x": [entry.at for entry in marks],
-                "y": [shown(lane)] * len(marks),
-                "text": [f"{shown(entry.what)}: {shown(entry.text, 160)}" for entry in marks],
+                "y": [inert_text(lane)] * len(marks),
+                "text": [f"{inert_text(entry.what)}: {inert_text(entry.text, 160)}" for entry in marks],
                 "customdata": [[timestamp(entry.at)] for entry in marks],
                 "hovertemplate": "%{text}<br>%{customdata[0]}<extra></extra>",
                 "marker": {
@@ -166,10 +166,10 @@ def draw_timeline(entries: Sequence[TimelineEntry], *, title: str, subtitle: str
     return Chart(
         styled(
             traces,
-            title=shown(title, 120),
-            subtitle=" · ".join(filter(None, (shown(subtitle, 300), note))),
+            title=inert_text(title, 120),
+            subtitle=" · ".join(filter(None, (inert_text(subtitle, 300), note))),
             xaxis={"title": {"text": "time (UTC)"}, "type": "date"},
-            yaxis={"categoryorder": "array", "categoryarray": [shown(lane) for lane in reversed(lanes)]},
+            yaxis={"categoryorder": "array", "categoryarray": [inert_text(lane) for lane in reversed(lanes)]},
             empty="No messages and no records yet.",
             height=160 + 44 * max(1, len(lanes)),
         )

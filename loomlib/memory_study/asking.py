@@ -64,7 +64,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
     def _ask(self, unit: AskedQuestion, session_id: str | None) -> UnitOutcome:
         actor = self.actor(unit.probe.conversation, unit.arm)
         fetched = fetch_context(self._memory, unit.arm, unit.probe, actor, self._design)
-        return _done(
+        return _outcome(
             score_answer(unit.probe, fetched.records, fetched.rest),
             shown=[text[:_SHOWN_CHARACTERS] for text in fetched.records[:_SHOWN_RECORDS]],
             values={"duration_ms": fetched.duration_ms},
@@ -171,7 +171,7 @@ class AgentQuestions(MemoryQuestions):
         if not answer.ok:
             return UnitOutcome(failure=answer.failure or "error", values=values | {"error_message": answer.error})
         self._records.clear()  # the agent may have remembered the question
-        return _done(
+        return _outcome(
             score_answer(unit.probe, [], [answer.text]),
             shown=[answer.text[:_SHOWN_ANSWER]],
             values=values | {"duration_ms": answer.duration_ms, "ttft_ms": answer.ttft_ms},
@@ -274,7 +274,7 @@ def fetch_context(memory: StudiedMemory, arm: Arm, probe: Probe, actor: str, des
     )
 
 
-def _done(score: RecallScore, *, shown: Sequence[str], values: Mapping[str, Any], **details: Any) -> UnitOutcome:
+def _outcome(score: RecallScore, *, shown: Sequence[str], values: Mapping[str, Any], **details: Any) -> UnitOutcome:
     return UnitOutcome(values=values, details={"score": asdict(score), **details, "shown": list(shown)})
 
 

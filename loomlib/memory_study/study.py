@@ -105,7 +105,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
                 try_='memory=bench.memories.get(…), as passed to bench.deploy("assistant_with_memory", memory=…)',
             )
         super().__init__(bench.context.store, study_id)
-        self.bench, self.agent, self.keep, self._access, self._named = bench, agent, keep, access, memory
+        self.bench, self.agent, self.keep, self._access, self._chosen_memory = bench, agent, keep, access, memory
         scripted: list[ScriptedConversation] = []
         if script is not None:
             scripted.append(script if isinstance(script, ScriptedConversation) else read_conversation(script))
@@ -182,7 +182,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def header(self) -> StudyRow:
         """Return the row to store for the study."""
-        memory = self._named
+        memory = self._chosen_memory
         if self.agent is not None:
             subject = self.agent.arn
         elif memory is None or isinstance(memory, str):
@@ -231,7 +231,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def _memory(self, run: StudyRun) -> StudiedMemory:
         """Return the named memory, else the study's own, which is created if it does not exist."""
-        ledger, chosen = run.ledger, self._named
+        ledger, chosen = run.ledger, self._chosen_memory
         delete_left_memories(self.bench)
         stored_id = ledger.stored.environment.get("memory_id")
         ledger.save("running", keep=self.keep)

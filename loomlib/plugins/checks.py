@@ -31,20 +31,20 @@ def misfit(kind: str, value: object) -> str:
         case "reports":
             return _path_misfit(value, "an .ipynb file", _is_notebook)
         case "commands":
-            return "" if is_command(value) else f"expected a click command, not {_named(value)}"
+            return "" if is_command(value) else f"expected a click command, not {_type_name(value)}"
         case "models":
             has_both = all(callable(getattr(value, name, None)) for name in ("converse", "converse_stream"))
-            return "" if has_both else f"expected a model with converse and converse_stream, not {_named(value)}"
+            return "" if has_both else f"expected a model with converse and converse_stream, not {_type_name(value)}"
         case "span_sources":
             fits = callable(value) or callable(getattr(value, "look", None))
-            return "" if fits else f"expected a function of an invocation, not {_named(value)}"
+            return "" if fits else f"expected a function of an invocation, not {_type_name(value)}"
         case _:
             return "" if value is not None else "its factory returned None"
 
 
 def _path_misfit(value: object, expected: str, fits: Callable[[Path], bool]) -> str:
     if not isinstance(value, (str, os.PathLike)):
-        return f"expected {expected}, not {_named(value)}"
+        return f"expected {expected}, not {_type_name(value)}"
     path = Path(cast("str | os.PathLike[str]", value))
     return "" if fits(path) else f"expected {expected} at {path}"
 
@@ -57,5 +57,5 @@ def _is_notebook(path: Path) -> bool:
     return path.suffix == ".ipynb" and path.is_file()
 
 
-def _named(value: object) -> str:
+def _type_name(value: object) -> str:
     return type(value).__name__

@@ -140,7 +140,7 @@ class _Loader:
         accepted: list[str] = []
         for name, value in entries:
             if not isinstance(name, str) or not _is_usable(kind, value):
-                wrong = f"{_shown(name)}: {_shown(value)} is not a pair of name and factory"
+                wrong = f"{_safe_repr(name)}: {_safe_repr(value)} is not a pair of name and factory"
                 self._note(origin, wrong, within=within, kind=kind, name=name if isinstance(name, str) else "")
             elif (existing := self._entries.get((kind, name))) is not None:
                 wrong = f"{existing.origin.distribution} provides {name!r} already"
@@ -185,7 +185,7 @@ def _is_usable(kind: str, value: object) -> bool:
     return callable(value) or (kind in ("reports", "blueprints") and is_path(value))
 
 
-def _shown(value: object) -> str:
+def _safe_repr(value: object) -> str:
     try:
         return repr(value)[:200]
     except Exception:  # noqa: BLE001 -- a foreign object that cannot even be printed

@@ -28,10 +28,10 @@ class PluginProblem:
     def __str__(self) -> str:
         return f"{self.target} of {self.distribution} {self.version}: {self.error}"
 
-    def as_error(self, what: str) -> PluginError:
-        """Return the problem as an error to raise; `what` states what was requested."""
+    def as_error(self, request: str) -> PluginError:
+        """Return the problem as an error to raise; `request` states what was requested."""
         return PluginError(
-            f"{what}: {self.error}", on=f"{self.target} of {self.distribution} {self.version}", try_=self.fix
+            f"{request}: {self.error}", on=f"{self.target} of {self.distribution} {self.version}", try_=self.fix
         )
 
 

@@ -82,7 +82,7 @@ def styled(
     return {"data": list(traces), "layout": layout}
 
 
-def shown(text: str, longest: int = 48) -> str:
+def inert_text(text: str, longest: int = 48) -> str:
     """Return untrusted text for plotly: one line, short, and inert.
 
     Control characters and directional overrides are replaced (they could reorder the text around them), lone

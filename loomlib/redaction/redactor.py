@@ -78,7 +78,7 @@ class Redactor:
         self.rules, self.finders, self.placeholder = tuple(rules), tuple(finders), placeholder
         self.numbered = numbered
         values = sorted({value for value in known if len(value) >= _SHORTEST}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, values))) if values else None
+        self._known_values = re.compile("|".join(map(re.escape, values))) if values else None
         names = "|".join(re.escape(name) for name in sorted({rule.name for rule in self.rules} | {_KNOWN}))
         # At most four digits: a longer number could be a value that somebody put in brackets.
         self._own_placeholder = re.compile(rf"\[(?:{names})(?: [0-9]{{1,4}})?\]")
@@ -121,8 +121,8 @@ class Redactor:
 
     def _spans(self, text: str) -> list[_MatchedText]:
         spans: list[_MatchedText] = []
-        if self._known is not None:
-            spans.extend((*match.span(), -1, _KNOWN, str) for match in self._known.finditer(text))
+        if self._known_values is not None:
+            spans.extend((*match.span(), -1, _KNOWN, str) for match in self._known_values.finditer(text))
         lowered = text.lower()
         placeholders = [match.span() for match in self._own_placeholder.finditer(text)]
         for rank, rule in enumerate(self.rules):

@@ -40,7 +40,7 @@ class DeployedBeside:
         """
         for kind in kinds:
             try:
-                resources = list(self._found(kind))
+                resources = list(self._resources_of(kind))
             except AwsError as error:
                 yield RemovalStep(kind=kind, name="?", action="keep", reason=f"it could not be looked up: {error.what}")
                 continue
@@ -66,7 +66,7 @@ class DeployedBeside:
             return False
         return True
 
-    def _found(self, kind: str) -> Iterator[tuple[str, bool]]:
+    def _resources_of(self, kind: str) -> Iterator[tuple[str, bool]]:
         clients, agent = self._clients, self._agent
         if kind == "trigger":
             for name in deployed_triggers(clients, agent):

@@ -56,7 +56,10 @@ class AgentComparison:
     @cached_property
     def inside(self) -> dict[str, Inside]:
         """Each agent's time by the parts of its traces; only calls with spans are included."""
-        return {label: look_inside([view.breakdown() for view in self._known(label).values()]) for label in self.views}
+        return {
+            label: look_inside([view.breakdown() for view in self._views_with_spans(label).values()])
+            for label in self.views
+        }
 
     def differences(self, label: str) -> dict[str, Estimate]:
         """Return each part's median difference from the first agent's call in the same block, in milliseconds.
@@ -64,7 +67,7 @@ class AgentComparison:
         Args:
             label: The other agent.
         """
-        first, other = self._known(self._first), self._known(label)
+        first, other = self._views_with_spans(self._first), self._views_with_spans(label)
         blocks = sorted(first.keys() & other.keys())
         return {
             part: estimate_paired_difference(
@@ -126,7 +129,9 @@ class AgentComparison:
     def _parts(self, label: str) -> str:
         differences = self.differences(label)
         if all(difference.value is None for difference in differences.values()):
-            counts = ", ".join(f"{plural(len(self._known(name)), 'call')} of {name}" for name in (self._first, label))
+            counts = ", ".join(
+                f"{plural(len(self._views_with_spans(name)), 'call')} of {name}" for name in (self._first, label)
+            )
             return (
                 f"Where the time of {label} and {self._first} differs is not known: {counts} have spans, 6 are needed."
             )
@@ -157,10 +162,10 @@ class AgentComparison:
         return f"1 000 calls of {label} cost {amount} {word} than those of {self._first}, at list prices."
 
     def _costs(self, label: str) -> list[float]:
-        amounts = [total_cost([view.cost()]).amount for view in self._known(label).values()]
+        amounts = [total_cost([view.cost()]).amount for view in self._views_with_spans(label).values()]
         return [amount.value for amount in amounts if amount.state == "known" and amount.value is not None]
 
-    def _known(self, label: str) -> dict[int, TraceView]:
+    def _views_with_spans(self, label: str) -> dict[int, TraceView]:
         return {block: view for block, view in self.views[label].items() if view.state in ("found", "partial")}
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from loomlib.presentation.theme import shown, styled
+from loomlib.presentation.theme import inert_text, styled
 from loomlib.telemetry.cost import Amount
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
         traces.append(
             {
                 "type": "bar",
-                "name": shown(agent),
+                "name": inert_text(agent),
                 "x": labels,
                 "y": [None if amount is None else amount.value for amount in mine],
                 "text": ["" if amount is None or not amount.unknown else "at least" for amount in mine],
                 "textposition": "inside",
                 "customdata": ["" if amount is None else str(amount) for amount in mine],
-                "hovertemplate": f"%{{x}}: %{{customdata}}<extra>{shown(agent)}</extra>",
+                "hovertemplate": f"%{{x}}: %{{customdata}}<extra>{inert_text(agent)}</extra>",
                 "marker": {
                     "color": _COLOURS[place % len(_COLOURS)],
                     "pattern": {
@@ -58,7 +58,7 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
         styled(
             traces,
             title="Known cost by day",
-            subtitle=shown(subtitle, 400),
+            subtitle=inert_text(subtitle, 400),
             empty="No invocation in these days.",
             xaxis={"type": "category"},
             yaxis={"title": {"text": "USD"}, "rangemode": "tozero", "tickprefix": "$"},

@@ -52,19 +52,19 @@ def chosen_evaluators(names: str, evalset: EvalSet) -> list[str]:
     return split_evaluators(names) or default_evaluators(evalset)
 
 
-def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than: str = "") -> EvalRun | None:
+def find_baseline(bench: Workbench, baseline: str, evalset: EvalSet, *, other_than: str = "") -> EvalRun | None:
     """Find the baseline of an evaluation.
 
     Args:
         bench: The workbench.
-        wanted: The id of a stored run; "last" for the newest complete run of this set; "" for none.
+        baseline: The id of a stored run; "last" for the newest complete run of this set; "" for none.
         evalset: The set.
         other_than: The id of the run that is compared, which is never its own "last".
     """
-    if not wanted:
+    if not baseline:
         return None
-    if wanted != "last":
-        return bench.evals.run(wanted)
+    if baseline != "last":
+        return bench.evals.run(baseline)
     rows = bench.context.store.eval_runs.list(set_digest=evalset.digest)
     row = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if row is None:
@@ -90,7 +90,7 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
     elif run_b:
         raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate creates one")
     else:
-        return _made(bench)
+        return _example_runs(bench)
     if run_b:
         return new, bench.evals.run(run_b)
     others = [row.id for row in rows if row.id != new.id and row.set_digest == new.evalset.digest]
@@ -251,7 +251,7 @@ def _outcomes(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
     return outcomes
 
 
-def _made(bench: Workbench) -> tuple[EvalRun, EvalRun]:
+def _example_runs(bench: Workbench) -> tuple[EvalRun, EvalRun]:
     whole = EvalSet.read("calculator")
     ids = {case.id for case in whole.cases[:_FIRST_CASES]}
     some = whole.where(lambda case: case.id in ids)

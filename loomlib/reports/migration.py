@@ -192,7 +192,7 @@ def compared_agents(
     sample: list[str] = []
     if not agents.strip():
         agents, sample = sample_agents(bench)
-    chosen = _named(agents)
+    chosen = _agent_pairs(agents)
     id = migration_id or new_id("migration")
     parities: list[AgentParity] = []
     failed: list[FailedComparison] = []
@@ -225,7 +225,7 @@ def compared_agents(
     return Migration(id=id, parities=tuple(parities), failed=tuple(failed))
 
 
-def _named(agents: str) -> list[tuple[str, str]]:
+def _agent_pairs(agents: str) -> list[tuple[str, str]]:
     successors: dict[str, str] = {}
     for part in filter(None, (text.strip() for text in agents.split(","))):
         name, separator, successor = (text.strip() for text in part.partition("="))

@@ -94,13 +94,13 @@ def describe_parameters(parameters: Sequence[Parameter]) -> str:
 
 
 def bind_parameters(
-    parameters: Sequence[Parameter], given: Mapping[str, ParameterValue], *, report: str = "report"
+    parameters: Sequence[Parameter], values: Mapping[str, ParameterValue], *, report: str = "report"
 ) -> dict[str, ParameterValue]:
     """Convert the passed values to the parameters' types; parameters without a value are left out.
 
     Args:
         parameters: The notebook's parameters.
-        given: Values by name.
+        values: Values by name.
         report: The report's name, for messages.
 
     Raises:
@@ -110,7 +110,7 @@ def bind_parameters(
     """
     by_name = {parameter.name: parameter for parameter in parameters}
     bound: dict[str, ParameterValue] = {}
-    for name, value in _renamed(given, report).items():
+    for name, value in _renamed(values, report).items():
         if _CREDENTIAL_NAME.search(name) or (isinstance(value, str) and _CREDENTIAL_VALUE.search(value)):
             raise ReportError(
                 "Refused: a parameter looks like a credential, and parameters stay in the executed notebook",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, number
-from loomlib.presentation.theme import shown, styled
+from loomlib.presentation.theme import inert_text, styled
 from loomlib.telemetry.traces import PARTS, Bar
 from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
 from loomlib.telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
@@ -54,7 +54,7 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
         styled(
             traces,
             title="Every invocation by the parts of its time",
-            subtitle=shown(subtitle, 400),
+            subtitle=inert_text(subtitle, 400),
             empty="No invocation has spans.",
             xaxis={"title": {"text": "invocation, the newest on the right"}, "type": "category"},
             yaxis={"title": {"text": "ms"}, "rangemode": "tozero"},
@@ -127,7 +127,7 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
         styled(
             traces,
             title="Input and output tokens by cycle",
-            subtitle=shown(subtitle, 400),
+            subtitle=inert_text(subtitle, 400),
             empty="No span states its tokens.",
             xaxis={"title": {"text": "invocation.turn"}, "type": "category"},
             yaxis={"title": {"text": "tokens"}, "rangemode": "tozero"},

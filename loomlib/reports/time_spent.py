@@ -71,7 +71,7 @@ class TimeSpent:
         return cls(agent=agent, rows=rows, views=find_traces(agent.context, agent.entry, rows))
 
     @cached_property
-    def known(self) -> list[TraceView]:
+    def traced(self) -> list[TraceView]:
         """The completed invocations whose spans were found."""
         return [
             view
@@ -82,12 +82,15 @@ class TimeSpent:
     @cached_property
     def inside(self) -> Inside:
         """Each part over the invocations, with intervals."""
-        return look_inside([view.breakdown() for view in self.known])
+        return look_inside([view.breakdown() for view in self.traced])
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """The causes over all invocations, the costliest first."""
-        return diagnose_study([view.case for view in self.known], rules=self.known[0].rules if self.known else None)
+        return diagnose_study(
+            [view.case for view in self.traced],
+            rules=self.traced[0].rules if self.traced else None,
+        )
 
     @cached_property
     def load(self) -> MachineConditions | None:
@@ -112,7 +115,7 @@ class TimeSpent:
 
     def sentences(self) -> list[str]:
         """Return the conclusion: overload, where the time goes, the largest finding, and what is missing."""
-        if not self.known:
+        if not self.traced:
             return self._nothing()
         first = self.diagnosis.first
         sentences = [sentence for sentence in (self.conditions.sentence(), self.inside.sentence()) if sentence]
@@ -121,7 +124,7 @@ class TimeSpent:
                 f"Largest finding ({milliseconds(first.ms_at_stake)} at stake, {percent(first.share)} of the time, "
                 f"over its thresholds in {first.affected} of {plural(first.of, 'invocation')}): {plain_title(first)}."
             )
-        if len(self.known) < len(self.rows):
+        if len(self.traced) < len(self.rows):
             sentences.append(self.coverage())
         return sentences
 
@@ -164,7 +167,7 @@ class TimeSpent:
 
     def figure(self) -> go.Figure:
         """Return every invocation as a stacked bar of its parts, in order."""
-        return every_invocation(self.known, subtitle=self.title)
+        return every_invocation(self.traced, subtitle=self.title)
 
     def findings(self) -> Listing:
         """Return the causes, ranked by the milliseconds at stake, each with evidence, confidence and advice."""
@@ -172,7 +175,7 @@ class TimeSpent:
 
     def session(self, session_id: str = "") -> SessionStory:
         """Return one session step by step: the given one, else the session of the slowest invocation."""
-        pool = self.known or self.views
+        pool = self.traced or self.views
         slowest = max(pool, key=lambda view: view.breakdown().total_ns)
         chosen = session_id or slowest.session_id
         pairs = [(row, view) for row, view in zip(self.rows, self.views, strict=True) if row.session_id == chosen]
@@ -180,7 +183,7 @@ class TimeSpent:
 
     def limits(self) -> Listing:
         """Return the limitations of this page."""
-        limits = [*self.diagnosis.limits] if self.known else []
+        limits = [*self.diagnosis.limits] if self.traced else []
         limits += [
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",
             "The last invocations are not a sample of your users' requests, and the request decides what is slow.",
@@ -225,4 +228,4 @@ class TimeSpent:
         return [*sentences, *dict.fromkeys(line for view in self.views[-1:] for line in view.sentences()[1:])]
 
     def _nothing_found(self) -> str:
-        return "No rule found a cause above its thresholds." if self.known else "Without spans, no cause can be found."
+        return "No rule found a cause above its thresholds." if self.traced else "Without spans, no cause can be found."

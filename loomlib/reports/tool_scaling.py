@@ -237,23 +237,23 @@ def _read(count: int, view: TraceView) -> ScalingRun:
 
 def _threads(trajectory: Trajectory) -> int | None:
     """Return the number of threads that the tools' results name."""
-    names = {name for exchange in trajectory.tool_calls for name in _named(exchange.result)}
+    names = {name for exchange in trajectory.tool_calls for name in _tool_names(exchange.result)}
     return len(names) or None
 
 
-def _named(value: object) -> list[str]:
+def _tool_names(value: object) -> list[str]:
     if isinstance(value, str):
         try:
-            return _named(json.loads(value)) if value.lstrip().startswith(("{", "[")) else []
+            return _tool_names(json.loads(value)) if value.lstrip().startswith(("{", "[")) else []
         except ValueError:
             return []
     if isinstance(value, Mapping):
         own = value.get("thread")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if isinstance(own, str):
             return [own]
-        return [name for item in value.values() for name in _named(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+        return [name for item in value.values() for name in _tool_names(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
     if isinstance(value, list | tuple):
-        return [name for item in value for name in _named(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return [name for item in value for name in _tool_names(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return []
 
 

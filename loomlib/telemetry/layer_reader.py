@@ -57,8 +57,8 @@ class _InvocationLayers:
         self._clients, self._source, self._row, self._trace = clients, source, row, trace
         sent_s = row.client_invoke_time or row.created_at.timestamp()
         done_s = sent_s + (row.client_duration_ms or 0.0) / 1000
-        self._sent = datetime.fromtimestamp(sent_s, UTC)
-        self._done = datetime.fromtimestamp(done_s, UTC)
+        self._sent_at = datetime.fromtimestamp(sent_s, UTC)
+        self._done_at = datetime.fromtimestamp(done_s, UTC)
 
     def client(self) -> LayerReading:
         row = self._row
@@ -78,8 +78,8 @@ class _InvocationLayers:
             self._source,
             self._row.qualifier,
             self._row.session_id,
-            start=self._sent,
-            end=self._done + timedelta(seconds=2),
+            start=self._sent_at,
+            end=self._done_at + timedelta(seconds=2),
         )
         own = [event for event in page if event.request_id in (None, self._row.request_id)]
         durations = [float(match[1]) for event in own if (match := _COMPLETED.search(event.message))]
@@ -113,8 +113,8 @@ class _InvocationLayers:
             self._source.log_group(self._row.qualifier),
             region=self._source.region,
             term="CloudWatchMetrics",
-            start_ms=int(self._sent.timestamp() * 1000),
-            end_ms=int((self._done.timestamp() + _LATE_S) * 1000),
+            start_ms=int(self._sent_at.timestamp() * 1000),
+            end_ms=int((self._done_at.timestamp() + _LATE_S) * 1000),
             streams=[MESSAGES_STREAM],
         )
         own = own_lines([line.message for line in lines], self._processes())
@@ -134,8 +134,8 @@ class _InvocationLayers:
             self._clients,
             SERVICE_NAMESPACE,
             about=self._source.runtime_id,
-            start=self._sent.replace(second=0, microsecond=0),
-            end=self._done + timedelta(minutes=1),
+            start=self._sent_at.replace(second=0, microsecond=0),
+            end=self._done_at + timedelta(minutes=1),
             region=self._source.region,
         )
         facts = tuple((f"{metric.name} (mean of {metric.samples})", metric.mean) for metric in metrics)
@@ -149,8 +149,8 @@ class _InvocationLayers:
             self._clients,
             [self._source.log_group(self._row.qualifier)],
             f"filter @message like /{session}/ | stats count() as events by @logStream | sort events desc | limit 20",
-            start_s=int(self._sent.timestamp()),
-            end_s=int(self._done.timestamp()) + 3,
+            start_s=int(self._sent_at.timestamp()),
+            end_s=int(self._done_at.timestamp()) + 3,
             region=self._source.region,
         )
         facts = [(_stream(row), row.get("events", "")) for row in result.rows]

@@ -54,7 +54,7 @@ class FormatSearch:
         if self.found is None:
             remedy = "Set the format with agent.protocols.messages.set(request=…)."
             return f"None of the {len(self.trials)} requests was answered. {remedy}"
-        return f"{self.agent_name} accepts {_shown(self.found.form.request)}: {self.found.reason}."
+        return f"{self.agent_name} accepts {_request_text(self.found.form.request)}: {self.found.reason}."
 
     def _facts(self) -> list[tuple[str, str]]:
         if self.found is None:
@@ -155,11 +155,11 @@ class AgentMessages:
         try:
             control = self._ask({}, session)
             for count, request in enumerate(REQUESTS, 1):
-                report(f"form {count} of {len(REQUESTS)}: {_shown(request)}")
+                report(f"form {count} of {len(REQUESTS)}: {_request_text(request)}")
                 form = MessageFormat(request=request)
                 trial = self._ask(form.body(prompt, session), session, request)
                 result = find_format(trial, control, prompt)
-                rows.append((_shown(request), result if isinstance(result, str) else "answered"))
+                rows.append((_request_text(request), result if isinstance(result, str) else "answered"))
                 if not isinstance(result, str):
                     other = self._ask(form.body(_OTHER_PROMPT, session), session, request)
                     found_format = confirm_format(result, trial, other, prompt)
@@ -227,8 +227,8 @@ class AgentMessages:
 
     def _sentence(self) -> str:
         form = self.form
-        return f"{self._entry.name} accepts {_shown((form or MessageFormat()).request)}"
+        return f"{self._entry.name} accepts {_request_text((form or MessageFormat()).request)}"
 
 
-def _shown(request: Mapping[str, Any]) -> str:
+def _request_text(request: Mapping[str, Any]) -> str:
     return to_text(request)

@@ -15,7 +15,7 @@ from ..deploy.policies import AwsPlace
 from ..deploy.spec import AgentSpec
 from ..deploy.steps import DeployPlan
 from ..errors import LoomError
-from ..jobs import written
+from ..jobs import file_errors
 from .agent import Agent
 from .blueprints import advising_folder
 from .context import Context
@@ -141,7 +141,7 @@ class AgentPlan:
             LoomError: It cannot be written.
         """
         target = Path(path)
-        with written("The package", target):
+        with file_errors("The package", target):
             target.write_bytes(self._deployment.package.data)
         return target
 

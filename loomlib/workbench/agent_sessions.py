@@ -65,16 +65,16 @@ def agent_a2a(
     )
 
 
-def check_protocol(entry: AgentEntry, *wanted: str) -> None:
+def check_protocol(entry: AgentEntry, *protocols: str) -> None:
     """Raise a `ProtocolError` when the agent speaks none of these protocols."""
-    if entry.protocol in wanted:
+    if entry.protocol in protocols:
         return
     name = entry.protocol
     way = f"agent.protocols.{name.lower()}()" if name in ("MCP", "A2A", "AGUI") else 'agent.invoke("…")'
     raise ProtocolError(
-        f"The agent's protocol is {entry.protocol}, not {' or '.join(wanted)}",
+        f"The agent's protocol is {entry.protocol}, not {' or '.join(protocols)}",
         on=entry.name,
-        try_=f'{way}, or bench.deploy(…, protocol="{wanted[0]}") for a server of that protocol',
+        try_=f'{way}, or bench.deploy(…, protocol="{protocols[0]}") for a server of that protocol',
     )
 
 

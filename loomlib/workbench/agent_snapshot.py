@@ -85,7 +85,7 @@ class AgentSnapshotView:
 
     def __repr__(self) -> str:
         """Return its agent, version and features."""
-        rows = [(item.name.replace("_", " "), item.state, item.reason) for item in self.value.features]
+        rows = [(item.name.replace("_", " "), item.label, item.reason) for item in self.value.features]
         notes = [one_line(note, 300) for note in self.value.notes]
         return "\n".join((self._title(), text_table(("feature", "state", "why"), rows, longest=120), *notes))
 
@@ -95,7 +95,7 @@ class AgentSnapshotView:
         facts += [("immutable", "yes" if self.value.is_immutable else "no: a working draft can change")]
         facts += [("secrets removed", str(count)) for count in [_secrets(agent)] if count]
         facts += [
-            (item.name.replace("_", " "), f"{item.state}: {item.reason}")
+            (item.name.replace("_", " "), f"{item.label}: {item.reason}")
             for item in self.value.features
             if item.state != "unused"
         ]

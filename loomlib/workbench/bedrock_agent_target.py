@@ -76,7 +76,7 @@ class BedrockAgentTarget:
         state = self.version if self.version != "DRAFT" else f"DRAFT of {agent.updated_at.isoformat()}"
         key = " ".join((self.arn, f"version {state}", self._names.digest, *self.labels))
         self.key = f"{key} streamed" if stream else key
-        self._given: dict[str, GivenResults] = {}
+        self._control_results: dict[str, GivenResults] = {}
         row = context.store.agents.upsert(
             scope=SCOPE,
             arn=self.arn,
@@ -109,9 +109,9 @@ class BedrockAgentTarget:
             state: The case's initial state: `sessionAttributes`, `promptSessionAttributes`, and `returnControl`, which
                 has the result of each call that the agent returns, by the call's name.
         """
-        given_results = self._given.get(session_id, GivenResults())
+        given_results = self._control_results.get(session_id, GivenResults())
         if state:
-            given_results = self._given[session_id] = GivenResults.of_state(state)
+            given_results = self._control_results[session_id] = GivenResults.of_state(state)
         given_results = given_results.with_expected(turn.expected_tools or (), self._names)
         record, answer = await asyncio.to_thread(
             self._turn, turn.prompt, session_id, given_results, _session_state(state), timeout_s, ("evaluation",)
@@ -130,7 +130,7 @@ class BedrockAgentTarget:
 
     async def end(self, session_id: str) -> None:
         """End the session; if that fails, it ends at its idle timeout."""
-        self._given.pop(session_id, None)
+        self._control_results.pop(session_id, None)
         await asyncio.to_thread(self.end_session, session_id)
 
     def connected(self, evaluator: Evaluator) -> Evaluator:
@@ -310,13 +310,13 @@ class _AskedTurn:
         self.ttft_ms: float | None = None
         self.chunk_offsets_ms: tuple[float, ...] = ()
 
-    def add(self, asked: tuple[float, BedrockAgentAnswer]) -> None:
+    def add(self, timed_answer: tuple[float, BedrockAgentAnswer]) -> None:
         """Add a call's answer.
 
         Args:
-            asked: The start of the call, in milliseconds after the first one, and its answer.
+            timed_answer: The start of the call, in milliseconds after the first one, and its answer.
         """
-        offset_ms, answer = asked
+        offset_ms, answer = timed_answer
         self.parts.append(answer)
         self.chunk_offsets_ms += tuple(offset_ms + at for at in answer.chunk_offsets_ms)
         if self.ttft_ms is None and answer.ttft_ms is not None:

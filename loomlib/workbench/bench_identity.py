@@ -97,7 +97,7 @@ class BenchIdentity:
         Raises:
             RequestRejectedError: The name is taken or not valid.
         """
-        key = _asked(api_key, f"API key of {name}: ")
+        key = _secret_or_prompt(api_key, f"API key of {name}: ")
         return credential_providers.create_api_key_provider(self._context.clients, name, key, region=region)
 
     def create_oauth2_provider(
@@ -136,7 +136,7 @@ class BenchIdentity:
             name,
             vendor=vendor,
             client_id=client_id,
-            client_secret=_asked(client_secret, f"Client secret of {name}: "),
+            client_secret=_secret_or_prompt(client_secret, f"Client secret of {name}: "),
             discovery_url=discovery_url,
             options=options,
             region=region,
@@ -192,5 +192,5 @@ class BenchIdentity:
         )
 
 
-def _asked(secret: str | None, prompt: str) -> str:
+def _secret_or_prompt(secret: str | None, prompt: str) -> str:
     return getpass.getpass(prompt) if secret is None else secret

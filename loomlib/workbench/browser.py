@@ -89,12 +89,12 @@ class Browser(Closing):
     ) -> None:
         self._context, self.browser, self.timeout_s = context, browser, timeout_s
         self.viewport, self.profile = viewport, profile
-        self._started: StartedBrowser | None = None
+        self._started_browser: StartedBrowser | None = None
 
     @property
     def session_id(self) -> str:
         """The session's id; empty until the first call."""
-        return self._started.session_id if self._started else ""
+        return self._started_browser.session_id if self._started_browser else ""
 
     def connection(self) -> tuple[str, dict[str, str]]:
         """Return the address of the Chrome DevTools Protocol and the headers that open it within five minutes."""
@@ -151,20 +151,20 @@ class Browser(Closing):
 
     def close(self) -> None:
         """Stop the session with all its pages; without effect if none was started."""
-        if self._started is not None:
-            session, self._started = self._started, None
+        if self._started_browser is not None:
+            session, self._started_browser = self._started_browser, None
             stop_browser(self._context.clients, self.browser, session.session_id)
 
     def _session(self) -> StartedBrowser:
-        if self._started is None:
-            self._started = start_browser(
+        if self._started_browser is None:
+            self._started_browser = start_browser(
                 self._context.clients,
                 self.browser,
                 timeout_s=self.timeout_s,
                 viewport=self.viewport,
                 profile=self.profile,
             )
-        return self._started
+        return self._started_browser
 
     def __repr__(self) -> str:
         return f"<Browser: {self.browser}, {self.session_id or 'no session yet'}>"

@@ -43,7 +43,7 @@ class AgentCandidates:
         environment: Mapping[str, str] | None = None,
         keep_dropped: bool = False,
     ) -> None:
-        self._bench, self._what, self._keep_dropped = bench, what, keep_dropped
+        self._bench, self._source, self._keep_dropped = bench, what, keep_dropped
         code = find_code(what)
         stem = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
         self._name = (name or runtime_name(stem))[:_LONGEST_STEM]
@@ -62,7 +62,7 @@ class AgentCandidates:
             agent = self._bench.agent(name).refresh()
             if not agent.entry.is_deleted:
                 return agent
-        return self._bench.deploy(self._what, name=name, environment=variables)
+        return self._bench.deploy(self._source, name=name, environment=variables)
 
     def discard(self, built: Agent) -> None:
         """Delete the runtime of a dropped candidate; its invocations stay in the store."""

@@ -59,7 +59,7 @@ class ImportedAgentTarget:
         self.name, self.labels, self.concurrency = self._target.name, self._target.labels, self._target.concurrency
         self.store, self.scope, self.arn = self._target.store, self._target.scope, self._target.arn
         self.key = f"{self._target.key} {self._names.digest}" if self._target.key else ""
-        self._given: dict[str, GivenResults] = {}
+        self._control_results: dict[str, GivenResults] = {}
         self._parts: dict[int, list[_Part]] = {}
 
     def new_session(self) -> str:
@@ -70,9 +70,9 @@ class ImportedAgentTarget:
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
         """Invoke the agent in the session, answer the calls that wait, and return its answer."""
-        given_results = self._given.get(session_id, GivenResults())
+        given_results = self._control_results.get(session_id, GivenResults())
         if state:
-            given_results = self._given[session_id] = GivenResults.of_state(state)
+            given_results = self._control_results[session_id] = GivenResults.of_state(state)
         given_results = given_results.with_expected(turn.expected_tools or (), self._names)
         parts = [await self._invoke(self._payload(turn, state), session_id, timeout_s, turn.prompt)]
         while calls := [call for call in parts[-1].pending if not call.get("question")]:
@@ -104,7 +104,7 @@ class ImportedAgentTarget:
 
     async def end(self, session_id: str) -> None:
         """End the session."""
-        self._given.pop(session_id, None)
+        self._control_results.pop(session_id, None)
         await self._target.end(session_id)
 
     def connected(self, evaluator: Evaluator) -> Evaluator:

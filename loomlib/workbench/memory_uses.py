@@ -66,7 +66,7 @@ def used_frame(
 
 def given_in(view: TraceView) -> Iterator[PromptText]:
     """Yield the texts in the model's input: system prompt, user messages, tool results."""
-    yield from _given(view.trajectory())
+    yield from _prompt_texts(view.trajectory())
 
 
 def reading_calls(view: TraceView) -> list[str]:
@@ -74,7 +74,7 @@ def reading_calls(view: TraceView) -> list[str]:
     return [span.span_id for span in view.trace.spans if _method(span) in READING_CALLS]
 
 
-def _given(trajectory: Trajectory) -> Iterator[PromptText]:
+def _prompt_texts(trajectory: Trajectory) -> Iterator[PromptText]:
     for step in (*trajectory.history, *trajectory.steps):
         if step.kind in _PLACES:
             text = texts_in(step.result) if step.kind == "tool_result" else step.text
@@ -83,7 +83,7 @@ def _given(trajectory: Trajectory) -> Iterator[PromptText]:
                 yield PromptText(where=_PLACES[step.kind], text=text, span_id=step.span_id, tool=tool)
     inner: Sequence[Trajectory] = trajectory.agents
     for agent in inner:
-        yield from _given(agent)
+        yield from _prompt_texts(agent)
 
 
 def _method(span: Span) -> str:

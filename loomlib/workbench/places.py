@@ -141,7 +141,7 @@ def _place(bench: Workbench, window: Window) -> RegionOverview:
     try:
         region = bench.clients.region
         account_id = bench.clients.account_id(anew=True)  # ask again: credentials expire and services stop
-        return _known(bench, account_id, region, window)
+        return _overview_from_store(bench, account_id, region, window)
     except LoomError as error:
         return RegionOverview(
             where=bench.where,
@@ -153,7 +153,7 @@ def _place(bench: Workbench, window: Window) -> RegionOverview:
         )
 
 
-def _known(
+def _overview_from_store(
     bench: Workbench, account_id: str, region: str, window: Window, *, state: str = "ok", why: str = ""
 ) -> RegionOverview:
     entries = [entry for entry in bench.context.catalog.list() if _at(entry) == (account_id, region)]
@@ -182,7 +182,7 @@ def _others(benches: Sequence[Workbench], places: Sequence[RegionOverview], wind
                 continue
             covered_places.add((bench.where, account_id, region))
             why = "the catalog has agents here, but no workbench of this region and account was passed"
-            others.append(_known(bench, account_id, region, window, state="not connected", why=why))
+            others.append(_overview_from_store(bench, account_id, region, window, state="not connected", why=why))
     return others
 
 

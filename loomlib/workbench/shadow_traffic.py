@@ -124,7 +124,7 @@ class ShadowTraffic(Closing):
             InvocationFailedError: The front agent failed, as it would without shadow traffic.
         """
         state = {"sessionAttributes": dict(attributes)} if attributes else None
-        request = self._asked(self.front, Turn(prompt=prompt), _own_session(session_id), state, timeout_s)
+        request = self._ask(self.front, Turn(prompt=prompt), _own_session(session_id), state, timeout_s)
         answer = self._front_loop.submit(request).result()
         self._shadow(prompt, session_id, answer, state)
         if answer.failure is not None:
@@ -206,10 +206,10 @@ class ShadowTraffic(Closing):
                 return False
             future = self._back_loop.submit(self._ask_behind(prompt, session_id, number, session, answer, state))
             self._waiting.add(future)
-        future.add_done_callback(self._done)
+        future.add_done_callback(self._on_done)
         return True
 
-    def _done(self, future: Future[None]) -> None:
+    def _on_done(self, future: Future[None]) -> None:
         with self._lock:
             self._waiting.discard(future)
         if not future.cancelled() and (error := future.exception()) is not None:
@@ -229,7 +229,7 @@ class ShadowTraffic(Closing):
             self._limit = asyncio.Semaphore(_AT_ONCE)
         async with session.in_turn(), self._limit:
             own_session, full_state = _own_session(session_id), {**(state or {}), STATE_NAME: self._stubs}
-            behind = await self._asked(self._behind, Turn(prompt=prompt), own_session, full_state, self._timeout_s)
+            behind = await self._ask(self._behind, Turn(prompt=prompt), own_session, full_state, self._timeout_s)
             both: dict[ShadowSide, CaseAnswer] = {
                 self.front: await self._with_tools(self.front, front),
                 self._behind: await self._with_tools(self._behind, behind),
@@ -245,7 +245,7 @@ class ShadowTraffic(Closing):
             await asyncio.to_thread(self._file.add, pair.redacted(self._redactor))
             self.counts["pairs"] += 1
 
-    async def _asked(
+    async def _ask(
         self, side: ShadowSide, turn: Turn, session_id: str, state: Mapping[str, Any] | None, timeout_s: float | None
     ) -> CaseAnswer:
         """Call one agent; return its failure as a value."""

@@ -119,7 +119,7 @@ def write_catalogue(folder: str | Path, tools: int, *, seed: int = 0) -> Path:
         seed: Seed of the tools.
     """
     path = Path(folder)
-    listed = [tool.shown() for tool in generate_catalogue(tools, seed=seed)]
+    listed = [tool.definition() for tool in generate_catalogue(tools, seed=seed)]
     shutil.copytree(find_code(_BLUEPRINT), path, ignore=shutil.ignore_patterns("__pycache__"))
     (path / "tools.json").write_text(json.dumps(listed, indent=1), "utf-8")
     return path
@@ -130,19 +130,19 @@ class ToolCatalogues:
 
     Args:
         bench: The workbench.
-        made: The MCP server and the gateway of each catalogue, by the number of its tools.
+        by_size: The MCP server and the gateway of each catalogue, by the number of its tools.
         name: A name for all of them.
         seed: The seed of the catalogues.
     """
 
     def __init__(
-        self, bench: Workbench, made: Mapping[int, tuple[Agent, gateways.Gateway]], *, name: str, seed: int
+        self, bench: Workbench, by_size: Mapping[int, tuple[Agent, gateways.Gateway]], *, name: str, seed: int
     ) -> None:
-        self._context, self._made, self.name, self.seed = bench.context, dict(made), name, seed
+        self._context, self._by_size, self.name, self.seed = bench.context, dict(by_size), name, seed
 
     def __repr__(self) -> str:
         """Return the name and the sizes."""
-        return f"<{self.name}: gateways with {', '.join(map(str, sorted(self._made)))} tools>"
+        return f"<{self.name}: gateways with {', '.join(map(str, sorted(self._by_size)))} tools>"
 
     @property
     def store(self) -> Store:
@@ -162,7 +162,7 @@ class ToolCatalogues:
     @property
     def arns(self) -> Mapping[int, str]:
         """The ARN of the gateway in front of each catalogue, by the number of its tools."""
-        return {size: gateway.arn for size, (_, gateway) in self._made.items()}
+        return {size: gateway.arn for size, (_, gateway) in self._by_size.items()}
 
     @property
     def patience(self) -> PollingPolicy:
@@ -176,7 +176,7 @@ class ToolCatalogues:
             tools: The catalogue, by the number of its tools.
             direct: Whether it calls the MCP server itself, not through the gateway.
         """
-        agent, gateway = self._made[tools]
+        agent, gateway = self._by_size[tools]
         session_id = new_session_id()
         if not direct:
             session = gateway_session(self._context, gateway.url, gateway.region, Callbacks(), session_id, signed=True)
@@ -211,14 +211,14 @@ class ToolCatalogues:
             tools: The catalogue.
             invocation_ids: The stored calls.
         """
-        agent, gateway = self._made[tools]
+        agent, gateway = self._by_size[tools]
         stored = [row for id in invocation_ids if (row := self._context.store.invocations.get(id)) is not None]
         calls = {row.trace_id: row for row in stored if row.trace_id and row.client_invoke_time is not None}
         return self._read_spans(agent, gateway, calls) if calls else {}
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections."""
-        return await accepts_connections(self._context.clients, next(iter(self._made.values()))[1].region)
+        return await accepts_connections(self._context.clients, next(iter(self._by_size.values()))[1].region)
 
     def _read_spans(
         self, agent: Agent, gateway: gateways.Gateway, calls: Mapping[str, InvocationRow]

@@ -57,39 +57,39 @@ class TraceView:
     ) -> None:
         self._find_use = find_use
         self._use: cost.RuntimeUse | None = None
-        self._found, self._agent_name, self._labels, self._remedy = traced, agent_name, tuple(labels), remedy
+        self._traced, self._agent_name, self._labels, self._remedy = traced, agent_name, tuple(labels), remedy
         self.rules, self._prices, self._count_tokens = rules, prices, count_tokens
 
     @property
     def state(self) -> str:
         """The result of the search for spans (see `loomlib.telemetry.TRACE_STATES`)."""
-        return self._found.collected.state
+        return self._traced.collected.state
 
     @property
     def trace(self) -> traces.Trace:
         """The tree of spans; empty when none were found."""
-        return self._found.collected.trace
+        return self._traced.collected.trace
 
     @property
     def client(self) -> traces.ClientTiming | None:
         """The client's timing, or None for an invocation that never ended."""
-        return None if self._found.client is None else self._found.client.timing
+        return None if self._traced.client is None else self._traced.client.timing
 
     @cached_property
     def case(self) -> diagnosis.InvocationCase:
         """Trace, breakdown and client timing, with calls, tools, cycles and retries."""
-        return diagnosis.InvocationCase.of(self.trace, self._found.client)
+        return diagnosis.InvocationCase.of(self.trace, self._traced.client)
 
     @property
     def started_at(self) -> datetime | None:
         """When the request was sent (the client's clock)."""
-        sent_s = self._found.row.client_invoke_time
+        sent_s = self._traced.row.client_invoke_time
         return None if sent_s is None else datetime.fromtimestamp(sent_s, UTC)
 
     @property
     def invocation_id(self) -> int:
         """The id of the stored invocation."""
-        return self._found.row.id
+        return self._traced.row.id
 
     @property
     def agent_name(self) -> str:
@@ -99,7 +99,7 @@ class TraceView:
     @property
     def session_id(self) -> str:
         """The runtime session."""
-        return self._found.row.session_id
+        return self._traced.row.session_id
 
     @property
     def session_start(self) -> SessionStartRecord | None:
@@ -107,16 +107,16 @@ class TraceView:
 
         The local AgentCore records it; on AWS the breakdown's cold start is all that can be seen from outside.
         """
-        return self._found.start
+        return self._traced.start
 
     @property
     def unreadable(self) -> tuple[str, ...]:
         """Records that could not be read as spans, with the reason."""
-        return self._found.collected.unreadable
+        return self._traced.collected.unreadable
 
     def conversation(self) -> Conversation:
         """Return prompt and answer with the tool calls, as `EvalSet.capture` takes them."""
-        return conversation_of([self._found.row], self._agent_name, {self.invocation_id: self.trace})
+        return conversation_of([self._traced.row], self._agent_name, {self.invocation_id: self.trace})
 
     def breakdown(self) -> traces.Breakdown:
         """Return where the time went: model, tools, memory, agent, cold start, service and network, unknown.
@@ -244,12 +244,12 @@ class TraceView:
 
     def title(self) -> str:
         """Return agent, endpoint, session and provenance labels in one line."""
-        row = self._found.row
+        row = self._traced.row
         return " · ".join((self._agent_name, row.qualifier, f"session {row.session_id}", *self._labels))
 
     def sentences(self) -> list[str]:
         """Return where the time went, how certain that is, and how to get missing spans."""
-        collected = self._found.collected
+        collected = self._traced.collected
         lines = [self._shares()] if self.breakdown().total_ns else []
         if self.session_start is not None:
             lines.append(self.session_start.sentence())
@@ -271,7 +271,7 @@ class TraceView:
         return {
             "invocation_id": self.invocation_id,
             "session_id": self.session_id,
-            "trace_id": self.trace.trace_id or self._found.row.trace_id,
+            "trace_id": self.trace.trace_id or self._traced.row.trace_id,
             "state": self.state,
             "marks": sorted(breakdown.marks),
             "total_ms": breakdown.total_ms,

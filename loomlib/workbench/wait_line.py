@@ -28,7 +28,7 @@ class WaitLine:
         self._quiet_s, self._again_s, self._clock = quiet_s, again_s, clock
         self._began = clock()
         self._place = InPlace()
-        self._shown, self._shown_at = "", self._began
+        self._displayed_state, self._shown_at = "", self._began
 
     def __call__(self, line: str) -> None:
         """Show a line of progress."""
@@ -37,8 +37,8 @@ class WaitLine:
             return
         if not is_watched_notebook():
             state = _ELAPSED.sub("", line)
-            if state != self._shown or now - self._shown_at >= self._again_s:
-                self._shown, self._shown_at = state, now
+            if state != self._displayed_state or now - self._shown_at >= self._again_s:
+                self._displayed_state, self._shown_at = state, now
                 _log.info(line)
             return
         self._place.show_line(line)

@@ -10,7 +10,7 @@ import pytest
 
 from loomlib.presentation.charts import MOST_ROWS, Chart
 from loomlib.presentation.formats import number
-from loomlib.presentation.theme import SHARES, plain, shown, styled
+from loomlib.presentation.theme import SHARES, inert_text, plain, styled
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
@@ -71,12 +71,14 @@ def test_shares_are_percentages_in_the_table_and_on_the_axis() -> None:
 
 
 def test_hostile_text_is_text_and_reads_as_it_was_written() -> None:
-    markup = chart({"type": "bar", "name": shown(HOSTILE, 100), "x": [1], "y": [shown(HOSTILE, 100)]}).numbers_html()
+    markup = chart(
+        {"type": "bar", "name": inert_text(HOSTILE, 100), "x": [1], "y": [inert_text(HOSTILE, 100)]}
+    ).numbers_html()
     assert "<script" not in markup
     assert "<img" not in markup
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in markup
-    assert plain(shown(HOSTILE, 100)) == HOSTILE
-    assert shown(number(12345)) == "12\u202f345"
+    assert plain(inert_text(HOSTILE, 100)) == HOSTILE
+    assert inert_text(number(12345)) == "12\u202f345"
 
 
 def test_a_chart_of_nothing_reports_it_and_a_large_one_is_cut() -> None:

@@ -97,7 +97,7 @@ class ScriptedToolCaller:
             raise TransportError("No connection", on="the gateway")
 
     async def tools(self) -> Sequence[ToolForm]:
-        definitions = [tool.shown() for tool in generate_catalogue(self.size)]
+        definitions = [tool.definition() for tool in generate_catalogue(self.size)]
         return [
             ToolForm(name=f"tools___{tool['name']}", description=tool["description"], schema=tool["inputSchema"])
             for tool in definitions

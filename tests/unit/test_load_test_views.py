@@ -17,7 +17,7 @@ from loomlib.latency.load.calls import LoadCall
 from loomlib.latency.load.engine import LoadStep
 from loomlib.latency.load_test import LoadDesign, LoadResult
 from loomlib.latency.load_test.estimate import LoadEstimate, check_allowed, estimate_load
-from loomlib.latency.load_test.next_step import MadeStep, WantedStep, next_step
+from loomlib.latency.load_test.next_step import MeasuredStep, PlannedStep, next_step
 from loomlib.latency.load_test.steps import step_details
 from loomlib.store import StudyRow
 
@@ -187,14 +187,14 @@ def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
 
 def test_the_next_step_of_a_search_follows_from_the_steps_before() -> None:
     design = LoadDesign(slo=SLO, lowest=1, highest=64, seconds=30, prompt="Hello")
-    steps: list[MadeStep] = []
+    steps: list[MeasuredStep] = []
     loads: list[float] = []
-    while isinstance(wanted_step := next_step(design, steps), WantedStep):
-        assert next_step(design, steps) == wanted_step
-        loads.append(wanted_step.load)
-        calls = calls_at(wanted_step.load, 130 if wanted_step.load < 20 else 1200)
-        steps.append(MadeStep(calls=lambda calls=calls: calls, elapsed_s=wanted_step.seconds + LATE))
-    assert wanted_step is not None
+    while isinstance(planned_step := next_step(design, steps), PlannedStep):
+        assert next_step(design, steps) == planned_step
+        loads.append(planned_step.load)
+        calls = calls_at(planned_step.load, 130 if planned_step.load < 20 else 1200)
+        steps.append(MeasuredStep(calls=lambda calls=calls: calls, elapsed_s=planned_step.seconds + LATE))
+    assert planned_step is not None
     assert loads[:3] == [8, 16, 32]
     assert sum(step.elapsed_s for step in steps) < 35
 

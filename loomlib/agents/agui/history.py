@@ -81,15 +81,15 @@ class History:
         """Whether the history starts at the beginning of the conversation."""
         return self._snapshot is not None
 
-    def note(self, what: str, id: str, name: str = "") -> None:
+    def note(self, kind: str, id: str, name: str = "") -> None:
         """Record the start of a message, tool call or tool result.
 
         Args:
-            what: `message`, `call` or `result`.
+            kind: `message`, `call` or `result`.
             id: Its id.
             name: The id of the message that a result is.
         """
-        self._order.setdefault((what, id), name)
+        self._order.setdefault((kind, id), name)
 
     def replace(self, messages: Sequence[Any]) -> None:
         """Replace the history by a snapshot, which includes the messages streamed before it."""

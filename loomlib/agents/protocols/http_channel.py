@@ -63,7 +63,7 @@ class HttpChannel:
         explain: Explain | None = None,
         has_stream: bool = False,
     ) -> None:
-        self._engine, self._make, self._name, self._what = engine, make_request, name, what
+        self._engine, self._make, self._name, self._operation = engine, make_request, name, what
         self._read_timeout_s, self._has_stream, self._explain = read_timeout_s, has_stream, explain
         self.headers: dict[str, str] = {}
         self._on_message: OnMessage = _drop
@@ -82,7 +82,7 @@ class HttpChannel:
 
         def on_send(at_ns: int) -> None:
             if call is not None:
-                call.sent(message, at_ns, len(body))
+                call.record_sent(message, at_ns, len(body))
 
         await self._exchange(request, call, on_send)
 
@@ -178,7 +178,7 @@ class HttpChannel:
                 # A JSON-RPC error beside an HTTP status is the more exact of the two.
                 self._on_message(message, line.first_byte_ns or time.perf_counter_ns(), len(body), call)
                 return
-        raise refusal(answer, body, what=self._what, on=self._name)
+        raise refusal(answer, body, what=self._operation, on=self._name)
 
 
 async def read_json(request: SignedRequest, *, what: str, on: str) -> Mapping[str, Any]:

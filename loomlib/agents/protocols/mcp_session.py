@@ -128,19 +128,19 @@ class McpSession:
         if isinstance(self.channel, HttpChannel):
             self.channel.headers["Mcp-Protocol-Version"] = PROTOCOL_VERSIONS[0]
 
-    async def list(self, what: str) -> list[Mapping[str, Any]]:
+    async def list(self, listing: str) -> list[Mapping[str, Any]]:
         """Return all items of a listing, page by page; none when the server does not offer it.
 
         Args:
-            what: "tools", "resources", "resources/templates" or "prompts".
+            listing: "tools", "resources", "resources/templates" or "prompts".
         """
-        if what.partition("/")[0] not in self.capabilities:
+        if listing.partition("/")[0] not in self.capabilities:
             return []
-        key = "resourceTemplates" if what == "resources/templates" else what
+        key = "resourceTemplates" if listing == "resources/templates" else listing
         items: list[Mapping[str, Any]] = []
         cursor: object = None
         for _ in range(_PAGES):
-            page = as_mapping(await self._peer.request(f"{what}/list", {"cursor": cursor} if cursor else {}))
+            page = as_mapping(await self._peer.request(f"{listing}/list", {"cursor": cursor} if cursor else {}))
             items += [as_mapping(item) for item in as_list(page.get(key))]
             cursor = page.get("nextCursor")
             if not cursor:

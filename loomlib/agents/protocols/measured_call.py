@@ -38,7 +38,7 @@ class MeasuredCall:
         self.line = Timeline.begin()
         self.id = 0
         self.run_in_caller: Callable[[Callable[[], None]], None] | None = None
-        self._sent = False
+        self._is_sent = False
         self._broke_off_ns: int | None = None
 
     async def begin(self) -> None:
@@ -56,7 +56,7 @@ class MeasuredCall:
         finally:
             self.line = Timeline.begin()
 
-    def sent(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
+    def record_sent(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
         """Record a message that was sent. The time of the first one is the start of the request.
 
         Args:
@@ -64,8 +64,8 @@ class MeasuredCall:
             at_ns: When it was handed to the network, by the monotonic clock.
             size: Its length in bytes.
         """
-        if not self._sent:
-            self._sent, self.line.sent_ns = True, at_ns
+        if not self._is_sent:
+            self._is_sent, self.line.sent_ns = True, at_ns
         self._note(SENT, message, at_ns, size)
 
     def received(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
@@ -112,7 +112,7 @@ class MeasuredCall:
             self.line.texts.append(text)
         done_ns = self.line.done_ns if self.line.failure is None else self._broke_off_ns
         done_ns = done_ns or time.perf_counter_ns()
-        record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self._sent)
+        record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self._is_sent)
         stored = await self._writer.finish(record, self.line.events)
         return replace(record, stored=stored)
 

@@ -141,7 +141,7 @@ class SocketSession:
             call.fail(failure_of(error), str(error))
             self.outcome = await self._finish()
             raise
-        call.sent({"open": "WebSocket"}, socket.sent_ns, 0)
+        call.record_sent({"open": "WebSocket"}, socket.sent_ns, 0)
         call.line.headers = socket.headers
         call.received({"opened": 101}, socket.opened_ns, 0)
         self._reading = asyncio.create_task(self._read(socket))
@@ -157,7 +157,7 @@ class SocketSession:
             raise PeerClosedError("The WebSocket is closed", on=self.entry.name, try_=again)
         at_ns = await self._socket.send(data)
         self._last_sent_ms = self._call.line.offset_ms(at_ns)
-        self._call.sent(_shown(data), at_ns, _size(data))
+        self._call.record_sent(_frame_document(data), at_ns, _size(data))
 
     def wire(self) -> WireBytes | None:
         """Return the bytes that the connection has carried, the handshake included; None when it is not open."""
@@ -178,7 +178,7 @@ class SocketSession:
         while (frame := await socket.receive()).data is not None:
             size = _size(frame.data)
             call.count(size, frame.at_ns)
-            call.received(_shown(frame.data), frame.at_ns, size)
+            call.received(_frame_document(frame.data), frame.at_ns, size)
             if isinstance(frame.data, str):
                 self._texts.append(frame.data)
             at_ms = call.line.offset_ms(frame.at_ns)
@@ -197,7 +197,7 @@ class SocketSession:
         return CallOutcome(record=record, events=tuple(self._call.line.events))
 
 
-def _shown(data: str | bytes) -> Mapping[str, Any]:
+def _frame_document(data: str | bytes) -> Mapping[str, Any]:
     return {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
 
 

@@ -111,7 +111,7 @@ class StdioChannel:
         data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         async with self._writing:
             if call is not None:
-                call.sent(message, time.perf_counter_ns(), len(data))
+                call.record_sent(message, time.perf_counter_ns(), len(data))
             try:
                 process.stdin.write(data)
                 await process.stdin.drain()

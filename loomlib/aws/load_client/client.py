@@ -124,7 +124,7 @@ class LoadClient:
         ended.done_ns = (done_ns or time.perf_counter_ns()) - self.origin_ns
         ended.status, ended.end, ended.message = reader.status, end, message[:200]
         if evidence is not None:
-            ended.evidence, is_malformed = evidence.found()
+            ended.evidence, is_malformed = evidence.outcome()
             if end == COMPLETE and is_malformed:
                 ended.end = "malformed_stream"
                 ended.message = _NO_ANSWER if self._is_json_rpc else "the body is not JSON, unlike its content type"

@@ -45,7 +45,7 @@ class FailureEvidence:
         elif self._kind == "refusal" and len(self._body) < ERROR_BYTES:
             self._body = (self._body + data)[:ERROR_BYTES]
 
-    def found(self) -> tuple[str, bool]:
+    def outcome(self) -> tuple[str, bool]:
         """Return the stored evidence, "" for none, and whether the body does not match its content type."""
         if self._kind == "json" and self._body.strip():
             try:

@@ -24,7 +24,7 @@ class ResponseReader:
         reusable: Whether the connection can carry another request after it.
     """
 
-    __slots__ = ("_chunked", "_head", "_left", "_rest", "_state", "complete", "headers", "reusable", "status")
+    __slots__ = ("_bytes_left", "_chunked", "_head", "_rest", "_state", "complete", "headers", "reusable", "status")
 
     def __init__(self) -> None:
         self.status = -1
@@ -33,7 +33,7 @@ class ResponseReader:
         self.reusable = True
         self._head = b""
         self._chunked = False
-        self._left = 0
+        self._bytes_left = 0
         self._rest: bytes = b""
         self._state = _SIZE
 
@@ -49,18 +49,18 @@ class ResponseReader:
                 return b""
         if self._chunked:
             return self._read_chunks(data) if data else b""
-        if self._left == _UNTIL_CLOSE:
+        if self._bytes_left == _UNTIL_CLOSE:
             return data
-        if len(data) > self._left:
+        if len(data) > self._bytes_left:
             self.reusable = False  # no pending request explains further bytes
-            data = data[: self._left]
-        self._left -= len(data)
-        self.complete = self._left == 0
+            data = data[: self._bytes_left]
+        self._bytes_left -= len(data)
+        self.complete = self._bytes_left == 0
         return data
 
     def close(self) -> bool:
         """Return whether the response is complete now that the connection has closed."""
-        self.complete = self.complete or (self.status >= 0 and not self._chunked and self._left == _UNTIL_CLOSE)
+        self.complete = self.complete or (self.status >= 0 and not self._chunked and self._bytes_left == _UNTIL_CLOSE)
         self.reusable = False
         return self.complete
 
@@ -97,10 +97,10 @@ class ResponseReader:
         elif (length := headers.get("content-length")) is not None:
             if not length.isdigit():
                 raise FramingError("the response's length is not a number")
-            self._left = int(length)
-            self.complete = self._left == 0
+            self._bytes_left = int(length)
+            self.complete = self._bytes_left == 0
         else:
-            self._left, self.reusable = _UNTIL_CLOSE, False
+            self._bytes_left, self.reusable = _UNTIL_CLOSE, False
 
     def _read_chunks(self, data: bytes) -> bytes:
         if self._rest:
@@ -110,11 +110,11 @@ class ResponseReader:
         at, size = 0, len(data)
         while at < size and not self.complete:
             if self._state == _DATA:
-                end = min(at + self._left, size)
+                end = min(at + self._bytes_left, size)
                 pieces.append(data[at:end])
-                self._left -= end - at
+                self._bytes_left -= end - at
                 at = end
-                if not self._left:
+                if not self._bytes_left:
                     self._state = _DATA_END
                 continue
             end = data.find(b"\r\n", at)
@@ -132,12 +132,12 @@ class ResponseReader:
     def _read_framing(self, line: bytes) -> None:
         if self._state == _SIZE:
             try:
-                self._left = int(line.partition(b";")[0], 16)
+                self._bytes_left = int(line.partition(b";")[0], 16)
             except ValueError as error:
                 raise FramingError("the size of a chunk is not a number") from error
-            if self._left < 0:
+            if self._bytes_left < 0:
                 raise FramingError("the size of a chunk is negative")
-            self._state = _DATA if self._left else _TRAILER
+            self._state = _DATA if self._bytes_left else _TRAILER
         elif self._state == _DATA_END:
             if line:
                 raise FramingError("a chunk is longer than its size")

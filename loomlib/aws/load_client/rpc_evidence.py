@@ -34,7 +34,7 @@ class RpcEvidence:
         if self._is_stream and len(self._body) > 2 * _KEPT_BYTES:
             del self._body[:-_KEPT_BYTES]
 
-    def found(self) -> tuple[str, bool]:
+    def outcome(self) -> tuple[str, bool]:
         """Return the failure as JSON, "" for none, and whether the response lacks an answer."""
         has_answer = False
         for message in self._messages():

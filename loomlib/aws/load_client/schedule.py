@@ -153,7 +153,7 @@ class Schedule:
         if prepared is not None and time.perf_counter_ns() - prepared[0] < STALE_NS:
             return prepared[1], prepared[2]
         session_id, body = self._plan.read(call)
-        return session_id, self._made(call, session_id, body)
+        return session_id, self._body_of(call, session_id, body)
 
     def _prepare_first(self) -> None:
         """Prepare one or two of the calls that do not wait for another, within the limits of advance preparation."""
@@ -172,9 +172,9 @@ class Schedule:
 
     def _prepare(self, call: int) -> None:
         session_id, body = self._plan.read(call)
-        self._ready[call] = (time.perf_counter_ns(), session_id, self._made(call, session_id, body))
+        self._ready[call] = (time.perf_counter_ns(), session_id, self._body_of(call, session_id, body))
 
-    def _made(self, call: int, session_id: str, body: bytes) -> bytes:
+    def _body_of(self, call: int, session_id: str, body: bytes) -> bytes:
         since_s = self._form.traces_since_s
         if since_s is None:
             return self._maker.make(session_id, body)

@@ -53,12 +53,12 @@ class ExpressionEvaluator:
     def __init__(self, program: CodeProgram) -> None:
         self._program = program
         self._running: set[tuple[int, int]] = set()
-        self._known: dict[tuple[int, int], tuple[Value, ...]] = {}
+        self._values_by_place: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._round: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._before: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._is_circular = False
         self._steps = 0
-        self._nodes: list[ast.AST] = []  # keeps the objects alive that `_known` refers to by identity
+        self._nodes: list[ast.AST] = []  # keeps the objects alive that `_values_by_place` refers to by identity
         self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] = {}
         self._find_call_sites()
 
@@ -70,8 +70,8 @@ class ExpressionEvaluator:
             scope: The scope that contains it.
         """
         key = (id(node), id(scope))
-        if key in self._known:
-            return self._known[key]
+        if key in self._values_by_place:
+            return self._values_by_place[key]
         if self._running:
             return self._in_round(key, node, scope)
         # Values in a cycle depend on each other: they are evaluated again until no value is added.
@@ -82,8 +82,8 @@ class ExpressionEvaluator:
             if not self._is_circular or self._round == self._before:
                 break
             self._before = self._round
-        self._known.update(self._round)
-        return self._known[key]
+        self._values_by_place.update(self._round)
+        return self._values_by_place[key]
 
     def _in_round(self, key: tuple[int, int], node: ast.AST, scope: CodeScope) -> tuple[Value, ...]:
         """Return the values of an expression that this round and the previous one have found."""
@@ -130,7 +130,7 @@ class ExpressionEvaluator:
             case ast.BinOp(op=ast.Add()):
                 yield self._joined([node.left, node.right], scope)
             case ast.Name() | ast.Attribute():
-                yield from self._named(node, scope)
+                yield from self._values_of_name(node, scope)
             case ast.Subscript():
                 yield from self._subscript(node, scope)
             case ast.Call():
@@ -204,7 +204,7 @@ class ExpressionEvaluator:
             else:
                 yield COMPUTED
 
-    def _named(self, node: ast.Name | ast.Attribute, scope: CodeScope) -> Iterator[Value]:
+    def _values_of_name(self, node: ast.Name | ast.Attribute, scope: CodeScope) -> Iterator[Value]:
         if isinstance(node, ast.Name):
             bindings = scope.find(node.id)
             for binding in bindings:
@@ -329,7 +329,7 @@ class ExpressionEvaluator:
                         if (id(function), id(call)) not in site_ids:
                             site_ids.add((id(function), id(call)))
                             self._sites.setdefault(id(function), []).append((call, scope))
-            self._known.clear()  # earlier evaluations knew fewer calls
+            self._values_by_place.clear()  # earlier evaluations knew fewer calls
             if len(site_ids) == before:
                 return
 

@@ -81,20 +81,20 @@ class _Finder:
         self.uses: list[CodeUse] = []
         self._by_place: dict[tuple[str, str, str], list[CodeUse]] = {}
         self.unresolved: list[UnresolvedUse] = []
-        self._made: dict[tuple[str, int], set[str]] = {}
-        self._called: set[tuple[str, int, str]] = set()
+        self._created_clients: dict[tuple[str, int], set[str]] = {}
+        self._used_clients: set[tuple[str, int, str]] = set()
 
-    def report(self, file: str, line: int, what: str, try_: str) -> None:
-        self.unresolved.append(UnresolvedUse(file=file, line=line, what=what, try_=try_))
+    def report(self, file: str, line: int, message: str, try_: str) -> None:
+        self.unresolved.append(UnresolvedUse(file=file, line=line, what=message, try_=try_))
 
     def add_idle_clients(self) -> None:
-        for (file, line), services in self._made.items():
-            for service in sorted(name for name in services if (file, line, name) not in self._called):
+        for (file, line), services in self._created_clients.items():
+            for service in sorted(name for name in services if (file, line, name) not in self._used_clients):
                 self.uses.append(CodeUse(service=service, operation=UNSEEN_CALLS, file=file, line=line))
 
     def look_at_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
         """Record clients whose address or exceptions the code reads, which does not require permissions."""
-        self._called |= {
+        self._used_clients |= {
             (*value.place, value.service)
             for value in self._evaluator.values(node.value, scope)
             if isinstance(value, AwsClient)
@@ -105,7 +105,7 @@ class _Finder:
         for value in evaluator.values(call, scope):
             if isinstance(value, AwsClient) and value.place == (file, line):
                 if value.service:
-                    self._made.setdefault(value.place, set()).add(value.service)
+                    self._created_clients.setdefault(value.place, set()).add(value.service)
                 else:
                     problem = "The client's service is chosen at run time"
                     self.report(file, line, problem, f"name the service in the code, or {_WRITE_PERMISSION}")
@@ -132,7 +132,7 @@ class _Finder:
             else:
                 self._client_method(value, name, call, scope)
         elif isinstance(value, BoundOperation) and name in ("paginate", "wait"):
-            self._called.add((*value.client.place, value.client.service))
+            self._used_clients.add((*value.client.place, value.client.service))
             self._operation(value.client, value.name, call, scope, is_waiter=value.kind == "waiter")
         elif isinstance(value, BoundOperation) and value.client.is_resource:  # table.meta.client, bucket.objects.all()
             self._resource_method(value.client, f"{value.name}.{name}", call, scope)
@@ -142,7 +142,7 @@ class _Finder:
     def _client_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
         if name in _NO_CALL or not client.service:
             return
-        self._called.add((*client.place, client.service))
+        self._used_clients.add((*client.place, client.service))
         if client.service == "s3" and name in _TRANSFERS:
             operations, positions = _TRANSFERS[name]
             arguments = self._evaluator.arguments(call, scope)
@@ -192,7 +192,7 @@ class _Finder:
     def _resource_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
         if name[:1].isupper() or name in _NO_CALL:
             return
-        self._called.add((*client.place, client.service))
+        self._used_clients.add((*client.place, client.service))
         kind = f"{client.service}.{client.path[-1] if client.path else ''}"
         operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
         if operations is None:

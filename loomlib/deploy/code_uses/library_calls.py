@@ -79,7 +79,7 @@ def method_values(value: Value, name: str, arguments: Arguments, place: Place) -
     ):
         yield value
     elif isinstance(value, Entries) and name == "get":
-        yield from _got(value, arguments)
+        yield from _values_of_get(value, arguments)
     else:
         yield COMPUTED
 
@@ -90,7 +90,7 @@ def _clients(arguments: Arguments, kind: str, place: Place) -> Iterator[Value]:
         yield AwsClient(text or "", place, is_resource=kind == "resource")
 
 
-def _got(value: Entries, arguments: Arguments) -> Iterator[Value]:
+def _values_of_get(value: Entries, arguments: Arguments) -> Iterator[Value]:
     keys = arguments.positional[0] if arguments.positional else ()
     name = keys[0].resolved({}) if len(keys) == 1 and isinstance(keys[0], CodeText) else None
     entries = dict(value.items)

@@ -33,18 +33,18 @@ class StatementTarget:
     reason: str = ""
 
 
-def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tuple[StatementTarget, ...] | None:
+def targets(kind: str, name: str, place: AwsPlace, account: KnownResources) -> tuple[StatementTarget, ...] | None:
     """Return the targets of statements for a resource; None if its ARN is not known.
 
     Args:
         kind: The kind of the resource, such as `memories`.
         name: Its name, id, ARN or address; `*` stands for a part that is computed at run time.
         place: The account and region.
-        known: Data that was read from the account.
+        account: Data that was read from the account.
     """
-    text = known.ids.get((kind, name), name)
+    text = account.ids.get((kind, name), name)
     if kind == "models":
-        return _models(text, place, known)
+        return _models(text, place, account)
     if kind in ("objects", "copied_objects"):
         return _objects(text.removeprefix(f"arn:{place.partition}:s3:::"), place)
     if kind == "metric_namespaces":

@@ -155,7 +155,7 @@ class _Maker:
     """Collects the statements of one agent."""
 
     def __init__(self, spec: AgentSpec, place: AwsPlace, known: KnownResources) -> None:
-        self._spec, self._place, self._known = spec, place, known
+        self._spec, self._place, self._account = spec, place, known
         self._variables = _variables(spec, known)
         self._used: set[tuple[str, str]] = set()
         self.statements = StatementList()
@@ -197,13 +197,13 @@ class _Maker:
                 self._add("secretsmanager:GetSecretValue", "secrets", secret, where)
 
     def _identity(self, kind: str, resource: str) -> str:
-        return self._known.ids.get((kind, resource), resource)
+        return self._account.ids.get((kind, resource), resource)
 
     def _add(self, action: str, kind: str, name: str, place: str) -> bool:
         if not kind:
             self._add_without_resource(action, "the configuration lists the resource", place)
             return True
-        statement_targets = targets(kind, name, self._place, self._known)
+        statement_targets = targets(kind, name, self._place, self._account)
         for target in statement_targets or ():
             label, reason = LABELS[kind]
             self.statements.add(label, action, target, reason, place)

@@ -41,7 +41,7 @@ class Journal:
         self.path = Path(path)
 
     @contextmanager
-    def held(self) -> Generator[None, None, None]:
+    def locked(self) -> Generator[None, None, None]:
         """Lock the journal for the block; raise `EvalError` when another process has locked it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:

@@ -145,7 +145,7 @@ class Autoresearch:
         Raises:
             EvalError: The journal belongs to another search, or the budget is not sufficient for the baseline.
         """
-        with self._journal.held():
+        with self._journal.locked():
             entries = self._journal.read()
             self._check(entries)
             try:

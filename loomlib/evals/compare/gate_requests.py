@@ -61,17 +61,19 @@ def judge_gates(
     gates: list[GateVerdict] = []
     names = [evaluator.evaluator for evaluator in summary.evaluators]
     for request in requests:
-        gates += [gate_at_least(summary, request.limit, evaluator=name) for name in named(request.evaluator, names)]
+        gates += [
+            gate_at_least(summary, request.limit, evaluator=name) for name in evaluators_named(request.evaluator, names)
+        ]
     if comparison is not None:
-        chosen = {name for selector in only for name in named(selector, names)}
+        chosen = {name for selector in only for name in evaluators_named(selector, names)}
         gates += [gate for gate in comparison.gates(margin) if not only or gate.evaluator in chosen]
     return tuple(gates)
 
 
-def named(wanted: str, known: Sequence[str]) -> list[str]:
+def evaluators_named(selector: str, names: Sequence[str]) -> list[str]:
     """Return the evaluators that a gate's name selects: all for "", an exact match, or all with that base name."""
-    matches = list(known) if not wanted else [name for name in known if name == wanted]
-    matches = matches or [name for name in known if _OPTIONS.split(name, maxsplit=1)[0] == wanted]
+    matches = list(names) if not selector else [name for name in names if name == selector]
+    matches = matches or [name for name in names if _OPTIONS.split(name, maxsplit=1)[0] == selector]
     if not matches:
-        raise ValueError(f"there is no evaluator {wanted!r} for a gate; the run has {', '.join(known) or 'none'}")
+        raise ValueError(f"there is no evaluator {selector!r} for a gate; the run has {', '.join(names) or 'none'}")
     return matches

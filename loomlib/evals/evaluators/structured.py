@@ -15,7 +15,7 @@ from ..matching.matchers import ABSENT, json_equal, matcher
 from ..matching.tool_matching import printable
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
-from .texts import shown
+from .texts import quoted_text
 from .turn_by_turn import PASSED, AnswerJudgement
 
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
@@ -61,7 +61,7 @@ class Structured(AnswerJudgement):
             return None
         actual = json_in(answer)
         if actual is _NOTHING:
-            return self.score(0.0, f"the answer contains no JSON: {shown(answer)}")
+            return self.score(0.0, f"the answer contains no JSON: {quoted_text(answer)}")
         verdicts: dict[str, bool] = {}
         self._compare(expected_value, actual, "", verdicts)
         right = sum(verdicts.values())
@@ -69,7 +69,7 @@ class Structured(AnswerJudgement):
         details = {"fields": {printable(path): matches for path, matches in listed}}
         if right == len(verdicts):
             return self.score(1.0, details=details) if verdicts else PASSED
-        wrong = ", ".join(shown(path, 40) for path, matches in listed[:10] if not matches)
+        wrong = ", ".join(quoted_text(path, 40) for path, matches in listed[:10] if not matches)
         return self.score(right / len(verdicts), f"unexpected values: {wrong}", details=details)
 
     def _compare(self, expected: Any, actual: Any, root: str, verdicts: dict[str, bool]) -> None:

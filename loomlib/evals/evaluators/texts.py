@@ -59,7 +59,7 @@ class Contains(AnswerJudgement):
         missing = [text for text in texts if (text if self.case_sensitive else text.casefold()) not in searched]
         if not missing:
             return PASSED
-        listed = ", ".join(shown(text) for text in missing)
+        listed = ", ".join(quoted_text(text) for text in missing)
         return self.score(1 - len(missing) / len(texts), f"the answer does not contain {listed}")
 
 
@@ -91,10 +91,10 @@ class Regex(AnswerJudgement):
         """Return 1 or 0."""
         if re.search(expected, answer[:_LONGEST_SEARCHED], self._flags):
             return PASSED
-        return self.score(0.0, f"nothing in the answer matches the pattern {shown(expected)}")
+        return self.score(0.0, f"nothing in the answer matches the pattern {quoted_text(expected)}")
 
 
-def shown(text: str, limit: int = 60) -> str:
+def quoted_text(text: str, limit: int = 60) -> str:
     """Return a text in quotes, printable, cut at `limit` characters."""
     return f'"{printable(text)}"' if len(text) <= limit else f'"{printable(text[: limit - 1])}…"'
 
@@ -106,7 +106,7 @@ def difference(expected: str, answer: str) -> str:
     lead = "…" if start else ""
     return (
         f"first difference at character {position + 1}: "
-        f"expected {lead}{shown(expected[start:], 40)}, got {lead}{shown(answer[start:], 40)}"
+        f"expected {lead}{quoted_text(expected[start:], 40)}, got {lead}{quoted_text(answer[start:], 40)}"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from ..values.cases import EvalCase, Rubric, Turn, UserScenario
 from ..values.eval_set import EvalSet
-from .adk_parts import both, named, parts_of, text_of, tools_of_parts, with_results
+from .adk_parts import both, parts_of, read_call, text_of, tools_of_parts, with_results
 from .fields import Fields, report_duplicates
 from .problems import Path, Problems
 
@@ -160,8 +160,8 @@ def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ..
             texts.extend([text] if text else [])
         tools = tools_of_parts(parts, data.problems, data.path)
     else:
-        uses = [named(item, at, data.problems) for item, at in data.items(*both("tool_uses"))]
-        responses = [named(item, at, data.problems) for item, at in data.items(*both("tool_responses"))]
+        uses = [read_call(item, at, data.problems) for item, at in data.items(*both("tool_uses"))]
+        responses = [read_call(item, at, data.problems) for item, at in data.items(*both("tool_responses"))]
         tools = with_results(uses, responses)
         for item, at in data.items(*both("intermediate_responses")):
             texts.append(_response_text(item, at, data.problems))
@@ -246,7 +246,7 @@ def _read_old(document: Any, name: str, problems: Problems) -> EvalSet | None:
 
 def _old_turn(value: object, path: Path, problems: Problems) -> Turn:
     fields = Fields(value, path, problems, what="a query")
-    uses = [named(item, at, problems) for item, at in fields.items("expected_tool_use")]
+    uses = [read_call(item, at, problems) for item, at in fields.items("expected_tool_use")]
     texts: list[str] = []
     for item, at in fields.items("expected_intermediate_agent_responses"):
         response = Fields(item, at, problems)

@@ -17,7 +17,7 @@ from .adk_parts import both
 from .fields import Fields
 from .json_text import dump
 from .plain import plain
-from .problems import Path, Problems, shown
+from .problems import Path, Problems, display_value
 
 FILE_NAME: Final = "test_config.json"
 _PREFIX: Final = "adk:"
@@ -68,11 +68,11 @@ def _matching(options: Mapping[str, Any], path: Path, problems: Problems) -> dic
     if isinstance(match, str) and match.upper() in MATCH_TYPES:
         settings["match"] = match.upper()
     elif match is not None:
-        fields.wrong(name, f"this is {shown(match)}", f"put one of {', '.join(MATCH_TYPES)} here")
+        fields.wrong(name, f"this is {display_value(match)}", f"put one of {', '.join(MATCH_TYPES)} here")
     if isinstance(ignore, bool):
         settings["arguments"] = not ignore
     elif ignore is not None:
-        fields.wrong(ignore_name, f"this is {shown(ignore)}", "put true or false here")
+        fields.wrong(ignore_name, f"this is {display_value(ignore)}", "put true or false here")
     return settings
 
 

@@ -50,7 +50,7 @@ class Named:
     result: Any = None
 
 
-def named(value: object, path: Path, problems: Problems) -> Named:
+def read_call(value: object, path: Path, problems: Problems) -> Named:
     """Read a `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`).
 
     Args:
@@ -81,7 +81,7 @@ def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path:
     """
     calls, responses = (
         [
-            named(value, path, problems)
+            read_call(value, path, problems)
             for part in parts
             if (value := next((part[key] for key in both(kind) if part.get(key) is not None), None)) is not None
         ]

@@ -30,7 +30,7 @@ REASONS: Final = {
 
 def write_text(evalset: EvalSet) -> str:
     """Return the set as `.evalset.json`, without its evaluators (see `adk_config`)."""
-    extras = _kept(set_fields(evalset).get("metadata"))
+    extras = _stored_metadata(set_fields(evalset).get("metadata"))
     id = extras.get("eval_set_id")
     document: dict[str, Any] = {
         "eval_set_id": id if isinstance(id, str) and id else evalset.name,
@@ -42,7 +42,7 @@ def write_text(evalset: EvalSet) -> str:
     return dump({**document, **_number(extras, "creation_timestamp")}, indent=2) + "\n"
 
 
-def _kept(metadata: object) -> dict[str, Any]:
+def _stored_metadata(metadata: object) -> dict[str, Any]:
     """Return the metadata stored for ADK."""
     value = cast("Mapping[str, Any]", metadata).get(METADATA_KEY) if isinstance(metadata, Mapping) else None
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
@@ -55,7 +55,7 @@ def _number(extras: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _case(case: EvalCase, set_name: str) -> dict[str, Any]:
     fields = case_fields(case)
-    extras = _kept(fields.get("metadata"))
+    extras = _stored_metadata(fields.get("metadata"))
     document: dict[str, Any] = {"eval_id": case.id}
     if case.scenario is not None:
         document["conversation_scenario"] = _scenario(case.scenario, extras.get("user_persona"))

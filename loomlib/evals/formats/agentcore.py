@@ -17,7 +17,7 @@ from ..values.tool_use import ExpectedTool
 from .fields import Fields, report_duplicates
 from .json_text import dump
 from .native import case_fields
-from .problems import Path, Problems, shown
+from .problems import Path, Problems, display_value
 
 _PREDEFINED: Final = "AGENTCORE_EVALUATION_PREDEFINED_V1"
 _SIMULATED: Final = "AGENTCORE_EVALUATION_SIMULATED_V1"
@@ -121,7 +121,7 @@ def _input(fields: Fields) -> tuple[str, dict[str, Any] | None]:
     if value is None:
         fields.wrong(name, "it is missing", 'add "input": "…"')
     else:
-        fields.wrong(name, f"this is {shown(value)}", "put a text or an object here")
+        fields.wrong(name, f"this is {display_value(value)}", "put a text or an object here")
     return "", None
 
 
@@ -162,7 +162,7 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
     metadata: dict[str, Any] = fields.get("metadata", {})
     document: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
     if case.scenario is not None:
-        extras = _kept(metadata.get(_METADATA_KEY))
+        extras = _stored_extras(metadata.get(_METADATA_KEY))
         if extras:
             metadata = {name: value for name, value in metadata.items() if name != _METADATA_KEY}
         if case.scenario.max_turns < 1:
@@ -180,7 +180,7 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
     return {**document, "metadata": metadata} if metadata else document
 
 
-def _kept(value: object) -> dict[str, Any]:
+def _stored_extras(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
     extras = cast("Mapping[str, Any]", value)

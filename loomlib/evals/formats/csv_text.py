@@ -34,11 +34,11 @@ def write_text(evalset: EvalSet) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_written(name, row.get(name)) for name in columns])
+        writer.writerow([_cell(name, row.get(name)) for name in columns])
     return out.getvalue()
 
 
-def _written(column: str, value: Any) -> str:
+def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
     if column in TEXT_COLUMNS:

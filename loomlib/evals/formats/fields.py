@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from .plain import NotPlainError, plain
-from .problems import Path, Problems, shown
+from .problems import Path, Problems, display_value
 
 
 class Fields:
@@ -16,20 +16,20 @@ class Fields:
     A field can have several spellings; the first one present is used.
     """
 
-    __slots__ = ("known", "path", "problems", "values")
+    __slots__ = ("known_names", "path", "problems", "values")
 
     def __init__(self, value: object, path: Path, problems: Problems, *, what: str = "an object") -> None:
         self.path, self.problems = path, problems
-        self.known: set[str] = set()
+        self.known_names: set[str] = set()
         self.values: Mapping[str, Any] = {}
         if isinstance(value, Mapping):
             self.values = cast("Mapping[str, Any]", value)
         else:
-            problems.add(path, f"this is {shown(value)}", f"put {what} here: {{…}}")
+            problems.add(path, f"this is {display_value(value)}", f"put {what} here: {{…}}")
 
     def take(self, *names: str) -> tuple[Any, str]:
         """Return the value of the first name present and that name; (None, first name) without one."""
-        self.known.update(names)
+        self.known_names.update(names)
         for name in names:
             value = self.values.get(name)
             if value is not None:
@@ -47,8 +47,8 @@ class Fields:
             for name, value in self.values.items()
             if name in readers and value is not None
         }
-        if not self.values.keys() <= self.known:
-            self.known.update(readers)  # null fields, and fields that a typo may have meant
+        if not self.values.keys() <= self.known_names:
+            self.known_names.update(readers)  # null fields, and fields that a typo may have meant
         return values
 
     def wrong(self, name: str, what: str, fix: str) -> None:
@@ -72,7 +72,7 @@ class Fields:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.wrong(name, f"this is {shown(value)}", "put a text here, in double quotes")
+            self.wrong(name, f"this is {display_value(value)}", "put a text here, in double quotes")
         elif required:
             self.wrong(name, "it is missing", f'add "{name}": "…"')
         return None
@@ -84,7 +84,7 @@ class Fields:
             if isinstance(value, str):
                 texts.append(value)
             else:
-                self.problems.add(path, f"this is {shown(value)}", "put a text here, in double quotes")
+                self.problems.add(path, f"this is {display_value(value)}", "put a text here, in double quotes")
         return tuple(texts)
 
     def items(self, *names: str) -> Iterator[tuple[Any, Path]]:
@@ -93,7 +93,7 @@ class Fields:
         if value is None:
             return
         if not isinstance(value, (list, tuple)):
-            self.wrong(name, f"this is {shown(value)}", "put a list here: […]")
+            self.wrong(name, f"this is {display_value(value)}", "put a list here: […]")
             return
         for n, item in enumerate(cast("Sequence[Any]", value)):
             yield item, (*self.path, name, n)
@@ -111,7 +111,7 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-            self.wrong(name, f"this is {shown(value)}", f"put a whole number of at least {at_least} here")
+            self.wrong(name, f"this is {display_value(value)}", f"put a whole number of at least {at_least} here")
             return None
         return value
 
@@ -121,7 +121,7 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0:
-            self.wrong(name, f"this is {shown(value)}", "put a number here")
+            self.wrong(name, f"this is {display_value(value)}", "put a number here")
             return None
         return value
 
@@ -136,7 +136,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, Mapping):
-            self.wrong(name, f"this is {shown(value)}", "put an object here: {…}")
+            self.wrong(name, f"this is {display_value(value)}", "put an object here: {…}")
             return None
         return self.plain(cast("object", value), (*self.path, name)) or {}
 
@@ -152,14 +152,14 @@ class Fields:
 
     def rest(self) -> dict[str, Any]:
         """Return the unknown fields."""
-        return {key: value for key, value in self.values.items() if key not in self.known}
+        return {key: value for key, value in self.values.items() if key not in self.known_names}
 
     def nothing_else(self) -> None:
         """Add a problem for every unknown field, which is usually a typo."""
-        if self.values.keys() <= self.known:
+        if self.values.keys() <= self.known_names:
             return
         for key in self.rest():
-            near = difflib.get_close_matches(key, sorted(self.known), n=1)
+            near = difflib.get_close_matches(key, sorted(self.known_names), n=1)
             fix = f"did you mean {near[0]!r}?" if near else "remove it, or put it under metadata"
             self.wrong(key, "unknown field", fix)
 
@@ -176,5 +176,5 @@ def report_duplicates(ids: Sequence[str | None], path: Path, name: str, problems
     first_positions: dict[str, int] = {}
     for n, id in enumerate(ids):
         if id is not None and first_positions.setdefault(id, n) != n:
-            problem = f"the id {shown(id)} is also that of number {first_positions[id] + 1}"
+            problem = f"the id {display_value(id)} is also that of number {first_positions[id] + 1}"
             problems.add((*path, n, name), problem, "give every case its own id")

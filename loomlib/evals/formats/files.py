@@ -60,7 +60,7 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
     Raises:
         InvalidEvalSetError: The content is invalid or there is no such set; lists every problem.
     """
-    _known(format)
+    _check_format(format)
     source_file = Source.of(shipped_path(source) or source)
     try:
         form = format or form_of_lines(source_file)
@@ -86,7 +86,7 @@ def shipped_sets() -> dict[str, EvalSet]:
     return {name: read(path) for name in shipped_names() if (path := shipped_path(name)) is not None}
 
 
-def _known(format: str | None) -> None:
+def _check_format(format: str | None) -> None:
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
 
@@ -110,15 +110,15 @@ def _of_rows(rows: Iterable[tuple[int | None, Mapping[str, Any]]], name: str, pr
     cases: list[EvalCase | None] = []
     lines: list[int | None] = []
     for n, (line, document) in enumerate(case_documents(rows, problems)):
-        before = len(problems.found)
+        before = len(problems.items)
         cases.append(read_case(document, ("cases", n), problems))
         lines.append(line)
-        problems.found[before:] = [replace(problem, line=problem.line or line) for problem in problems.found[before:]]
-    before = len(problems.found)
+        problems.items[before:] = [replace(problem, line=problem.line or line) for problem in problems.items[before:]]
+    before = len(problems.items)
     report_duplicates([case.id if case else None for case in cases], ("cases",), "id", problems)
-    problems.found[before:] = [
+    problems.items[before:] = [
         replace(problem, line=lines[int(problem.path[1])]) if len(problem.path) > 1 else problem
-        for problem in problems.found[before:]
+        for problem in problems.items[before:]
     ]
     return None if problems.count else EvalSet(name=name, cases=tuple(case for case in cases if case))
 
@@ -185,7 +185,7 @@ def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> 
         format: One of `FORMATS`.
         name: The set's name when a format without names is read back, which is the file's name.
     """
-    _known(format)
+    _check_format(format)
     if format == LOOM:
         return Rendered(parts=[native.write_text(evalset)], losses=Losses(format))
     if format == JSONL:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .problems import Path, Problems, shown
+from .problems import Path, Problems, display_value
 
 _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -102,18 +102,18 @@ def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
     }
 
 
-def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
+def scan_text(text: str, requested_paths: frozenset[Path] | set[Path] = frozenset()) -> Scan:
     """Scan a JSON text without recursion, up to the first position where it is not valid.
 
     Only needed once something is wrong.
 
     Args:
         text: The JSON text.
-        wanted: The paths whose lines are wanted.
+        requested_paths: The paths whose lines are wanted.
     """
     scan = Scan()
     with suppress(IndexError, ValueError):
-        _scan(text, wanted, scan)
+        _scan(text, requested_paths, scan)
     return scan
 
 
@@ -171,5 +171,5 @@ def cell(text: str) -> Any:
     problems = Problems("cell")
     value = parse(text, problems)
     if problems.count:
-        raise ValueError(f"{problems.found[0].what}: {shown(text)}")
+        raise ValueError(f"{problems.items[0].what}: {display_value(text)}")
     return value

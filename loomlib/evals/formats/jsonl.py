@@ -19,7 +19,7 @@ from . import agentcore
 from .fields import Fields
 from .json_text import dump, parse
 from .native import MARK, case_fields, read_case, read_head, set_fields
-from .problems import Problems, shown
+from .problems import Problems, display_value
 from .rows import case_documents
 
 
@@ -43,14 +43,14 @@ def read_lines(lines: Iterable[str], name: str, problems: Problems) -> EvalSet |
     cases: list[EvalCase] = []
     ids: dict[str, int] = {}
     for line, document in _cases_of(documents, head, problems):
-        before = len(problems.found)
+        before = len(problems.items)
         read = agentcore.read_scenario if agentcore.is_scenario(document) else read_case
         case = read(document, (), problems)
         _give_lines(problems, before, line)
         if case is None:
             continue
         if case.id in ids:
-            problem = f"the id {shown(case.id)} is already used in line {ids[case.id]}"
+            problem = f"the id {display_value(case.id)} is already used in line {ids[case.id]}"
             problems.add(("id",), problem, "give every case its own id", line=line)
         else:
             ids[case.id] = line or 0
@@ -67,7 +67,7 @@ def _documents(lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, 
         if isinstance(value, Mapping):
             yield number, cast("Mapping[str, Any]", value)
         elif problems.count == before:
-            problems.add((), f"this is {shown(value)}", "put one case on each line: {…}", line=number)
+            problems.add((), f"this is {display_value(value)}", "put one case on each line: {…}", line=number)
 
 
 def _cases_of(
@@ -86,7 +86,7 @@ def _cases_of(
                 yield line, document
         else:
             for line, document in group:
-                before = len(problems.found)
+                before = len(problems.items)
                 fields = Fields(document, (), problems)
                 head.update(read_head(fields, head["name"]))
                 fields.nothing_else()
@@ -100,7 +100,7 @@ def _kind(document: Mapping[str, Any]) -> str:
 
 
 def _give_lines(problems: Problems, start: int, line: int | None) -> None:
-    for n in range(start, len(problems.found)):
-        problem = problems.found[n]
+    for n in range(start, len(problems.items)):
+        problem = problems.items[n]
         if problem.line is None:
-            problems.found[n] = type(problem)(path=problem.path, what=problem.what, fix=problem.fix, line=line)
+            problems.items[n] = type(problem)(path=problem.path, what=problem.what, fix=problem.fix, line=line)

@@ -20,18 +20,18 @@ _TURN_FIELDS: Final = ("prompt", "payload", "expected_answer", "expected_texts",
 _SCENARIO_FIELDS: Final = ("starting_prompt", "plan", "persona", "max_turns")
 
 
-def measure(meant: EvalSet, read: EvalSet, format: str, reasons: Mapping[str, str]) -> Losses:
+def measure(written: EvalSet, read_back: EvalSet, format: str, reasons: Mapping[str, str]) -> Losses:
     """Return what was lost.
 
     Args:
-        meant: The set that was written.
-        read: The set that was read back.
+        written: The set that was written.
+        read_back: The set that was read back.
         format: The format.
         reasons: Why the format cannot hold a field, by field.
     """
-    of_set = [name for name in _SET_FIELDS if not _same(getattr(meant, name), getattr(read, name))]
+    of_set = [name for name in _SET_FIELDS if not _same(getattr(written, name), getattr(read_back, name))]
     of_cases: dict[str, list[str]] = {}
-    for case, other in zip(meant.cases, read.cases, strict=True):
+    for case, other in zip(written.cases, read_back.cases, strict=True):
         for name in dict.fromkeys(_case(case, other)):
             of_cases.setdefault(name, []).append(case.id)
     losses = [Loss(field=name, reason=_reason(f"set.{name}", format, reasons)) for name in of_set]

@@ -17,7 +17,7 @@ from ..values.eval_set import EvalSet
 from ..values.tool_use import ExpectedTool
 from .fields import Fields, report_duplicates
 from .json_text import dump
-from .plain import NotPlainError, given, plain
+from .plain import NotPlainError, non_default_fields, plain
 from .problems import Path, Problems, field_of
 
 MARK: Final = "loom_evalset"
@@ -34,7 +34,7 @@ def case_fields(case: EvalCase) -> dict[str, Any]:
 
 def set_fields(evalset: EvalSet) -> dict[str, Any]:
     """Return the set's own fields, starting with the format version."""
-    values = given(evalset)
+    values = non_default_fields(evalset)
     values.pop("cases")
     try:
         return {MARK: VERSION, **{name: _value(value, (name,)) for name, value in values.items()}}
@@ -43,7 +43,7 @@ def set_fields(evalset: EvalSet) -> dict[str, Any]:
 
 
 def _fields_of(value: Any, path: Path = ()) -> dict[str, Any]:
-    return {name: _value(member, (*path, name)) for name, member in given(value).items()}
+    return {name: _value(member, (*path, name)) for name, member in non_default_fields(value).items()}
 
 
 def _value(value: object, path: Path) -> Any:

@@ -14,8 +14,8 @@ MAX_DEPTH: Final = 100
 class NotPlainError(ValueError):
     """A value that JSON cannot hold; `path` is its position."""
 
-    def __init__(self, what: str, path: tuple[str | int, ...]) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(message)
         self.path = path
 
 
@@ -58,7 +58,7 @@ def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
     )  # fmt: skip
 
 
-def given(value: Any) -> dict[str, Any]:
+def non_default_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from their defaults, in order."""
     members: dict[str, Any] = {}
     for name, default in _defaults(type(value)):  # pyright: ignore[reportUnknownArgumentType]

@@ -39,7 +39,7 @@ class Problems:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.found: list[Problem] = []
+        self.items: list[Problem] = []
         self.count = 0
 
     def add(self, path: Path, what: str, fix: str, *, line: int | None = None) -> None:
@@ -52,27 +52,27 @@ class Problems:
             line: The line, from 1.
         """
         self.count += 1
-        if len(self.found) < SHOWN_PROBLEMS:
-            self.found.append(Problem(path=path, what=what, fix=fix, line=line))
+        if len(self.items) < SHOWN_PROBLEMS:
+            self.items.append(Problem(path=path, what=what, fix=fix, line=line))
 
     def locate(self, lines_of: Callable[[Iterable[Path]], Mapping[Path, int]]) -> None:
         """Set the line of every problem without one."""
-        if any(problem.line is None for problem in self.found):
-            lines = lines_of([problem.path for problem in self.found])
-            self.found = [
+        if any(problem.line is None for problem in self.items):
+            lines = lines_of([problem.path for problem in self.items])
+            self.items = [
                 problem if problem.line else Problem(
                     path=problem.path, what=problem.what, fix=problem.fix, line=lines.get(problem.path)
                 )
-                for problem in self.found
+                for problem in self.items
             ]  # fmt: skip
 
     def raise_if_any(self) -> None:
         """Raise `InvalidEvalSetError` with all problems, when there are any."""
         if not self.count:
             return
-        texts = tuple(str(problem) for problem in self.found)
+        texts = tuple(str(problem) for problem in self.items)
         if self.count == 1:
-            first = self.found[0]
+            first = self.items[0]
             text = str(first).removesuffix(f"; {first.fix}")
             raise InvalidEvalSetError(text, on=self.name, try_=f"{first.fix} (nothing was read)", problems=texts)
         more = f"\n  … and {self.count - len(texts)} more" if self.count > len(texts) else ""
@@ -91,12 +91,12 @@ def field_of(path: Path) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            word = step if step.isascii() and step.replace("_", "a").isalnum() else shown(step)
+            word = step if step.isascii() and step.replace("_", "a").isalnum() else display_value(step)
             text += f".{word}" if text else word
     return text
 
 
-def shown(value: object, limit: int = 60) -> str:
+def display_value(value: object, limit: int = 60) -> str:
     """Return a value for a message: escaped and shortened.
 
     Args:

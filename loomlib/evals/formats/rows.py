@@ -29,7 +29,7 @@ from typing import Any, Final, cast
 from ..values.cases import EvalCase
 from .json_text import cell
 from .native import case_fields
-from .problems import Problems, shown
+from .problems import Problems, display_value
 
 TURN_COLUMNS: Final = ("prompt", "expected_answer", "expected_tools", "expected_texts", "payload", "turn_rubrics")
 CASE_COLUMNS: Final = (
@@ -108,7 +108,7 @@ def case_documents(
                 yield current_line, current
             count += 1
             if turn not in (None, 1):
-                problem = f"turn {turn} of {shown(id)} does not follow a turn {turn - 1}"
+                problem = f"turn {turn} of {display_value(id)} does not follow a turn {turn - 1}"
                 problems.add(("rows", n, "turn"), problem, "keep the turns of a case together, in order", line=line)
             current, current_line = _new_case(cells, count), line
         elif current is not None:
@@ -134,7 +134,7 @@ def _add_turn(
 ) -> None:
     turns: list[dict[str, Any]] = case.setdefault("turns", [])
     if turn != len(turns) + 1:
-        problem = f"turn {turn} of {shown(case['id'])} follows turn {len(turns)}"
+        problem = f"turn {turn} of {display_value(case['id'])} follows turn {len(turns)}"
         problems.add(("rows", n, "turn"), problem, "number the turns of a case 1, 2, 3, …", line=line)
     extra = [name for name in cells if name not in TURN_COLUMNS and name != "id"]
     if extra:
@@ -180,7 +180,7 @@ def value_of(column: str, value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if column == "turn" and not isinstance(value, str) and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ValueError(f"this is {shown(value)}, not a whole number")
+        raise ValueError(f"this is {display_value(value)}, not a whole number")
     if not isinstance(value, str):
         return [value] if column in _LISTS and isinstance(value, Mapping) else value
     text = value.strip()
@@ -193,7 +193,7 @@ def value_of(column: str, value: Any) -> Any:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"this is {shown(text)}, not a whole number") from None
+        raise ValueError(f"this is {display_value(text)}, not a whole number") from None
 
 
 def joined(column: str, members: Sequence[Any]) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Final
 
-from .problems import Problems, shown
+from .problems import Problems, display_value
 
 _SUFFIXES: Final = (".evalset.json", ".test.json", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -76,5 +76,5 @@ class Source:
 
 
 def _tell(error: UnicodeDecodeError, raw: bytes, problems: Problems, line: int) -> None:
-    problem = f"this is not UTF-8 text: {shown(raw[error.start : error.start + 8])}"
+    problem = f"this is not UTF-8 text: {display_value(raw[error.start : error.start + 8])}"
     problems.add((), problem, "save the file as UTF-8", line=line)

@@ -18,7 +18,7 @@ from .fields import Fields, report_duplicates
 from .json_text import dump
 from .native import case_fields, read_mappings
 from .plain import plain
-from .problems import Path, Problems, shown
+from .problems import Path, Problems, display_value
 
 _PREFIX: Final = "strands:"
 _INTERACTION: Final = {"node_name": str, "dependencies": list, "messages": list}
@@ -118,7 +118,7 @@ def _state(fields: Fields) -> dict[str, Any] | None:
         state = Fields(value, path, fields.problems, what="a state")
         name = state.text("name", required=True) or ""
         if name in states:
-            state.wrong("name", f"the state {shown(name)} occurs twice", "keep one of the two")
+            state.wrong("name", f"the state {display_value(name)} occurs twice", "keep one of the two")
         states[name] = state.free("state")
         state.nothing_else()
     return states if fields.has("expected_environment_state") else None
@@ -133,12 +133,12 @@ def _evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice
 
 def write_text(evalset: EvalSet) -> str:
     """Return the set as an experiment."""
-    evaluators = [evaluator for choice in evalset.evaluators if (evaluator := _written(choice)) is not None]
+    evaluators = [evaluator for choice in evalset.evaluators if (evaluator := _evaluator_document(choice)) is not None]
     document = {"cases": [_fields(case) for case in evalset.cases], "evaluators": evaluators}
     return dump(document, indent=2) + "\n"
 
 
-def _written(choice: EvaluatorChoice) -> dict[str, Any] | None:
+def _evaluator_document(choice: EvaluatorChoice) -> dict[str, Any] | None:
     if choice.name == "exact" and not choice.options:
         return {"evaluator_type": "Equals"}
     kind = choice.name.removeprefix(_PREFIX)

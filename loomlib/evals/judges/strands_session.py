@@ -37,7 +37,7 @@ def evaluation_data(library: Any, evaluator: str, case: EvalCase, answer: CaseAn
         ]
     return library.types.evaluation.EvaluationData(
         input=case.prompt,
-        actual_output=_shown(answer.text),
+        actual_output=_excerpt(answer.text),
         name=case.id,
         expected_output=case.expected_answer,
         expected_assertion=from_case.get(evaluator),
@@ -85,7 +85,7 @@ def _spans(types: Any, prompt: str, turn: TurnAnswer, number: int, session_id: s
     agent = types.AgentInvocationSpan(
         span_info=info(f"agent-{number}", 0),
         user_prompt=prompt,
-        agent_response=_shown(turn.text),
+        agent_response=_excerpt(turn.text),
         available_tools=[types.ToolConfig(name=name) for name in dict.fromkeys(use.name for use in tools)],
     )
     calls = [
@@ -105,7 +105,7 @@ def _spans(types: Any, prompt: str, turn: TurnAnswer, number: int, session_id: s
     return [agent, *calls]
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return readable(folded(text, PART_LIMIT))
 
 

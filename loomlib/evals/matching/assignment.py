@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 
-def assign(wanted: int, offered: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+def assign(expectations: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     """Return a maximum matching of `range(wanted)` to `range(offered)`.
 
     Taking the first that fits is not enough where an expectation fits several calls (a matcher, no arguments). Uses
     augmenting paths (Kuhn, 1955), iteratively. Earlier expectations prefer earlier calls.
 
     Args:
-        wanted: The number of expectations.
-        offered: The number of calls.
+        expectations: The number of expectations.
+        calls: The number of calls.
         fits: Whether expectation i fits call j.
     """
     edges: dict[int, list[int]] = {}
 
     def candidates(i: int) -> list[int]:
         if i not in edges:
-            edges[i] = [j for j in range(offered) if fits(i, j)]
+            edges[i] = [j for j in range(calls) if fits(i, j)]
         return edges[i]
 
     owner: dict[int, int] = {}
-    for i in range(wanted):
+    for i in range(expectations):
         free = next((j for j in candidates(i) if j not in owner), None)
         if free is not None:
             owner[free] = i

@@ -65,11 +65,11 @@ def json_equal(a: object, b: object) -> bool:
 
 def matcher(spec: str) -> Matcher:
     """Return the matcher of a specification, "name" or "name:argument"; raise `ValueError` when there is none."""
-    return _made(spec)
+    return _matcher_of(spec)
 
 
 @lru_cache(maxsize=1024)
-def _made(spec: str) -> Matcher:
+def _matcher_of(spec: str) -> Matcher:
     name, colon, argument = spec.partition(":")
     if name not in MATCHERS:
         raise ValueError(f"There is no matcher {name!r}; the matchers are {', '.join(MATCHERS)}")
@@ -117,7 +117,7 @@ def _present(argument: str | None) -> Matcher:
 
 def _contains(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        needle = _wanted("contains", argument, expected)
+        needle = _operand("contains", argument, expected)
         if actual is ABSENT:
             return False
         if isinstance(actual, (list, tuple)):
@@ -129,7 +129,7 @@ def _contains(argument: str | None) -> Matcher:
 
 def _regex(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        pattern = _wanted("regex", argument, expected)
+        pattern = _operand("regex", argument, expected)
         return actual is not ABSENT and re.search(str(pattern), text_of(actual)) is not None
 
     return fits
@@ -137,7 +137,7 @@ def _regex(argument: str | None) -> Matcher:
 
 def _normalized(argument: str | None) -> Matcher:
     def fits(expected: Any, actual: Any) -> bool:
-        expected_value = _wanted("normalized", argument, expected)
+        expected_value = _operand("normalized", argument, expected)
         return actual is not ABSENT and normalized(text_of(expected_value)) == normalized(text_of(actual))
 
     return fits
@@ -164,7 +164,7 @@ def _one_of(argument: str | None) -> Matcher:
             return False
         if choices is not None:
             return text_of(actual) in choices
-        allowed = _wanted("one_of", None, expected)
+        allowed = _operand("one_of", None, expected)
         if not isinstance(allowed, (list, tuple)):
             raise ValueError("one_of needs a list of values, or one_of:a|b")
         return any(json_equal(item, actual) for item in cast("list[Any]", allowed))
@@ -172,7 +172,7 @@ def _one_of(argument: str | None) -> Matcher:
     return fits
 
 
-def _wanted(name: str, argument: str | None, expected: Any) -> Any:
+def _operand(name: str, argument: str | None, expected: Any) -> Any:
     if argument is not None:
         return argument
     if expected is ABSENT:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from loomlib.errors import EvalError
-from loomlib.jobs.dask import check_release, made, refused, run_on_worker, worker_name
+from loomlib.jobs.dask import check_release, refused, resolve_reference, run_on_worker, worker_name
 
 from ..targets import Target
 from ..values.canonical import case_from_text
@@ -67,7 +67,7 @@ async def _ask(asker: Asker, units: list[tuple[str, int, int]]) -> list[Any]:
 def _asker(job: str) -> Asker:
     values = json.loads(job)
     check_release(values["release"])
-    target: Target = made(values["target"])
+    target: Target = resolve_reference(values["target"])
     if target.key != values["key"]:
         raise EvalError(
             "The worker sees another version of the target than the run",

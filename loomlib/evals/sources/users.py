@@ -90,12 +90,12 @@ class SimulatedUser:
 class BoundedModel(StrandsModel):
     """A model with a limit on calls per reply; strands retries without limit until a reply has the required form."""
 
-    left = 0
+    calls_left = 0
 
     async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[dict[str, Any]]:
         """Stream one answer; raise `EvalError` past the limit on calls."""
-        self.left -= 1
-        if self.left < 0:
+        self.calls_left -= 1
+        if self.calls_left < 0:
             raise EvalError(
                 f"The simulated user's model returned no reply in the required form in {_MAX_CALLS} calls",
                 on=str(self.config["model_id"]),
@@ -132,7 +132,7 @@ class Actor:
     def _reply(self, answer: str) -> str | None:
         if self._actor is None:
             self._actor = self._construct()
-        self._model.left = _MAX_CALLS
+        self._model.calls_left = _MAX_CALLS
         reply: Any = self._actor.act(answer or "(no answer)").structured_output
         if reply is None:
             raise EvalError(

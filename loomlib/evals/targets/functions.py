@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from loomlib.jobs.daemon_threads import in_thread
-from loomlib.jobs.dask import WorkerReference, found, function_reference
+from loomlib.jobs.dask import WorkerReference, function_reference, load_object
 
 from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn
@@ -129,7 +129,7 @@ def target_of_function(function: str, **options: Any) -> CallableTarget:
         function: The function as `package.module:name`.
         **options: Options of `CallableTarget`.
     """
-    return CallableTarget(found(function), **options)
+    return CallableTarget(load_object(function), **options)
 
 
 def to_answer(result: object, *, duration_ms: float | None = None, session_id: str = "") -> TurnAnswer:

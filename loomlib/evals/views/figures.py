@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.presentation.formats import number
-from loomlib.presentation.theme import PALETTE, SHARES, SYMBOLS, shown, styled
+from loomlib.presentation.theme import PALETTE, SHARES, SYMBOLS, inert_text, styled
 from loomlib.statistics.estimates import Estimate
 
 from ..compare.comparison import Comparison
@@ -43,8 +43,8 @@ def draw_run(run: EvalRun, baseline: EvalRun | None = None) -> dict[str, go.Figu
         baseline: A run to show beside it.
     """
     runs = {"this run": run} if baseline is None else {"this run": run, "baseline": baseline}
-    subtitle = shown(" · ".join((run.target.name, run.evalset.name, *run.labels)), 300)
-    return {"quality": _figure(_quality(runs, subtitle)), "taken": _figure(_taken(run, subtitle))}
+    subtitle = inert_text(" · ".join((run.target.name, run.evalset.name, *run.labels)), 300)
+    return {"quality": _figure(_quality(runs, subtitle)), "taken": _figure(_duration_figure(run, subtitle))}
 
 
 def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
@@ -64,25 +64,25 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
             {
                 "type": "scatter",
                 "mode": "markers+text",
-                "name": shown(name),
+                "name": inert_text(name),
                 "x": [x],
                 "y": [estimate.value],
-                "text": [shown(name, 30)],
+                "text": [inert_text(name, 30)],
                 "textposition": "top center",
                 "error_y": _bars([estimate]),
                 "marker": _marker(place, size=11),
-                "customdata": [[_text(run.summary()[evaluator]), shown(amount(x, axis.unit))]],
-                "hovertemplate": f"{shown(name)}<br>%{{customdata[0]}}, median %{{customdata[1]}}<extra></extra>",
+                "customdata": [[_text(run.summary()[evaluator]), inert_text(amount(x, axis.unit))]],
+                "hovertemplate": f"{inert_text(name)}<br>%{{customdata[0]}}, median %{{customdata[1]}}<extra></extra>",
             }
         )
     return _figure(
         styled(
             traces,
             title="Quality against cost",
-            subtitle=f"{shown(evaluator)}, with 95 % intervals; up and to the left is better",
+            subtitle=f"{inert_text(evaluator)}, with 95 % intervals; up and to the left is better",
             empty="No run with a known quality and cost.",
             xaxis={"title": {"text": f"{axis.label}, median per case"}, "rangemode": "tozero"},
-            yaxis={"title": {"text": shown(evaluator)}, "range": [-0.04, 1.12], **SHARES},
+            yaxis={"title": {"text": inert_text(evaluator)}, "range": [-0.04, 1.12], **SHARES},
         )
     )
 
@@ -90,7 +90,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
 def draw_comparison(comparison: Comparison) -> dict[str, go.Figure]:
     """Return the charts of a comparison: `differences` with intervals and margin, and `flips`, cases won and lost."""
     new, baseline = comparison.names
-    subtitle = f"{shown(new)} against {shown(baseline)}"
+    subtitle = f"{inert_text(new)} against {inert_text(baseline)}"
     return {"differences": _figure(_differences(comparison, subtitle)), "flips": _figure(_flips(comparison, subtitle))}
 
 
@@ -107,7 +107,7 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
                 "mode": "markers",
                 "name": label,
                 "x": [estimate.value for _, estimate, _ in rows],
-                "y": [shown(name) for name, *_ in rows],
+                "y": [inert_text(name) for name, *_ in rows],
                 "error_x": _bars([estimate for _, estimate, _ in rows]),
                 # The baseline's mark is open and larger, so that marks at equal values do not hide each other.
                 "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
@@ -121,13 +121,13 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
         subtitle=subtitle,
         empty="No scores, or too few cases.",
         xaxis={"range": [-0.02, 1.02], **SHARES},
-        yaxis={"categoryorder": "array", "categoryarray": [shown(name) for name in reversed(names)]},
+        yaxis={"categoryorder": "array", "categoryarray": [inert_text(name) for name in reversed(names)]},
         height=140 + 46 * max(2, len(names)),
         legend_y=-0.28,
     )
 
 
-def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
+def _duration_figure(run: EvalRun, subtitle: str) -> dict[str, Any]:
     states = states_of_outcomes(run.outcomes())
     usage = usage_of(run)
     cases = run.evalset.cases
@@ -141,7 +141,7 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
         state = states.get((case.id, row.repeat))
         if state is not None and value is not None:
             # A fixed jitter keeps equal cases visible and pages reproducible.
-            dots[state].append((value, lanes.index(state) + ((n * 0.618) % 1 - 0.5) * 0.5, shown(case.id)))
+            dots[state].append((value, lanes.index(state) + ((n * 0.618) % 1 - 0.5) * 0.5, inert_text(case.id)))
     traces = [
         {
             "type": "scatter",
@@ -150,7 +150,7 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
             "x": [x for x, _, _ in dots[state]],
             "y": [y for _, y, _ in dots[state]],
             "text": [name for _, _, name in dots[state]],
-            "customdata": [[shown(amount(x, unit))] for x, _, _ in dots[state]],
+            "customdata": [[inert_text(amount(x, unit))] for x, _, _ in dots[state]],
             "hovertemplate": f"%{{text}}: %{{customdata[0]}}<extra>{state}</extra>",
             "marker": {"color": _COLOURS[state], "symbol": _SYMBOL_OF[state], "size": 7, "opacity": 0.8},
         }
@@ -178,7 +178,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
             "mode": "markers",
             "name": "difference, 95 % interval",
             "x": [evaluator.difference.value for evaluator in evaluators],
-            "y": [shown(evaluator.evaluator) for evaluator in evaluators],
+            "y": [inert_text(evaluator.evaluator) for evaluator in evaluators],
             "error_x": _bars([evaluator.difference for evaluator in evaluators]),
             "text": [evaluator.verdict for evaluator in evaluators],
             "customdata": [[evaluator.change] for evaluator in evaluators],
@@ -215,7 +215,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
 
 def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     evaluators = comparison.evaluators
-    names = [shown(evaluator.evaluator) for evaluator in evaluators]
+    names = [inert_text(evaluator.evaluator) for evaluator in evaluators]
 
     def bar(word: str, counts: Sequence[int], sign: int, colour: str, pattern: str) -> dict[str, Any]:
         return {

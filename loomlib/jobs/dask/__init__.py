@@ -6,7 +6,7 @@ what a worker makes, `worker` runs asynchronous code there.
 
 from .cluster import DASK, PROCESS, DaskCluster, chosen_cluster
 from .connection import ClusterConnection, Refusal, WorkersLostError
-from .references import WorkerReference, found, function_reference, made
+from .references import WorkerReference, function_reference, load_object, resolve_reference
 from .slots import Slots
 from .worker import check_release, loom_release, refused, run_on_worker, worker_name
 
@@ -21,11 +21,11 @@ __all__ = [
     "WorkersLostError",
     "check_release",
     "chosen_cluster",
-    "found",
     "function_reference",
+    "load_object",
     "loom_release",
-    "made",
     "refused",
+    "resolve_reference",
     "run_on_worker",
     "worker_name",
 ]

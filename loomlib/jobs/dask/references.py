@@ -28,16 +28,16 @@ class WorkerReference:
         return {"factory": self.factory, "arguments": dict(self.arguments)}
 
 
-def made(stored: Mapping[str, Any]) -> Any:
+def resolve_reference(stored: Mapping[str, Any]) -> Any:
     """Return what the factory of a stored reference returns, on a worker.
 
     Args:
         stored: What `WorkerReference.stored` returned.
     """
-    return found(stored["factory"])(**stored["arguments"])
+    return load_object(stored["factory"])(**stored["arguments"])
 
 
-def found(path: str) -> Any:
+def load_object(path: str) -> Any:
     """Return the object at `package.module:name`.
 
     Args:
@@ -62,7 +62,7 @@ def function_reference(function: Callable[..., Any]) -> str:
     """
     module, name = getattr(function, "__module__", "") or "", getattr(function, "__qualname__", "") or ""
     try:
-        is_importable = module != "__main__" and found(f"{module}:{name}") is function
+        is_importable = module != "__main__" and load_object(f"{module}:{name}") is function
     except (ImportError, AttributeError, ValueError):
         is_importable = False
     if not is_importable:

@@ -19,7 +19,7 @@ class Slots:
     """
 
     def __init__(self, capacity: int = 0) -> None:
-        self._capacity, self._held = capacity, 0
+        self._capacity, self._held_count = capacity, 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
@@ -37,8 +37,8 @@ class Slots:
         self._admit()
 
     async def __aenter__(self) -> None:
-        if self._held < self._capacity and not self._waiting:
-            self._held += 1
+        if self._held_count < self._capacity and not self._waiting:
+            self._held_count += 1
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -53,12 +53,12 @@ class Slots:
         self._release()
 
     def _release(self) -> None:
-        self._held -= 1
+        self._held_count -= 1
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self._held < self._capacity:
+        while self._waiting and self._held_count < self._capacity:
             turn = self._waiting.popleft()
             if not turn.done():
-                self._held += 1
+                self._held_count += 1
                 turn.set_result(None)

@@ -103,15 +103,17 @@ def replicate_starts(
     cold = _replicate(measured.cold, moment, random, resamples)
     warm = _replicate(measured.warm, moment, random, resamples)
     rows = resamples + 1
-    warm_cpu = _given(assumptions.vcpu_s_per_call, rows, warm.vcpu_s)
+    warm_cpu = _assumed_or_measured(assumptions.vcpu_s_per_call, rows, warm.vcpu_s)
     cold_cpu = cold.vcpu_s if cold.vcpu_s is not None else warm_cpu
     if assumptions.start_vcpu_s is not None:
         cold_cpu = None if warm_cpu is None else warm_cpu + assumptions.start_vcpu_s
     elif assumptions.vcpu_s_per_call is not None and cold.vcpu_s is not None and warm.vcpu_s is not None:
         cold_cpu = assumptions.vcpu_s_per_call + np.maximum(0.0, cold.vcpu_s - warm.vcpu_s)
-    memory = _given(assumptions.memory_gb, rows, warm.memory_gb if warm.memory_gb is not None else cold.memory_gb)
+    memory = _assumed_or_measured(
+        assumptions.memory_gb, rows, warm.memory_gb if warm.memory_gb is not None else cold.memory_gb
+    )
     # V1 bills the highest memory so far, so a session that waits costs as much as one that works.
-    idle = memory if measured.platform == "V1" else _given(assumptions.idle_memory_gb, rows, memory)
+    idle = memory if measured.platform == "V1" else _assumed_or_measured(assumptions.idle_memory_gb, rows, memory)
     if idle is not None and memory is not None:
         idle = np.minimum(idle, memory)
     return StartReplicates(
@@ -227,5 +229,5 @@ def _memory(calls: Sequence[PricedCall], rows: NDArray[np.int64]) -> FloatArray 
     return _mean(levels, rows)
 
 
-def _given(value: float | None, rows: int, measured: FloatArray | None) -> FloatArray | None:
+def _assumed_or_measured(value: float | None, rows: int, measured: FloatArray | None) -> FloatArray | None:
     return measured if value is None else np.full(rows, value)

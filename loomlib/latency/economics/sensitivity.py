@@ -165,11 +165,11 @@ def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredS
     changed: list[MeasuredStarts] = []
     for one in measured:
         warm = float(np.median([call.duration_ms for call in one.warm]))
-        changed.append(replace(one, cold=tuple(_started(call, warm, times) for call in one.cold)))
+        changed.append(replace(one, cold=tuple(_with_longer_start(call, warm, times) for call in one.cold)))
     return tuple(changed)
 
 
-def _started(call: PricedCall, warm_ms: float, times: float) -> PricedCall:
+def _with_longer_start(call: PricedCall, warm_ms: float, times: float) -> PricedCall:
     """Return a cold call with a longer start, its time beyond a warm call; the memory does not change."""
     more_ms = max(0.0, call.duration_ms - warm_ms) * (times - 1)
     ratio = (call.duration_ms + more_ms) / call.duration_ms if call.duration_ms else 1.0

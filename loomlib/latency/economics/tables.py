@@ -136,9 +136,9 @@ def _measured_rows(economics: StartEconomics, starts: MeasuredStarts) -> list[tu
     replicates = replicate_starts(starts, assumed, moment=economics.moment, resamples=0)
     measured = f"{starts.source}, {starts.use_basis}" if starts.use_basis else "unknown"
 
-    def row(what: str, values: Any, unit: str, given: float | None, otherwise: str) -> tuple[str, str, str]:
+    def row(label: str, values: Any, unit: str, assumption: float | None, otherwise: str) -> tuple[str, str, str]:
         value = "unknown" if values is None else f"{number(float(values[0]))} {unit}"
-        return f"{platform}, {what}", value, "assumed" if given is not None else otherwise
+        return f"{platform}, {label}", value, "assumed" if assumption is not None else otherwise
 
     calls = f"{number(len(starts.cold))} cold, {number(len(starts.warm))} warm"
     idle = "as billed: the highest memory so far" if platform == "V1" else "assumed: as much as during calls"

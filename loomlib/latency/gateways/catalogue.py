@@ -35,7 +35,7 @@ class CatalogueTool:
     schema: Mapping[str, Any]
     questions: tuple[str, ...]
 
-    def shown(self) -> dict[str, Any]:
+    def definition(self) -> dict[str, Any]:
         """Return the tool as an MCP server lists it."""
         return {"name": self.name, "description": self.description, "inputSchema": dict(self.schema)}
 

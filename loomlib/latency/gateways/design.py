@@ -60,7 +60,7 @@ class GatewayDesign:
         """The numbers of tools, the smallest first."""
         return tuple(sorted(self.gateways))
 
-    def asked(self, tools: int, count: int | None = None) -> tuple[ToolQuestion, ...]:
+    def questions_for(self, tools: int, count: int | None = None) -> tuple[ToolQuestion, ...]:
         """Return the questions for the catalogue of a size.
 
         Args:
@@ -77,10 +77,11 @@ class GatewayDesign:
         """
         calls = randomized_blocks(dict.fromkeys(CALLS, self.calls), seed=self.seed)
         searches = randomized_blocks(
-            {f"{tools} {FIND}": len(self.asked(tools, self.searches)) for tools in self.sizes}, seed=self.seed
+            {f"{tools} {FIND}": len(self.questions_for(tools, self.searches)) for tools in self.sizes}, seed=self.seed
         )
         questions = randomized_blocks(
-            {f"{tools} {way}": len(self.asked(tools)) for tools in self.sizes for way in CHOICES}, seed=self.seed
+            {f"{tools} {way}": len(self.questions_for(tools)) for tools in self.sizes for way in CHOICES},
+            seed=self.seed,
         )
         return [*calls, *searches, *questions]
 

@@ -148,8 +148,8 @@ def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
     units = tuple(unit for unit in result.measured if unit.tools == tools and unit.way == way)
     done_units = [unit for unit in units if unit.is_done]
     right = estimate_share(sum(unit.is_right for unit in done_units), len(done_units))
-    tokens = estimate_percentile(_known([unit.input_tokens for unit in done_units]), 0.5)
-    duration = estimate_percentile(_known([unit.duration_ms for unit in done_units]), 0.5)
+    tokens = estimate_percentile(_without_missing([unit.input_tokens for unit in done_units]), 0.5)
+    duration = estimate_percentile(_without_missing([unit.duration_ms for unit in done_units]), 0.5)
     if way == ALL:
         return ChoiceEstimates(tools=tools, way=way, units=units, right=right, tokens=tokens, duration=duration)
     before = {unit.block: unit for unit in result.measured if unit.tools == tools and unit.way == ALL and unit.is_done}
@@ -182,5 +182,5 @@ def _durations(result: GatewayResult, way: str) -> dict[int, float]:
     }
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
+def _without_missing(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]

@@ -79,7 +79,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
     async def _ask(self, unit: GatewayUnit) -> UnitOutcome:
         """Search, or ask the model, or both."""
         count = self._design.searches if unit.way == FIND else self._design.questions
-        question = self._design.asked(unit.tools, count)[unit.block]
+        question = self._design.questions_for(unit.tools, count)[unit.block]
         details: dict[str, Any] = {
             "question": question.text,
             "wanted": self._subject.target_name(question.tool),
@@ -94,7 +94,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
             if answer.failure is not None or answer.duration_ms is None:
                 await self._drop(unit.tools, False)
                 return replace(_failed(answer), details=details)
-            tool_names, took_ms = _found(answer.result), answer.duration_ms
+            tool_names, took_ms = _tool_names(answer.result), answer.duration_ms
             values["invocation_id"] = answer.invocation_id
             details |= {"found": tool_names, "search_ms": took_ms}
             if unit.way == FIND:
@@ -308,7 +308,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
             await asyncio.sleep(patience.interval_s)
 
 
-def _found(result: Mapping[str, Any]) -> list[str]:
+def _tool_names(result: Mapping[str, Any]) -> list[str]:
     """Return the names of the tools in a search's result."""
     content = as_mapping(result.get("structuredContent"))
     return [as_text(as_mapping(tool).get("name")) for tool in as_list(content.get("tools"))]

@@ -44,7 +44,7 @@ class EngineRunner:
     ) -> None:
         self._engine, self._bodies, self._run, self._sessions = engine, bodies, run, sessions
         self._is_closed_loop, self._seed = is_closed_loop, seed
-        self._made = 0
+        self._next_number = 0
 
     def __call__(self, load: float, seconds: float) -> Sequence[LoadCall]:
         """Run a step.
@@ -58,7 +58,7 @@ class EngineRunner:
             # More calls than can be made in the time; those that are left are not sent.
             most = max(1, min(round(seconds / _FASTEST_S), round(100_000 / load)))
             arrivals = ClosedLoop(users=round(load), calls_per_user=most)
-        number, self._made = self._made, self._made + 1
+        number, self._next_number = self._next_number, self._next_number + 1
         plan = plan_load(
             arrivals, self._bodies, seconds=seconds, run=self._run, seed=self._seed + number, sessions=self._sessions
         )

@@ -173,7 +173,7 @@ class _Search:
         self._steps: list[SearchStep] = []
         self._batches: dict[int, list[ShareBatch]] = {}
         self._warm_s = slo.longest_limit_ms / 1e3
-        self._held = 0.0
+        self._highest_held = 0.0
         self._failed = math.inf
         self._overhead_s = 0.0
         self._centre = 0.0
@@ -185,28 +185,28 @@ class _Search:
 
     def _between_whole(self) -> HighestLoad:
         """Bisect between two numbers of users."""
-        while self._failed - self._held > 1:
+        while self._failed - self._highest_held > 1:
             seconds = self._seconds(max(2.0, 4 * self._warm_s))
             if seconds <= 0:
-                return self._found(None, TIME_IS_UP)
-            load = round(math.sqrt(self._held * self._failed))
-            self._move_ends(self._step(min(max(load, self._held + 1), self._failed - 1), seconds))
-        return self._found(None, WITHIN_TOLERANCE)
+                return self._result(None, TIME_IS_UP)
+            load = round(math.sqrt(self._highest_held * self._failed))
+            self._move_ends(self._step(min(max(load, self._highest_held + 1), self._failed - 1), seconds))
+        return self._result(None, WITHIN_TOLERANCE)
 
     def _refined(self) -> HighestLoad:
-        self._centre = math.sqrt(self._held * self._failed)
+        self._centre = math.sqrt(self._highest_held * self._failed)
         crossing: LoadCrossing | None = None
         turn, move, was_upward = 0, math.sqrt(2), None
         while True:
             seconds = self._seconds(max(2.0 if crossing is None else _STEP_S, _STEP_LIMITS * self._warm_s))
             if seconds <= 0:
-                return self._found(crossing, TIME_IS_UP)
+                return self._result(crossing, TIME_IS_UP)
             aside = 1.0 if crossing is None else _ASIDE[turn % len(_ASIDE)]
             turn += 1
             step = self._step(min(max(self._centre * aside, self._lowest), self._highest), seconds)
             crossing = self._crossing()
             if crossing is not None and crossing.is_within(self._tolerance) and self._is_near(crossing):
-                return self._found(crossing, WITHIN_TOLERANCE)
+                return self._result(crossing, WITHIN_TOLERANCE)
             is_upward = step.looks_held if crossing is None else crossing.load > self._centre
             if crossing is not None and 1 / move <= crossing.load / self._centre <= move:
                 self._centre, move, was_upward = crossing.load, _SMALLEST_MOVE, None
@@ -221,10 +221,10 @@ class _Search:
         while True:
             seconds = self._seconds(self._probe_seconds(load))
             if seconds <= 0:
-                return self._found(None, TIME_IS_UP)
+                return self._result(None, TIME_IS_UP)
             step = self._step(load, seconds)
             if step.outcome != DOES_NOT_HOLD:  # few calls say little; at twice the load there are more
-                self._held = max(self._held, load)
+                self._highest_held = max(self._highest_held, load)
                 if self._failed < math.inf:
                     return None
                 if load >= self._highest:
@@ -232,7 +232,7 @@ class _Search:
                 load = min(load * 2, self._highest)
             else:
                 self._failed = min(self._failed, load)
-                if self._held > 0:
+                if self._highest_held > 0:
                     return None
                 if load <= self._lowest:
                     return self._end(None, None, self._lowest, NONE_HOLDS)
@@ -240,7 +240,7 @@ class _Search:
 
     def _move_ends(self, step: SearchStep) -> None:
         if step.looks_held:
-            self._held = max(self._held, step.load)
+            self._highest_held = max(self._highest_held, step.load)
         else:
             self._failed = min(self._failed, step.load)
 
@@ -316,11 +316,11 @@ class _Search:
         left_s = self._limit_s - (self._clock() - self._began_s) - self._overhead_s - self._warm_s
         return min(wanted_s, left_s) if left_s >= min(wanted_s, max(1.0, 2 * self._warm_s)) else 0.0
 
-    def _found(self, crossing: LoadCrossing | None, reason: str) -> HighestLoad:
-        if self._is_whole and self._held > 0 and self._failed < math.inf:
-            return self._end(self._held, self._held, self._failed, reason)
+    def _result(self, crossing: LoadCrossing | None, reason: str) -> HighestLoad:
+        if self._is_whole and self._highest_held > 0 and self._failed < math.inf:
+            return self._end(self._highest_held, self._highest_held, self._failed, reason)
         if crossing is None and not self._centre:
-            only_held, only_failed = self._held or None, None if math.isinf(self._failed) else self._failed
+            only_held, only_failed = self._highest_held or None, None if math.isinf(self._failed) else self._failed
             return self._end(only_held, only_held, only_failed, reason)
         if crossing is None:
             return self._end(self._centre, None, None, reason)

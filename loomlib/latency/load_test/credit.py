@@ -27,7 +27,7 @@ class StepCredit:
 
     def __init__(self, store: Store, ledger: StudyLedger, position: int) -> None:
         self._store, self._ledger, self._name = store, ledger, str(position)
-        self.sent_before = int(self._known().get("calls", 0))
+        self.sent_before = int(self._stored_step().get("calls", 0))
 
     def hold(self, calls: int, fewest: int, *, opening: int = 0) -> int:
         """Reserve credit, and return how many of the step's calls it covers.
@@ -49,7 +49,7 @@ class StepCredit:
             raise
 
     def _hold(self, calls: int, fewest: int) -> int:
-        record = self._known()
+        record = self._stored_step()
         before = int(record.get("calls", 0))
         if calls <= before:
             return calls
@@ -59,23 +59,23 @@ class StepCredit:
         self._keep(before + hold.calls, int(record.get("picos", 0)) + hold.picos)
         return before + hold.calls
 
-    def settle(self, sent: int) -> None:
+    def settle(self, sent_calls: int) -> None:
         """Release the credit of the calls that were not sent; the calls that were sent keep theirs.
 
         Args:
-            sent: How many calls of the step were sent.
+            sent_calls: How many calls of the step were sent.
         """
-        record = self._known()
+        record = self._stored_step()
         calls, picos = int(record.get("calls", 0)), int(record.get("picos", 0))
-        if sent < calls:
-            rest = picos * (calls - sent) // calls
+        if sent_calls < calls:
+            rest = picos * (calls - sent_calls) // calls
             self._store.credits.release(rest)
-            self._keep(sent, picos - rest)
+            self._keep(sent_calls, picos - rest)
 
     def _all(self) -> dict[str, Any]:
         return dict(self._ledger.stored.environment.get("credit", {}))
 
-    def _known(self) -> dict[str, Any]:
+    def _stored_step(self) -> dict[str, Any]:
         return self._all().get(self._name, {})
 
     def _keep(self, calls: int, picos: int) -> None:

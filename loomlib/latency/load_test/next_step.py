@@ -15,7 +15,7 @@ from .design import LoadDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedStep:
+class PlannedStep:
     """The step to make next.
 
     Attributes:
@@ -35,33 +35,33 @@ class _Ask(Exception):  # noqa: N818 -- it carries a request, not an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeStep:
+class MeasuredStep:
     """A step that was made: its calls, and its duration in seconds."""
 
     calls: Callable[[], Sequence[LoadCall]]
     elapsed_s: float
 
 
-def next_step(design: LoadDesign, made: Sequence[MadeStep]) -> WantedStep | HighestLoad | None:
+def next_step(design: LoadDesign, steps: Sequence[MeasuredStep]) -> PlannedStep | HighestLoad | None:
     """Return the next step, or the result of the search; None when the sweep is complete.
 
     Args:
         design: The design.
-        made: The previous steps, in order.
+        steps: The previous steps, in order.
     """
     if not design.is_search:
-        if len(made) == len(design.loads):
+        if len(steps) == len(design.loads):
             return None
-        lasting_s = [design.step_s(load) for load in design.loads[len(made) :]]
-        return WantedStep(load=design.loads[len(made)], seconds=lasting_s[0], left_s=sum(lasting_s))
+        lasting_s = [design.step_s(load) for load in design.loads[len(steps) :]]
+        return PlannedStep(load=design.loads[len(steps)], seconds=lasting_s[0], left_s=sum(lasting_s))
     taken = 0
     now_s = 0.0
 
     def run(load: float, seconds: float) -> Sequence[LoadCall]:
         nonlocal taken, now_s
-        if taken == len(made):
+        if taken == len(steps):
             raise _Ask(load, seconds)
-        step, taken = made[taken], taken + 1
+        step, taken = steps[taken], taken + 1
         now_s += step.elapsed_s
         return step.calls()
 
@@ -78,4 +78,4 @@ def next_step(design: LoadDesign, made: Sequence[MadeStep]) -> WantedStep | High
             clock=lambda: now_s,
         )
     except _Ask as wanted:
-        return WantedStep(load=wanted.load, seconds=wanted.seconds, left_s=max(0.0, design.seconds - now_s))
+        return PlannedStep(load=wanted.load, seconds=wanted.seconds, left_s=max(0.0, design.seconds - now_s))

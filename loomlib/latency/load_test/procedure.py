@@ -18,7 +18,7 @@ from ..load.calls import LoadCall
 from ..load.plans import LoadPlan
 from ..load.search import HighestLoad
 from .credit import StepCredit
-from .next_step import MadeStep, WantedStep
+from .next_step import MeasuredStep, PlannedStep
 from .steps import LoadedStep, step_details
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ class LoadTest(Protocol):
         ...
 
     @property
-    def made(self) -> list[MadeStep]:
+    def measured_steps(self) -> list[MeasuredStep]:
         """The steps that were made."""
         ...
 
-    def wanted(self, position: int) -> WantedStep | HighestLoad | None:
+    def planned_step(self, position: int) -> PlannedStep | HighestLoad | None:
         """Return the step at a position."""
         ...
 
-    def plan(self, position: int, wanted: WantedStep) -> LoadPlan:
+    def plan(self, position: int, step: PlannedStep) -> LoadPlan:
         """Return the calls of a step."""
         ...
 
     def make(
         self,
         plan: LoadPlan,
-        wanted: WantedStep,
+        step: PlannedStep,
         position: int,
         on_call: Callable[[LoadCall], None] | None,
         stop: threading.Event,
@@ -85,12 +85,12 @@ class LoadSteps(Procedure[LoadedStep]):
 
     async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
         """Run the step; an interrupted one is continued with the calls that were not sent."""
-        wanted_step = self._study.wanted(unit.position)
-        assert isinstance(wanted_step, WantedStep)
-        plan = self._study.plan(unit.position, wanted_step)
+        planned_step = self._study.planned_step(unit.position)
+        assert isinstance(planned_step, PlannedStep)
+        plan = self._study.plan(unit.position, planned_step)
         credit = StepCredit(self._study.agent.store, self._run.ledger, unit.position)
         # Users call as fast as they are answered: such a step continues until the credit is used up.
-        fewest = round(wanted_step.load) if self._design.is_closed_loop else len(plan.calls)
+        fewest = round(planned_step.load) if self._design.is_closed_loop else len(plan.calls)
         is_opened = all(call.session_id in self._opened for call in plan.before)
         opening = 0 if is_opened else len(plan.before)
         credited_calls = await asyncio.to_thread(credit.hold, len(plan.calls), fewest, opening=opening)
@@ -99,7 +99,7 @@ class LoadSteps(Procedure[LoadedStep]):
             self._run.report(f"opening {plural(opening, 'session')}")
             await self._stoppable(partial(self._study.open_sessions, plan, unit))
         return await self._step(
-            unit, wanted_step, plan, credit, most=None if credited_calls >= len(plan.calls) else credited_calls
+            unit, planned_step, plan, credit, most=None if credited_calls >= len(plan.calls) else credited_calls
         )
 
     async def close(self) -> None:
@@ -112,12 +112,12 @@ class LoadSteps(Procedure[LoadedStep]):
         self._opened = {}
 
     async def _step(
-        self, unit: LoadedStep, wanted_step: WantedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
+        self, unit: LoadedStep, planned_step: PlannedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
     ) -> UnitOutcome:
         """Run the step; with `most`, until this number of calls was sent, for which credit is reserved."""
         study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False
         # Each user has at most one call that is not answered yet.
-        last = None if most is None else most - credit.sent_before - round(wanted_step.load)
+        last = None if most is None else most - credit.sent_before - round(planned_step.load)
         steps: list[LoadStep] = []
 
         def make(stop: threading.Event) -> LoadStep:
@@ -128,10 +128,10 @@ class LoadSteps(Procedure[LoadedStep]):
                     is_used_up = True
                     stop.set()
 
-            steps.append(study.make(plan, wanted_step, unit.position, count, stop))
+            steps.append(study.make(plan, planned_step, unit.position, count, stop))
             return steps[0]
 
-        reporting = asyncio.create_task(self._report(wanted_step, began_s, lambda: answered))
+        reporting = asyncio.create_task(self._report(planned_step, began_s, lambda: answered))
         try:
             load_step = await self._stoppable(make)
         finally:
@@ -154,14 +154,14 @@ class LoadSteps(Procedure[LoadedStep]):
             load_step,
             calls,
             self._design.limits,
-            load=wanted_step.load,
-            seconds=wanted_step.seconds,
+            load=planned_step.load,
+            seconds=planned_step.seconds,
             elapsed_s=elapsed_s,
             users=self._design.is_closed_loop,
             labels=plan.labels,
             is_scheduled=plan.is_scheduled,
         )
-        study.made.append(MadeStep(calls=lambda: calls, elapsed_s=elapsed_s))
+        study.measured_steps.append(MeasuredStep(calls=lambda: calls, elapsed_s=elapsed_s))
         return UnitOutcome(values={"duration_ms": elapsed_s * 1e3}, details=details)
 
     async def _stoppable(self, make: Callable[[threading.Event], Any]) -> Any:
@@ -175,14 +175,14 @@ class LoadSteps(Procedure[LoadedStep]):
             await asyncio.wait([work])
             raise
 
-    async def _report(self, wanted_step: WantedStep, began_s: float, answer_count: Callable[[], int]) -> None:
+    async def _report(self, planned_step: PlannedStep, began_s: float, answer_count: Callable[[], int]) -> None:
         unit = "users" if self._design.is_closed_loop else "calls a second"
         while True:
             elapsed_s = time.monotonic() - began_s
             time_left = (
                 ""
-                if wanted_step.left_s is None
-                else f" · at most {seconds(max(1.0, wanted_step.left_s - elapsed_s))} left"
+                if planned_step.left_s is None
+                else f" · at most {seconds(max(1.0, planned_step.left_s - elapsed_s))} left"
             )
-            self._run.report(f"{number(wanted_step.load)} {unit}: {plural(answer_count(), 'answer')}{time_left}")
+            self._run.report(f"{number(planned_step.load)} {unit}: {plural(answer_count(), 'answer')}{time_left}")
             await asyncio.sleep(_REPORT_S)

@@ -19,25 +19,25 @@ def sentences(result: LoadResult) -> list[str]:
     return [text for text in [*texts, _traced(result), _cost_limit(result), _simulated(result)] if text]
 
 
-def load_text(result: LoadResult, found: FoundLoad) -> str:
+def load_text(result: LoadResult, load_found: FoundLoad) -> str:
     """Return what holds: `holds 14 calls a second [13–15]`, or `holds 8 calls a second but not 16`.
 
     Args:
         result: The load test.
-        found: The load that was found.
+        load_found: The load that was found.
     """
     lowest = result.design.lowest if result.low_step is None else result.low_step.load
-    load = lowest if found.load is None else found.load
+    load = lowest if load_found.load is None else load_found.load
     noun = "user" if result.design.is_closed_loop else "call"
     unit = f"{noun if load == 1 else f'{noun}s'}{'' if result.design.is_closed_loop else ' a second'}"
-    if found.load is None:
+    if load_found.load is None:
         return f"does not hold even {number(load)} {unit}"
     bounds = ""
-    if found.is_between_steps and found.high is not None:
-        bounds = f" but not {number(found.high)}"
-    elif found.low is not None and found.high is not None and found.low < found.high:
-        bounds = f" [{interval(found.low, found.high, of=found.load)}]"
-    return f"holds {number(found.load)} {unit}{bounds}"
+    if load_found.is_between_steps and load_found.high is not None:
+        bounds = f" but not {number(load_found.high)}"
+    elif load_found.low is not None and load_found.high is not None and load_found.low < load_found.high:
+        bounds = f" [{interval(load_found.low, load_found.high, of=load_found.load)}]"
+    return f"holds {number(load_found.load)} {unit}{bounds}"
 
 
 def cost_text(result: LoadResult) -> str:

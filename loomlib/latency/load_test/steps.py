@@ -112,13 +112,13 @@ def evidence_from_s(seconds: float, slo: Slo) -> float:
 
 
 def step_details(
-    made: LoadStep, calls: Sequence[LoadCall], slo: Slo, *, load: float, seconds: float, elapsed_s: float, users: bool,
+    step: LoadStep, calls: Sequence[LoadCall], slo: Slo, *, load: float, seconds: float, elapsed_s: float, users: bool,
     labels: Sequence[str] = (), is_scheduled: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the stored form of a step.
 
     Args:
-        made: The step.
+        step: The step.
         calls: Its measured calls.
         slo: The objectives.
         load: The load.
@@ -140,8 +140,8 @@ def step_details(
         sent_calls,
         seconds=seconds if is_scheduled and not users else None,
         slo=slo,
-        cpu_s=made.cpu_s,
-        processes=made.processes,
+        cpu_s=step.cpu_s,
+        processes=step.processes,
     )
     whole, steady = figures_of(), figures_of(only=evidence)
     figures = replace(whole, n=steady.n, ttft=steady.ttft, duration=steady.duration, errors=steady.errors)

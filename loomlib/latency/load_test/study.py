@@ -26,7 +26,7 @@ from ..load.search import HighestLoad
 from ..load.sessions import SessionScenario
 from .design import KIND, POISSON, RECORDED, LoadDesign
 from .estimate import LoadEstimate, check_allowed, estimate_load
-from .next_step import MadeStep, WantedStep, next_step
+from .next_step import MeasuredStep, PlannedStep, next_step
 from .parts import step_parts
 from .procedure import LoadSteps
 from .result import LoadResult
@@ -123,8 +123,8 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             name=name,
         )
         super().__init__(self.agent.store, study_id)
-        self.made: list[MadeStep] = []
-        self._wanted: tuple[int, WantedStep | HighestLoad | None] | None = None
+        self.measured_steps: list[MeasuredStep] = []
+        self._planned: tuple[int, PlannedStep | HighestLoad | None] | None = None
         self._traffic: StoredTraffic | None = None
 
     @classmethod
@@ -184,52 +184,52 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
     async def procedure(self, run: StudyRun) -> LoadSteps:
         """Return the procedure that makes the steps."""
-        self.made = [
-            MadeStep(calls=cache(partial(self.calls_of, unit)), elapsed_s=unit.elapsed_s)
+        self.measured_steps = [
+            MeasuredStep(calls=cache(partial(self.calls_of, unit)), elapsed_s=unit.elapsed_s)
             for unit in self.units()
             if unit.is_done
         ]
-        self._wanted = None
+        self._planned = None
         return LoadSteps(self, run)
 
     def enough(self, unit: LoadedStep) -> str | None:
         """Return why the search has ended; None to continue."""
-        highest = self.wanted(unit.position)
+        highest = self.planned_step(unit.position)
         if not isinstance(highest, HighestLoad):
             return None
         StudyLedger(self.store, self.study_id).save("running", highest=_stored(highest))
         return highest.reason
 
-    def wanted(self, position: int) -> WantedStep | HighestLoad | None:
+    def planned_step(self, position: int) -> PlannedStep | HighestLoad | None:
         """Return the step at a position, or the result of the search.
 
         Args:
             position: The number of steps before it.
         """
-        if self._wanted is None or self._wanted[0] != position:
-            self._wanted = (position, next_step(self.design, self.made[:position]))
-        return self._wanted[1]
+        if self._planned is None or self._planned[0] != position:
+            self._planned = (position, next_step(self.design, self.measured_steps[:position]))
+        return self._planned[1]
 
-    def plan(self, position: int, wanted: WantedStep) -> LoadPlan:
+    def plan(self, position: int, step: PlannedStep) -> LoadPlan:
         """Return the calls of a step; the same ones each time.
 
         Args:
             position: The step's place.
-            wanted: Its load and length.
+            step: Its load and length.
         """
         design = self.design
         if design.traffic is not None:
             return self._stored_traffic(design.traffic).plan(
                 run=f"{self.study_id}/{position}",
                 bodies=self.agent.bodies,
-                speed=design.traffic.speed(wanted.load),
-                until_s=wanted.seconds,
+                speed=design.traffic.speed(step.load),
+                until_s=step.seconds,
             )
         requests = None if design.requests is None else read_value(design.requests)
         return plan_load(
-            design.arrivals_at(wanted.load, wanted.seconds),
+            design.arrivals_at(step.load, step.seconds),
             self.agent.bodies(design.prompt) if requests is None else self.agent.requests(requests),
-            seconds=wanted.seconds,
+            seconds=step.seconds,
             run=self.study_id,
             seed=design.seed + position,
             sessions=design.session_scenario(),
@@ -239,7 +239,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
     def make(
         self,
         plan: LoadPlan,
-        wanted: WantedStep,
+        step: PlannedStep,
         position: int,
         on_call: Callable[[LoadCall], None] | None,
         stop: threading.Event,
@@ -248,12 +248,12 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
         Args:
             plan: The step's calls.
-            wanted: Its length.
+            step: Its length.
             position: Its place.
             on_call: Called with each call that ends.
             stop: When it is set, no more calls are sent.
         """
-        timer = threading.Timer(wanted.seconds, stop.set)
+        timer = threading.Timer(step.seconds, stop.set)
         # The users' time counts from the start of the step, when the engine's processes are ready.
         on_start = timer.start if self.design.is_closed_loop else None
         try:
@@ -358,11 +358,11 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
                 on=str(self._folder),
                 try_="restore the folder, or run a new load test",
             )
-        wanted_step = WantedStep(load=unit.load, seconds=unit.seconds)
-        plan = self.plan(unit.position, wanted_step)
+        planned_step = PlannedStep(load=unit.load, seconds=unit.seconds)
+        plan = self.plan(unit.position, planned_step)
         stop = threading.Event()
         stop.set()  # only read: calls that were never sent are not sent now
-        return plan, self.make(plan, wanted_step, unit.position, None, stop)
+        return plan, self.make(plan, planned_step, unit.position, None, stop)
 
     @property
     def _folder(self) -> Path:

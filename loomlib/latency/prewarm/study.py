@@ -32,10 +32,10 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
         assert session_id is not None
         opening = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit, timed=False))
         if opening.status != "complete":
-            return opening_outcome(opening, await self._gone(opening))
+            return opening_outcome(opening, await self._unreachable_error(opening))
         pings = await self._pass_gap(unit, session_id)
         answer = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
-        stop = await self._gone(answer)
+        stop = await self._unreachable_error(answer)
         if stop is not None and answer.bytes_received == 0:
             raise stop
         outcome = call_outcome(answer, stop)

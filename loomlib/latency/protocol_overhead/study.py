@@ -81,7 +81,7 @@ class WayCalls(Procedure[WayCall]):
         stop = None
         if answer.failure is not None:
             await self._drop(unit.way)
-            stop = await self._gone(unit.way, answer)
+            stop = await self._unreachable_error(unit.way, answer)
         return _outcome(answer, stop)
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class WayCalls(Procedure[WayCall]):
             if caller is not None:
                 await caller.close()
             message = f"The untimed call that opens the session failed: {answer.error}"
-            stop = await self._gone(way, answer)
+            stop = await self._unreachable_error(way, answer)
             self._refused[way] = _outcome(replace(answer, error=message), stop)
 
     async def _ask(self, caller: WayCaller, *labels: str) -> WayAnswer:
@@ -127,7 +127,7 @@ class WayCalls(Procedure[WayCall]):
         if caller is not None:
             await caller.close()
 
-    async def _gone(self, way: str, answer: WayAnswer) -> StudyInterruptedError | None:
+    async def _unreachable_error(self, way: str, answer: WayAnswer) -> StudyInterruptedError | None:
         """Return the error that ends the study when the service does not accept connections; otherwise None."""
         target = self._agents[server_of(way)].targets.study_target()
         if answer.failure != "transport" or await target.is_alive():

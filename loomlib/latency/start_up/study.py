@@ -41,7 +41,7 @@ class Sessions(AgentProcedure[StartedSession, StartUpDesign]):
         """Make the first call, whose duration is the unit's, and the later ones."""
         assert session_id is not None
         first = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
-        stop = await self._gone(first)
+        stop = await self._unreachable_error(first)
         if stop is not None and first.bytes_received == 0:
             raise stop
         outcome = call_outcome(first, stop)
@@ -56,7 +56,7 @@ class Sessions(AgentProcedure[StartedSession, StartUpDesign]):
                 return UnitOutcome(
                     failure=later.failure or "malformed_stream",
                     values={"invocation_id": first.id, "error_message": message},
-                    stop=await self._gone(later),
+                    stop=await self._unreachable_error(later),
                 )
         return replace(outcome, details={**outcome.details, "later_ms": later_ms})
 
@@ -200,11 +200,11 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     def header(self) -> StudyRow:
         """Return the study's row for the store."""
         labels = dict.fromkeys(label for agent in self.agents.values() for label in agent.labels)
-        return replace(super().header(), environment={"agents": self._named()}, labels=tuple(labels))
+        return replace(super().header(), environment={"agents": self._agent_documents()}, labels=tuple(labels))
 
     def check(self, stored: StudyRow) -> None:
         """Raise `StudyError` when the stored study measures other agents or endpoints."""
-        if stored.scope != self.agent.scope or stored.environment.get("agents") != self._named():
+        if stored.scope != self.agent.scope or stored.environment.get("agents") != self._agent_documents():
             former = ", ".join(agent["name"] for agent in stored.environment.get("agents", {}).values())
             raise StudyError(
                 f"This study measures other agents or endpoints ({former})",
@@ -266,7 +266,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
             )
         script_in(Path(self.design.source))
 
-    def _named(self) -> dict[str, Any]:
+    def _agent_documents(self) -> dict[str, Any]:
         return {
             platform: {"arn": agent.arn, "name": agent.name, "qualifier": agent.qualifier}
             for platform, agent in self.agents.items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.presentation.formats import day, figure
 from loomlib.presentation.html import fragment
-from loomlib.presentation.theme import GRID, INK, shown
+from loomlib.presentation.theme import GRID, INK, inert_text
 
 from ..theme import SCENARIO_STYLES, ScenarioStyle
 from .change import REGRESSION
@@ -115,7 +115,7 @@ def version_marks(history: FigureHistory) -> list[tuple[datetime, str]]:
     known_versions = [(at, version) for at, version in zip(history.at, history.versions, strict=True) if version]
     for (_, before), (at, after) in pairwise(known_versions):
         if before != after:
-            marks.append((at, f"version {shown(after)}"))
+            marks.append((at, f"version {inert_text(after)}"))
     return marks
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import figure as figure_text
 from loomlib.presentation.html import fragment
-from loomlib.presentation.theme import SHARES, shown, styled
+from loomlib.presentation.theme import SHARES, inert_text, styled
 
 from ..theme import FAILED_COLOUR
 from .drawing import BAD_COLOUR, levels, nights_drawing, style_of, version_marks
@@ -77,7 +77,7 @@ def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
             "x": [at.isoformat() for at in history.at],
             "y": list(history.values),
             "text": [
-                f"{figure_text(value, figure.kind)}{f', version {shown(version)}' if version else ''}"
+                f"{figure_text(value, figure.kind)}{f', version {inert_text(version)}' if version else ''}"
                 for value, version in zip(history.values, history.versions, strict=True)
             ],
             "hovertemplate": "%{x|%d %b %Y}<br>%{text}<extra></extra>",

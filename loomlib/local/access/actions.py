@@ -160,7 +160,7 @@ def other_actions(
     operation = operation_of(
         service, protocol, method=method, raw_path=path, query=query, headers=headers, form=form
     ).removeprefix(f"{service}:")
-    resources = _named(service, body(), region, account_id) if protocol == "json" else ["*"]
+    resources = _arns_in_body(service, body(), region, account_id) if protocol == "json" else ["*"]
     if service == "bedrock" and (match := _BEDROCK_PATH.match(path)):
         resources = [_bedrock_arn(_BEDROCK_KINDS[match[1]], unquote(match[2]), region, account_id)]
     elif service == "bedrock" and (match := _AGENT_ALIAS_PATH.match(path) or _AGENT_PATH.match(path)):
@@ -214,7 +214,7 @@ def _s3_action(method: str, path: str, query: str, headers: Mapping[str, str]) -
     return f"s3:{_S3_OBJECT.get(method, method)}", [arn]
 
 
-def _named(service: str, body: bytes, region: str, account_id: str) -> list[str]:
+def _arns_in_body(service: str, body: bytes, region: str, account_id: str) -> list[str]:
     """Return the ARNs that the body of a JSON request names."""
     try:
         content = json.loads(body or b"{}")

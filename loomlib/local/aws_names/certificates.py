@@ -39,7 +39,7 @@ class Authority:
     def __init__(self, home: Path) -> None:
         self._file = folder(home) / "authority.pem"
         self._contexts: dict[str, ssl.SSLContext] = {}
-        self._key, self.certificate = self._read() or self._made()
+        self._key, self.certificate = self._read() or self._load_or_create()
 
     @property
     def pem(self) -> bytes:
@@ -64,7 +64,7 @@ class Authority:
         lasts = certificate.not_valid_after_utc - _RENEWED_BEFORE > datetime.now(UTC)
         return (key, certificate) if lasts and isinstance(key, ec.EllipticCurvePrivateKey) else None
 
-    def _made(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    def _load_or_create(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         """Return the authority; if several threads or processes create one, the first wins."""
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -39,7 +39,7 @@ def dependency_failed(message: str, resource: str = "") -> RefusedError:
     return RefusedError("DependencyFailedException", 424, message, resourceName=resource)
 
 
-def called(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call_document(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Lambda events and returns of control: action group, operation and parameters.
 
     Args:
@@ -113,34 +113,34 @@ def read_lambda_answer(tool: AgentTool, payload: str) -> ActionAnswer:
     )
 
 
-def read_given_answer(given: Mapping[str, Any]) -> ActionAnswer:
+def read_given_answer(result: Mapping[str, Any]) -> ActionAnswer:
     """Read a result of `returnControlInvocationResults`.
 
     Args:
-        given: Its `functionResult` or `apiResult`.
+        result: Its `functionResult` or `apiResult`.
 
     Raises:
         RefusedError: The caller reports a failure (424), or sends images (400).
     """
-    bodies: Mapping[str, Mapping[str, Any]] = given.get("responseBody") or {}
+    bodies: Mapping[str, Mapping[str, Any]] = result.get("responseBody") or {}
     if any(body.get("images") for body in bodies.values()):
         raise invalid("The local AgentCore supports only text, not images, in results of a return of control")
     text = _body_text(bodies)
-    if given.get("responseState") == "FAILURE":
-        raise dependency_failed(f"The action group {given['actionGroup']} failed: {text}")
-    return ActionAnswer(text=text, reprompts=given.get("responseState") == "REPROMPT")
+    if result.get("responseState") == "FAILURE":
+        raise dependency_failed(f"The action group {result['actionGroup']} failed: {text}")
+    return ActionAnswer(text=text, reprompts=result.get("responseState") == "REPROMPT")
 
 
-def is_answer_to(given: Mapping[str, Any], waiting: Mapping[str, Any]) -> bool:
+def is_answer_to(result: Mapping[str, Any], pending_call: Mapping[str, Any]) -> bool:
     """Return whether a result from the caller belongs to a pending call.
 
     Args:
-        given: A `functionResult` or `apiResult`.
-        waiting: The call as it was sent to the caller.
+        result: A `functionResult` or `apiResult`.
+        pending_call: The call as it was sent to the caller.
     """
-    members = ("actionGroup", "function") if "function" in waiting else ("actionGroup", "apiPath")
-    same_method = str(given.get("httpMethod") or "").upper() in ("", waiting.get("httpMethod", ""))
-    return same_method and all(given.get(member) == waiting.get(member) for member in members)
+    members = ("actionGroup", "function") if "function" in pending_call else ("actionGroup", "apiPath")
+    same_method = str(result.get("httpMethod") or "").upper() in ("", pending_call.get("httpMethod", ""))
+    return same_method and all(result.get(member) == pending_call.get(member) for member in members)
 
 
 def _listed(arguments: Mapping[str, Any], types: Mapping[str, str]) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..knowledge.retrieval import reference_of
 from ..knowledge.store import RankedPassage
-from .actions import ActionAnswer, called, read_lambda_answer, trace_input
+from .actions import ActionAnswer, call_document, read_lambda_answer, trace_input
 from .services import AgentServices
 from .sessions import AgentSession
 from .steps import TurnSteps
@@ -55,7 +55,7 @@ class TurnCalls:
             tool: The tool.
             text: What the user asked.
         """
-        action_call = called(tool, call["input"])
+        action_call = call_document(tool, call["input"])
         invocation = {
             "invocationType": "ACTION_GROUP",
             "actionGroupInvocationInput": trace_input(tool, action_call, "LAMBDA"),

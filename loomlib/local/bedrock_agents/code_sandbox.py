@@ -84,12 +84,12 @@ class AgentSandboxes:
         if (sandbox := session.sandbox) is not None:
             session.sandbox = None
             with suppress(RefusedError):  # it has ended by itself
-                await self._pool.stop_code_interpreter_session(_named(sandbox[0]), place=sandbox[1])
+                await self._pool.stop_code_interpreter_session(_session_members(sandbox[0]), place=sandbox[1])
 
     async def _start(self, session: AgentSession, place: Place) -> None:
         if session.sandbox is not None:
             try:
-                self._pool.find_ready(_named(session.sandbox[0]), place)
+                self._pool.find_ready(_session_members(session.sandbox[0]), place)
             except RefusedError:  # it has expired: a new one starts, without its variables and files
                 session.sandbox = None
         if session.sandbox is None:
@@ -101,7 +101,9 @@ class AgentSandboxes:
         self, session: AgentSession, tool: str, arguments: Mapping[str, Any], place: Place
     ) -> dict[str, Any]:
         name = session.sandbox[0] if session.sandbox else ""
-        return await self._invocations.result({**_named(name), "name": tool, "arguments": arguments}, place=place)
+        return await self._invocations.result(
+            {**_session_members(name), "name": tool, "arguments": arguments}, place=place
+        )
 
     async def _sizes(self, session: AgentSession, place: Place) -> dict[str, int]:
         """Return the sizes of the files in the working folder, except hidden ones."""
@@ -170,7 +172,7 @@ def file_part(downloads: Mapping[str, str]) -> dict[str, Any]:
     return {"files": files}
 
 
-def _named(session_id: str) -> dict[str, Any]:
+def _session_members(session_id: str) -> dict[str, Any]:
     return {"codeInterpreterIdentifier": _INTERPRETER, "sessionId": session_id}
 
 

@@ -53,7 +53,7 @@ def collaborator_request(
         chain=(*request.chain, arn),
         collaborator=document["collaboratorName"],
         performance=request.performance,
-        history=_said(session) if document.get("relayConversationHistory") == "TO_COLLABORATOR" else (),
+        history=_conversation(session) if document.get("relayConversationHistory") == "TO_COLLABORATOR" else (),
     )
 
 
@@ -78,7 +78,7 @@ def shown_call(
         call_input = {"type": "RETURN_CONTROL", "returnControlResults": returned}
     return {
         "invocationType": "AGENT_COLLABORATOR",
-        "agentCollaboratorInvocationInput": {**_named(tool), "input": call_input},
+        "agentCollaboratorInvocationInput": {**_collaborator_members(tool), "input": call_input},
     }
 
 
@@ -94,11 +94,11 @@ def shown_answer(tool: AgentTool, text: str, control: Mapping[str, Any] | None, 
     output: dict[str, Any] = {"type": "TEXT", "text": text}
     if control is not None:
         output = {"type": "RETURN_CONTROL", "returnControlPayload": control}
-    call_output = {**_named(tool), "output": output, "metadata": metadata(begun)}
+    call_output = {**_collaborator_members(tool), "output": output, "metadata": metadata(begun)}
     return {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": call_output}
 
 
-def _named(tool: AgentTool) -> dict[str, str]:
+def _collaborator_members(tool: AgentTool) -> dict[str, str]:
     document = tool.part["document"]
     return {
         "agentCollaboratorName": document["collaboratorName"],
@@ -106,6 +106,6 @@ def _named(tool: AgentTool) -> dict[str, str]:
     }
 
 
-def _said(session: AgentSession) -> list[Message]:
+def _conversation(session: AgentSession) -> list[Message]:
     """Return the texts of user and agent in a session, without the calls between them."""
     return [message for turn in session.turns for message in (turn[0], turn[-1])]

@@ -187,20 +187,20 @@ class _Family:
             agent = self._parts.agent(parameters, place)
             items = draft_parts(agent)[part.kind]
             if token and (same := next((item for item in items.values() if item["token"] == token), None)):
-                return {self._envelope: self._shown(agent, "DRAFT", same, self._members)}
-            document = self._given(parameters)
+                return {self._envelope: self._response(agent, "DRAFT", same, self._members)}
+            document = self._document_of(parameters)
             self._check_name(items, document, "")
             await asyncio.to_thread(self._check, agent, document)
             moment = time.time()
             identity = document.get(part.identifier) or "".join(secrets.choice(_LETTERS) for _ in range(10))
             item = {"id": identity, "token": token, "document": document, "createdAt": moment, "updatedAt": moment}
             await self._parts.change(agent, part.kind, {**items, identity: item})
-        return {self._envelope: self._shown(agent, "DRAFT", item, self._members)}
+        return {self._envelope: self._response(agent, "DRAFT", item, self._members)}
 
     async def get(self, parameters: Parameters, place: Place) -> Result:
         agent = self._parts.agent(parameters, place)
         item = self._find(find_version(agent, parameters["agentVersion"]).parts[self._part.kind], parameters)
-        return {self._envelope: self._shown(agent, parameters["agentVersion"], item, self._members)}
+        return {self._envelope: self._response(agent, parameters["agentVersion"], item, self._members)}
 
     async def list(self, parameters: Parameters, place: Place) -> Result:
         agent, operation = self._parts.agent(parameters, place), self._part.operations["list"]
@@ -210,7 +210,7 @@ class _Family:
         if request.after is not None:
             item_ids = [item["id"] for item in items]
             items = items[item_ids.index(request.after[0]) + 1 :] if request.after[0] in item_ids else []
-        summaries = [self._shown(agent, version, item, self._summary) for item in items[: request.fetch]]
+        summaries = [self._response(agent, version, item, self._summary) for item in items[: request.fetch]]
         return request.page(self._list, summaries, lambda at: [items[at]["id"]])
 
     async def update(self, parameters: Parameters, place: Place) -> Result:
@@ -219,14 +219,14 @@ class _Family:
             agent = self._parts.agent(parameters, place)
             items = draft_parts(agent)[part.kind]
             former = self._find(items, parameters)
-            document = self._given(parameters)
+            document = self._document_of(parameters)
             if part.name == part.identifier:  # members that an update omits are unchanged: all are optional
                 document = {**former["document"], **document}
             self._check_name(items, document, former["id"])
             await asyncio.to_thread(self._check, agent, document)
             item = {**former, "document": document, "updatedAt": time.time()}
             await self._parts.change(agent, part.kind, {**items, former["id"]: item})
-        return {self._envelope: self._shown(agent, "DRAFT", item, self._members)}
+        return {self._envelope: self._response(agent, "DRAFT", item, self._members)}
 
     async def delete(self, parameters: Parameters, place: Place) -> Result:
         part = self._part
@@ -255,7 +255,7 @@ class _Family:
         if any(item["document"][name] == document[name] and item["id"] != own for item in items.values()):
             raise conflict(f"The agent's working draft already has {document[name]}")
 
-    def _given(self, parameters: Parameters) -> dict[str, Any]:
+    def _document_of(self, parameters: Parameters) -> dict[str, Any]:
         excluded_names = {"agentId", "agentVersion", "clientToken", "skipResourceInUseCheck"}
         if self._part.name != self._part.identifier:
             excluded_names.add(self._part.identifier)
@@ -264,7 +264,7 @@ class _Family:
         }
         return {**self._part.defaults, **document}
 
-    def _shown(
+    def _response(
         self, agent: ResourceRecord, version: str, item: Mapping[str, Any], members: tuple[str, ...]
     ) -> dict[str, Any]:
         document = item["document"]

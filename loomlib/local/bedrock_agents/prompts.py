@@ -51,7 +51,7 @@ class StepSettings:
         return {_INFERENCE[name]: value for name, value in self.inference.items() if name in _INFERENCE and value}
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def trace_settings(self) -> dict[str, Any]:
         """The settings that the trace shows in addition to the prompt."""
         members: dict[str, Any] = {"type": self.kind, "foundationModel": self.model}
         members |= {"inferenceConfiguration": dict(self.inference)} if self.inference else {}
@@ -70,7 +70,7 @@ def step_settings(version: AgentVersion, kind: str) -> StepSettings:
         kind: Bedrock's prompt type.
     """
     override: Mapping[str, Any] = version.document.get("promptOverrideConfiguration") or {}
-    prompt = _given(version.document).get(kind, {})
+    prompt = _prompts_by_type(version.document).get(kind, {})
     is_overridden = prompt.get("promptCreationMode") == "OVERRIDDEN"
     model_id = str((prompt.get("foundationModel") if is_overridden else "") or version.document["foundationModel"])
     return StepSettings(
@@ -96,7 +96,7 @@ def check_prompts(document: Mapping[str, Any]) -> None:
             parses a step whose raw responses differ from Bedrock's here (501).
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
-    for kind, prompt in _given(document).items():
+    for kind, prompt in _prompts_by_type(document).items():
         if prompt.get("promptCreationMode") == "OVERRIDDEN" and not prompt.get("basePromptTemplate"):
             raise invalid(f"The overridden prompt {kind} has no basePromptTemplate")
         if kind == "ORCHESTRATION" and prompt.get("promptState") == "DISABLED":
@@ -115,7 +115,7 @@ def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
         document: The agent's members in CreateAgent.
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
-    prompts_by_type = _given(document)
+    prompts_by_type = _prompts_by_type(document)
     prompts: list[Mapping[str, Any]] = []
     for kind in _TYPES:
         default: dict[str, Any] = {
@@ -153,7 +153,7 @@ def system_prompt(version: AgentVersion, attributes: Mapping[str, str], memory: 
     return text.strip() or instruction
 
 
-def _given(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _prompts_by_type(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
     return {prompt.get("promptType", ""): prompt for prompt in override.get("promptConfigurations") or ()}
 

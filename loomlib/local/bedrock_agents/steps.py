@@ -65,7 +65,7 @@ class TurnSteps:
             return
         listed = _listed(tools)
         values = {
-            **self._known(),
+            **self._prompt_values(),
             "question": self._request.text,
             "tools": listed,
             "functions": listed,
@@ -97,7 +97,7 @@ class TurnSteps:
         )
         by_kind = {kind: _listed([tool for tool in tools if tool.kind in kinds]) for kind, kinds in _ROUTED.items()}
         values = {
-            **self._known(),
+            **self._prompt_values(),
             **by_kind,
             "reachable_agents": "\n".join(agents),
             "conversation": conversation(self._session.messages),
@@ -126,7 +126,7 @@ class TurnSteps:
             f'<search_result number="{place}">{passage.text}</search_result>'
             for place, passage in enumerate(passages, 1)
         )
-        values = {**self._known(), "query": question, "search_results": "\n".join(numbered)}
+        values = {**self._prompt_values(), "query": question, "search_results": "\n".join(numbered)}
         step = _StepCall(self, settings, values, "orchestrationTrace")
         yield step.begun
         raw = await step.ask()
@@ -147,7 +147,7 @@ class TurnSteps:
         if not settings.is_enabled:
             return
         values = {
-            **self._known(),
+            **self._prompt_values(),
             "question": self._request.text,
             "latest_response": answer,
             "bot_response": answer,
@@ -161,7 +161,7 @@ class TurnSteps:
         for frame in step.ended(raw, {"parsedResponse": {"text": self.answer}}):
             yield frame
 
-    def _known(self) -> dict[str, str]:
+    def _prompt_values(self) -> dict[str, str]:
         attributes = self._session.prompt_attributes.items()
         return {
             "instruction": self._request.agent.document["instruction"],
@@ -210,7 +210,7 @@ class _StepCall:
         }
         steps.tracing.next_step()
         self.begun = steps.tracing.event(
-            trace, "modelInvocationInput", {"text": request_text(self._request), **settings.shown}
+            trace, "modelInvocationInput", {"text": request_text(self._request), **settings.trace_settings}
         )
         if limits := settings.limits:
             self._request["inferenceConfig"] = limits

@@ -103,7 +103,7 @@ def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
                     part=part,
                 )
             )
-    return _named(tools)
+    return _with_unique_names(tools)
 
 
 def with_schemas(groups: Mapping[str, Mapping[str, Any]], place: Place) -> dict[str, dict[str, Any]]:
@@ -271,7 +271,7 @@ def _schema(properties: Mapping[str, Any], required: Iterable[str]) -> dict[str,
     return {**schema, "required": names} if (names := list(dict.fromkeys(required))) else schema
 
 
-def _named(tools: list[AgentTool]) -> list[AgentTool]:
+def _with_unique_names(tools: list[AgentTool]) -> list[AgentTool]:
     """Return the tools with unique names that a model accepts."""
     tools_by_name: dict[str, AgentTool] = {}
     for tool in tools:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from ..knowledge.retrieval import citations_of
 from ..knowledge.store import RankedPassage
 from ..wire import invalid
-from .actions import ActionAnswer, called, dependency_failed, is_answer_to, read_given_answer, trace_input
+from .actions import ActionAnswer, call_document, dependency_failed, is_answer_to, read_given_answer, trace_input
 from .calls import TurnCalls
 from .collaborators import collaborator_request, name_of, shown_answer, shown_call
 from .prompts import step_settings
@@ -49,7 +49,7 @@ class AgentTurn:
         self._tools: dict[str, AgentTool] = {}
         self._turn: list[Message] = []
         self._waiting: dict[str, dict[str, Any]] = {}
-        self._asked, self._ended = 0, False
+        self._model_calls, self._ended = 0, False
         agent, alias = request.agent, request.alias
         head: dict[str, Any] = {
             "agentId": agent.id,
@@ -167,8 +167,8 @@ class AgentTurn:
     async def _ask(self) -> AsyncIterator[bytes]:
         """Ask the model what to do next."""
         self.tracing.next_step()
-        self._asked += 1
-        if self._asked > _MOST_MODEL_CALLS:
+        self._model_calls += 1
+        if self._model_calls > _MOST_MODEL_CALLS:
             yield self.tracing.failure(f"Max iterations exceeded: {_MOST_MODEL_CALLS} calls of the model", 400)
             self._end(_UNABLE)
             return
@@ -176,7 +176,7 @@ class AgentTurn:
         model_request = self._request.model_request(self._session, self._turn, specs)
         settings = step_settings(self._request.agent, "ORCHESTRATION")
         yield self.tracing.orchestration(
-            "modelInvocationInput", {"text": request_text(model_request), **settings.shown}
+            "modelInvocationInput", {"text": request_text(model_request), **settings.trace_settings}
         )
         began_s = time.time()
         answer = await self._services.converse(settings.model, model_request, self._request.place)
@@ -254,7 +254,11 @@ class AgentTurn:
         """Have the caller execute or confirm a call."""
         runs_here = "lambda" in tool.part["document"]["actionGroupExecutor"]
         kind = "USER_CONFIRMATION" if runs_here else "USER_CONFIRMATION_AND_RESULT" if tool.confirm else "RESULT"
-        action_call = {**called(tool, call["input"]), "actionInvocationType": kind, "agentId": self._request.agent.id}
+        action_call = {
+            **call_document(tool, call["input"]),
+            "actionInvocationType": kind,
+            "agentId": self._request.agent.id,
+        }
         if self._request.collaborator:
             action_call["collaboratorName"] = self._request.collaborator
         self._waiting[call["toolUseId"]] = action_call

@@ -57,7 +57,7 @@ class BrowserPlane:
         self._resources, self._sessions, self._home, self._url = resources, sessions, home, url
         self._spans = spans
         self._running: dict[str, BrowserSession] = {}
-        self._known: dict[str, BrowserSession] = {}  # includes ended sessions, the oldest first
+        self._sessions_by_id: dict[str, BrowserSession] = {}  # includes ended sessions, the oldest first
         self._tokens: dict[tuple[Place, str, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
         self._saving: set[str] = set()
         self._recordings: dict[str, asyncio.Future[None]] = {}
@@ -73,7 +73,7 @@ class BrowserPlane:
             if former[0] != digest:
                 raise conflict("clientToken was used already, with other parameters")
             session = await asyncio.shield(former[1])
-            return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
+            return self._session_members(session, "browserIdentifier", "sessionId", "createdAt", "streams")
         starting: asyncio.Future[BrowserSession] = asyncio.get_running_loop().create_future()
         if token:
             self._tokens[key] = digest, starting
@@ -87,11 +87,11 @@ class BrowserPlane:
             raise
         starting.set_result(session)
         self._trace("StartBrowserSession", parameters, session, began_ns)
-        return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
+        return self._session_members(session, "browserIdentifier", "sessionId", "createdAt", "streams")
 
     async def get_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Return a session, including one that has ended."""
-        return self._shown(self.session(parameters["browserIdentifier"], parameters["sessionId"], place))
+        return self._session_members(self.session(parameters["browserIdentifier"], parameters["sessionId"], place))
 
     async def list_browser_sessions(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Return the sessions of a browser, the newest first."""
@@ -100,14 +100,14 @@ class BrowserPlane:
         status = parameters.get("status")
         sessions = [
             session
-            for session in reversed(self._known.values())
+            for session in reversed(self._sessions_by_id.values())
             if (session.settings.place, session.settings.browser_id) == (place, browser.id)
             and (status is None or (status == "READY") == session.is_ready)
             and owns_row(session.settings.tenant)
             and (request.after is None or session.id < request.after[0])
         ]
         names = ("browserIdentifier", "sessionId", "name", "status", "createdAt", "lastUpdatedAt")
-        summaries = [self._shown(session, *names) for session in sessions[: request.fetch]]
+        summaries = [self._session_members(session, *names) for session in sessions[: request.fetch]]
         return request.page("items", summaries, lambda index: [sessions[index].id])
 
     async def stop_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -118,7 +118,7 @@ class BrowserPlane:
         if (recording := self._recordings.get(session.id)) is not None:
             await asyncio.wait((recording,), timeout=_STORED_WITHIN_S)
         self._trace("StopBrowserSession", parameters, session, began_ns)
-        return self._shown(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
+        return self._session_members(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
 
     async def update_browser_stream(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Let the automation stream's commands pass, or hold them while a person has control."""
@@ -129,7 +129,7 @@ class BrowserPlane:
         elif update.get("streamStatus") == "ENABLED":
             session.automated.set()
         session.touch()
-        summary = self._shown(session, "browserIdentifier", "sessionId", "streams")
+        summary = self._session_members(session, "browserIdentifier", "sessionId", "streams")
         return {**summary, "updatedAt": session.updated_at}
 
     async def save_browser_session_profile(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ class BrowserPlane:
         record = replace(record, internal={**record.internal, **saved}, updated_at=moment)
         await asyncio.to_thread(self._resources.put, [record])
         self._trace("SaveBrowserSessionProfile", parameters, session, began_ns)
-        summary = self._shown(session, "browserIdentifier", "sessionId")
+        summary = self._session_members(session, "browserIdentifier", "sessionId")
         return {**summary, "profileIdentifier": profile.id, "lastUpdatedAt": moment}
 
     def browser(self, identifier: str, place: Place) -> ResourceRecord:
@@ -179,7 +179,7 @@ class BrowserPlane:
         Raises:
             RefusedError: It does not exist or belongs to another tenant.
         """
-        browser, session = self.browser(identifier, place), self._known.get(session_id)
+        browser, session = self.browser(identifier, place), self._sessions_by_id.get(session_id)
         if (
             session is None
             or (session.settings.place, session.settings.browser_id) != (place, browser.id)
@@ -253,7 +253,7 @@ class BrowserPlane:
         except BaseException:
             self._running.pop(session.id, None)
             raise
-        self._known[session.id] = session
+        self._sessions_by_id[session.id] = session
         if target is not None:
             session.recorded_to = target.address(session.id)
             self._recordings[session.id] = asyncio.ensure_future(Recording(session, target).run())
@@ -281,16 +281,16 @@ class BrowserPlane:
         self._running.pop(session.id, None)
         if (recording := self._recordings.get(session.id)) is not None:
             recording.add_done_callback(lambda _: self._recordings.pop(session.id, None))
-        ended_sessions = [candidate for candidate in self._known.values() if not candidate.is_ready]
+        ended_sessions = [candidate for candidate in self._sessions_by_id.values() if not candidate.is_ready]
         for old_session in ended_sessions[:-_MOST_ENDED]:
-            del self._known[old_session.id]
+            del self._sessions_by_id[old_session.id]
         for key, (_, task) in list(self._tokens.items()):
-            if task.done() and task.result().id not in self._known:
+            if task.done() and task.result().id not in self._sessions_by_id:
                 del self._tokens[key]
         _log.info("Browser session %s has ended: %s", session.id, session.why_ended)
 
-    def _shown(self, session: BrowserSession, *names: str) -> dict[str, Any]:
-        members = {**session.shown(), "streams": self._streams(session)}
+    def _session_members(self, session: BrowserSession, *names: str) -> dict[str, Any]:
+        members = {**session.response_members(), "streams": self._streams(session)}
         return {name: members[name] for name in names if name in members} if names else members
 
     def _streams(self, session: BrowserSession) -> Mapping[str, Any]:

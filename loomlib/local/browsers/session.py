@@ -82,7 +82,7 @@ class BrowserSession:
         self.automated.set()
         self._sessions, self._on_ended = sessions, on_ended
         self._running: _Running | None = None
-        self._gone = asyncio.Event()
+        self._has_ended = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -148,8 +148,8 @@ class BrowserSession:
             if self._running is not None:
                 await self._running.chromium.process.end(grace_s=0)
             else:
-                self._gone.set()
-        await self._gone.wait()
+                self._has_ended.set()
+        await self._has_ended.wait()
 
     def touch(self) -> None:
         """Record the time of a change."""
@@ -183,7 +183,7 @@ class BrowserSession:
         finally:
             await channel.close()
 
-    def shown(self) -> Mapping[str, Any]:
+    def response_members(self) -> Mapping[str, Any]:
         """Return the members of the session in AWS's responses."""
         settings = self.settings
         members: dict[str, Any] = {
@@ -237,7 +237,7 @@ class BrowserSession:
         self._sessions.watch.remove(running.mark)
         running.chromium.close()
         await asyncio.to_thread(remove_files, self._sessions, running.mark)
-        self._gone.set()
+        self._has_ended.set()
         self._on_ended(self)
 
     def _spawn(self, work: Any) -> None:

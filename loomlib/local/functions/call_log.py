@@ -26,12 +26,12 @@ class CallLog:
     def __init__(self, sink: LogSink, function: FunctionVersion, stream: str, request_id: str) -> None:
         self._sink, self._function, self._stream, self._request_id = sink, function, stream, request_id
         self._group = group_key(place_of(function.arn), function.log_group)
-        self._written: list[str] = []
+        self._lines: list[str] = []
 
     @property
     def tail(self) -> str:
         """The end of the call's log."""
-        return "\n".join(self._written).encode()[-_TAIL_BYTES:].decode("utf-8", "replace")
+        return "\n".join(self._lines).encode()[-_TAIL_BYTES:].decode("utf-8", "replace")
 
     def start(self) -> None:
         """Write the first line of a call."""
@@ -62,6 +62,6 @@ class CallLog:
         self._write("\t".join(parts))
 
     def _write(self, line: str) -> None:
-        self._written.append(line)
+        self._lines.append(line)
         moment = int(time.time() * 1000)
         self._sink.write(group=self._group, stream=self._stream, timestamp_ms=moment, message=line)

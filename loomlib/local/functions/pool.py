@@ -154,7 +154,7 @@ class FunctionPool:
             read=(_WORKER, _SESSIONS, code, *layers, *((function.node,) if function.node else ())),
             reaches_service=True,
         )
-        process.worker = SandboxWorker(plan, self._shared, on_end=lambda: self._gone(process))
+        process.worker = SandboxWorker(plan, self._shared, on_end=lambda: self._forget(process))
         self._processes.add(process)
         await self._initialize(process)
         return process, time.monotonic() - begun
@@ -179,7 +179,7 @@ class FunctionPool:
         process.cool = loop.call_later(_WARM_S, process.worker.begin_end, "it was idle for too long")
         self._idle.setdefault(process.function.digest, []).append(process)
 
-    def _gone(self, process: FunctionProcess) -> None:
+    def _forget(self, process: FunctionProcess) -> None:
         self._processes.discard(process)
         if self._shared.keys is not None:
             self._shared.keys.end(process.mark)

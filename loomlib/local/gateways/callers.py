@@ -48,9 +48,9 @@ class GatewayCaller:
         return {"traceParent": context, "traceId": self.fields.get("x-amzn-trace-id", "")}
 
 
-def child_trace(given: Mapping[str, str], span_id: str) -> dict[str, str]:
+def child_trace(headers: Mapping[str, str], span_id: str) -> dict[str, str]:
     """Return the header that makes a span the parent of the target's spans; none without a trace context."""
-    parent = trace_of(given)
+    parent = trace_of(headers)
     return {"traceparent": f"00-{parent[0]}-{span_id}-01"} if parent is not None else {}
 
 

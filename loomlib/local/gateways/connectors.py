@@ -37,21 +37,21 @@ _PROPERTIES: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def connector_tools(given: Mapping[str, Any], corpus: WebCorpus) -> list[GatewayTool]:
+def connector_tools(target_configuration: Mapping[str, Any], corpus: WebCorpus) -> list[GatewayTool]:
     """Return the tools of a connector.
 
     Args:
-        given: The target's configuration.
+        target_configuration: The target's configuration.
         corpus: The pages.
 
     Raises:
         TargetError: The connector is not supported here, or there are no pages to search.
     """
-    connector = given["source"]["connectorId"]
+    connector = target_configuration["source"]["connectorId"]
     if connector != "web-search":
         raise TargetError(f"The local AgentCore does not support the connector {connector}, only web-search")
-    configurations: list[Mapping[str, Any]] = given.get("configurations") or []
-    unknown = {*(given.get("enabled") or ()), *(item["name"] for item in configurations)} - {_TOOL}
+    configurations: list[Mapping[str, Any]] = target_configuration.get("configurations") or []
+    unknown = {*(target_configuration.get("enabled") or ()), *(item["name"] for item in configurations)} - {_TOOL}
     if unknown:
         raise TargetError(f"The connector web-search has no tool {', '.join(sorted(unknown))}; try {_TOOL}")
     try:
@@ -81,11 +81,13 @@ def connector_tools(given: Mapping[str, Any], corpus: WebCorpus) -> list[Gateway
     ]
 
 
-async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any], corpus: WebCorpus) -> ToolResult:
+async def call_connector(
+    target_configuration: Mapping[str, Any], arguments: Mapping[str, Any], corpus: WebCorpus
+) -> ToolResult:
     """Search the pages.
 
     Args:
-        given: The target's configuration; a caller can narrow its domains but not widen them.
+        target_configuration: The target's configuration; a caller can narrow its domains but not widen them.
         arguments: The tool's arguments.
         corpus: The pages.
 
@@ -97,7 +99,7 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
         return ToolResult.of_text(f"query must be a string of 1 to {_QUERY_CHARACTERS} characters", is_error=True)
     if not isinstance(max_results, int) or isinstance(max_results, bool) or not 1 <= max_results <= _MOST_RESULTS:
         return ToolResult.of_text(f"maxResults must be an integer from 1 to {_MOST_RESULTS}", is_error=True)
-    configurations: list[Mapping[str, Any]] = given.get("configurations") or [{}]
+    configurations: list[Mapping[str, Any]] = target_configuration.get("configurations") or [{}]
     values: Mapping[str, Any] = configurations[0].get("parameterValues") or {}
     fixed: Mapping[str, Any] = values.get("domainFilter") or {}
     try:

@@ -201,30 +201,30 @@ def _reply(value: Any, former: GatewayReply) -> GatewayReply:
     return GatewayReply(status=changed_status(changes, former.status), headers=headers, body=body)
 
 
-def changed_status(given: Mapping[str, Any], former: int) -> int:
+def changed_status(result: Mapping[str, Any], former: int) -> int:
     """Return the HTTP status that an interceptor returned.
 
     Raises:
         InterceptorError: It is not an HTTP status.
     """
-    status: Any = former if given.get("statusCode") is None else given["statusCode"]
+    status: Any = former if result.get("statusCode") is None else result["statusCode"]
     if isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599:
         raise InterceptorError("The interceptor's statusCode is not an integer between 200 and 599")
     return status
 
 
-def changed_headers(given: Mapping[str, Any], own: Collection[str] = _OWN_HEADERS) -> dict[str, str]:
+def changed_headers(result: Mapping[str, Any], own: Collection[str] = _OWN_HEADERS) -> dict[str, str]:
     """Return the header fields that an interceptor returned.
 
     Args:
-        given: The header fields in the interceptor's result.
+        result: The header fields in the interceptor's result.
         own: Lower-case names of the gateway's own fields, which are left out.
 
     Raises:
         InterceptorError: A field is not a single line of text.
     """
     headers: dict[str, str] = {}
-    for name, text in as_object(given.get("headers") or {}, "headers").items():
+    for name, text in as_object(result.get("headers") or {}, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not isinstance(text, str) or any(sign in text for sign in "\r\n\0"):
             raise InterceptorError("A header that the interceptor returned is not a single line of text")
         if name.lower() not in own:

@@ -99,7 +99,7 @@ class McpServers:
         number = next(self._ids)
         body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": parameters}
         answer = await self._send(url, credentials, "", body, timeout_s)
-        _answered(url, answer, number)
+        _rpc_result(url, answer, number)
         session = answer.headers.get(_SESSION, "")
         await self._send(
             url, credentials, session, {"jsonrpc": "2.0", "method": "notifications/initialized"}, timeout_s
@@ -117,7 +117,7 @@ class McpServers:
     ) -> dict[str, Any]:
         number = next(self._ids)
         body = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
-        return _answered(url, await self._send(url, credentials, session, body, timeout_s), number)
+        return _rpc_result(url, await self._send(url, credentials, session, body, timeout_s), number)
 
     async def _send(
         self, url: str, credentials: Credentials, session: str, message: Mapping[str, Any], timeout_s: float
@@ -139,7 +139,7 @@ class _SessionEndedError(TargetError):
     """The server has ended the session."""
 
 
-def _answered(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
+def _rpc_result(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
     """Return the result of a JSON-RPC request from its response, which is JSON or an event stream."""
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         parts = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith("data:")]

@@ -10,7 +10,7 @@ from typing import Any
 from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..wire import invalid
-from .rate_limits import GATEWAY_RATE_LIMIT, check_limits, named
+from .rate_limits import GATEWAY_RATE_LIMIT, check_limits, with_requested_id
 from .resources import GATEWAY
 from .target_resources import SYNCHRONIZES
 
@@ -95,4 +95,4 @@ def _limit_record(
         created_at=moment,
         updated_at=moment,
     )
-    return named(record, identity, gateway)
+    return with_requested_id(record, identity, gateway)

@@ -189,7 +189,7 @@ class RateLimitBehaviour(Behaviour):
         """Use the caller's id, and refuse a second limit with the same dimensions."""
         assert draft.parent is not None
         others = self._store.records(GATEWAY_RATE_LIMIT.noun, parent=draft.parent.arn)
-        draft.record = named(draft.record, draft.parameters.get("rateLimitId"), draft.parent)
+        draft.record = with_requested_id(draft.record, draft.parameters.get("rateLimitId"), draft.parent)
         check_limits([*(other.document for other in others), draft.parameters])
         if any(other.id == draft.record.id for other in others):
             raise conflict(f"The gateway already has a rate limit {draft.record.id}")
@@ -203,7 +203,7 @@ class RateLimitBehaviour(Behaviour):
         return {"gatewayIdentifier": record.parent.rpartition("/")[2]}
 
 
-def named(record: ResourceRecord, identity: str | None, gateway: ResourceRecord) -> ResourceRecord:
+def with_requested_id(record: ResourceRecord, identity: str | None, gateway: ResourceRecord) -> ResourceRecord:
     """Return a new rate limit with the id from its caller; unchanged without one."""
     if not identity:
         return record

@@ -64,21 +64,21 @@ def check_target(url: str) -> None:
         TargetError: It is neither public nor on this machine, or it is an AWS service that is not emulated locally.
     """
     if fault := check_address(url):
-        raise TargetError(f"{shown(url)} is refused: {fault} ({_RULE})")
+        raise TargetError(f"{without_secrets(url)} is refused: {fault} ({_RULE})")
     host = urlsplit(url).hostname or ""
     if is_of_aws(host) and not is_served(host):
-        raise TargetError(f"{shown(url)} is refused: the local AgentCore does not emulate {host}")
+        raise TargetError(f"{without_secrets(url)} is refused: the local AgentCore does not emulate {host}")
 
 
 class TargetClient:
     """Sends requests to targets; connections are reused.
 
     Args:
-        here: The address of this service.
+        address: The address of this service.
     """
 
-    def __init__(self, here: str) -> None:
-        self._own = urlsplit(here)
+    def __init__(self, address: str) -> None:
+        self._own = urlsplit(address)
         self._sessions: dict[bool, ClientSession] = {}
 
     async def request(
@@ -142,16 +142,18 @@ class TargetClient:
                         method, address, data=body, headers=request_headers, allow_redirects=False
                     )
                 except (aiohttp.ClientError, OSError, ValueError) as error:
-                    raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
+                    raise TargetError(f"{without_secrets(url)} cannot be reached: {type(error).__name__}") from error
                 try:
                     response_headers = [(name.lower(), value) for name, value in response.headers.items()]
                     yield OpenAnswer(
-                        status=response.status, headers=response_headers, parts=_parts(response, shown(url), most_bytes)
+                        status=response.status,
+                        headers=response_headers,
+                        parts=_parts(response, without_secrets(url), most_bytes),
                     )
                 finally:
                     response.close()
         except TimeoutError as error:
-            raise TargetTimeoutError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
+            raise TargetTimeoutError(f"{without_secrets(url)} did not answer within {timeout_s:g} s") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -173,7 +175,7 @@ class TargetClient:
         return self._sessions[here]
 
 
-def shown(url: str) -> str:
+def without_secrets(url: str) -> str:
     """Return a URL without its query and its user info, which may contain credentials."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -45,7 +45,7 @@ class RestApis:
 
     async def answer(
         self,
-        given: Mapping[str, Any],
+        configuration: Mapping[str, Any],
         place: Place,
         tool: GatewayTool,
         arguments: Mapping[str, Any],
@@ -56,7 +56,7 @@ class RestApis:
         """Call a method and return its response.
 
         Args:
-            given: The member `apiGateway` of a target's configuration.
+            configuration: The member `apiGateway` of a target's configuration.
             place: Region and account of the API.
             tool: A tool from `rest_api_tools`.
             arguments: Its arguments.
@@ -68,7 +68,7 @@ class RestApis:
             TargetError: The method cannot be called, or its back end failed or exceeded a limit.
         """
         name, url, headers, body = request
-        method = find_method(given, place, str(tool.request["path"]), name)
+        method = find_method(configuration, place, str(tool.request["path"]), name)
         if refused := _unauthorized(method, place, url, headers, signer):
             return refused
         kind = method.integration.integration_type

@@ -72,14 +72,16 @@ def rest_api_tools(given: Mapping[str, Any], place: Place) -> list[GatewayTool]:
     overrides = {(item["path"], item["method"]): item for item in configuration.get("toolOverrides") or ()}
     methods = list(_chosen(given, configuration["toolFilters"], place))
     if missing := overrides.keys() - {(method.path, method.name) for method in methods}:
-        raise TargetError(f"A tool override names {_shown(*sorted(missing)[0])}, which no tool filter selects")
+        raise TargetError(f"A tool override names {_method_label(*sorted(missing)[0])}, which no tool filter selects")
     paths: dict[str, dict[str, Any]] = {}
     for method in methods:
         _check(method)
         override: Mapping[str, Any] = overrides.get((method.path, method.name)) or {}
         name = override.get("name") or method.method.operation_name
         if not name:
-            raise TargetError(f"{_shown(method.path, method.name)} has no operation name; set one in a tool override")
+            raise TargetError(
+                f"{_method_label(method.path, method.name)} has no operation name; set one in a tool override"
+            )
         paths.setdefault(method.path, {})[method.name.lower()] = {
             "operationId": name,
             "description": override.get("description") or "",
@@ -96,17 +98,17 @@ def rest_api_tools(given: Mapping[str, Any], place: Place) -> list[GatewayTool]:
     return [replace(tool, request={**tool.request, "kind": "apiGateway"}) for tool in openapi_tools(text)]
 
 
-def find_method(given: Mapping[str, Any], place: Place, path: str, name: str) -> ApiMethod:
+def find_method(api: Mapping[str, Any], place: Place, path: str, name: str) -> ApiMethod:
     """Return a method of a stage as it is now.
 
     Raises:
         TargetError: It no longer exists, or can no longer be called here.
     """
-    for method in _methods(given, place):
+    for method in _methods(api, place):
         if (method.path, method.name) == (path, name):
             _check(method)
             return method
-    raise TargetError(f"{_shown(path, name)} does not exist")
+    raise TargetError(f"{_method_label(path, name)} does not exist")
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def _needs_key(method: ApiMethod) -> bool:
 
 def _check(method: ApiMethod) -> None:
     """Refuse a method for which the local AgentCore would respond differently from API Gateway."""
-    where = _shown(method.path, method.name)
+    where = _method_label(method.path, method.name)
     if (kind := method.method.authorization_type) not in ("NONE", "AWS_IAM", None):
         raise TargetError(f"{where} has an authorizer ({kind}), which a gateway cannot satisfy")
     integration = method.integration
@@ -226,5 +228,5 @@ def _models(api: Any) -> dict[str, Any]:
     return schemas
 
 
-def _shown(path: str, method: str) -> str:
+def _method_label(path: str, method: str) -> str:
     return f"{method} {path}"

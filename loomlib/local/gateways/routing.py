@@ -37,9 +37,9 @@ class Route:
     is_weighted: bool = False
     session: tuple[str, ...] = ()
 
-    def baggage(self, given: str) -> str:
+    def baggage(self, header: str) -> str:
         """Return a request's baggage with the configuration bundle of this route instead of any other."""
-        items = [item.strip() for item in given.split(",") if item.strip() and not item.strip().startswith(_BUNDLE)]
+        items = [item.strip() for item in header.split(",") if item.strip() and not item.strip().startswith(_BUNDLE)]
         if self.bundle is not None:
             items += [f"{_BUNDLE}_arn={self.bundle[0]}", f"{_BUNDLE}_version={self.bundle[1]}"]
         return ",".join(items)
@@ -64,7 +64,7 @@ class Routing:
 
     def __init__(self, store: ResourceStore) -> None:
         self._store = store
-        self._kept: OrderedDict[tuple[str, ...], tuple[Route, float]] = OrderedDict()
+        self._route_cache: OrderedDict[tuple[str, ...], tuple[Route, float]] = OrderedDict()
 
     def route(self, gateway: ResourceRecord, target: ResourceRecord, caller: GatewayCaller) -> Route:
         """Return the route of a request.
@@ -76,7 +76,7 @@ class Routing:
         """
         session = session_of(target, caller.fields)
         key = (target.arn, *session)
-        entry = self._kept.pop(key, None) if session else None
+        entry = self._route_cache.pop(key, None) if session else None
         if entry is not None and entry[1] > time.monotonic() and http_target(self._store, gateway, entry[0].target):
             self._keep(key, target, entry[0])
             return entry[0]
@@ -102,9 +102,9 @@ class Routing:
             self._keep((target.arn, session_id), target, route)
 
     def _keep(self, key: tuple[str, ...], target: ResourceRecord, route: Route) -> None:
-        self._kept[key] = (route, time.monotonic() + session_timeout_s(target))
-        if len(self._kept) > _MOST_SESSIONS:
-            self._kept.popitem(last=False)
+        self._route_cache[key] = (route, time.monotonic() + session_timeout_s(target))
+        if len(self._route_cache) > _MOST_SESSIONS:
+            self._route_cache.popitem(last=False)
 
 
 def _chosen(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -11,19 +11,19 @@ from .tools import TargetError
 _LARGEST_BYTES: Final = 10_000_000  # AgentCore developer guide, "Quotas": OpenAPI schema in S3
 
 
-def schema_text(given: Mapping[str, Any], place: Place) -> str:
+def schema_text(member: Mapping[str, Any], place: Place) -> str:
     """Return the text of a schema.
 
     Args:
-        given: A member `inlinePayload` or `s3` of a target's configuration.
+        member: A member `inlinePayload` or `s3` of a target's configuration.
         place: Region and account of the gateway.
 
     Raises:
         TargetError: The object in S3 cannot be read.
     """
-    if "inlinePayload" in given:
-        return str(given["inlinePayload"])
-    source: Mapping[str, Any] = given.get("s3") or {}
+    if "inlinePayload" in member:
+        return str(member["inlinePayload"])
+    source: Mapping[str, Any] = member.get("s3") or {}
     where = str(source.get("uri", ""))
     content = object_bytes(where, place, account_id=source.get("bucketOwnerAccountId") or "")
     try:

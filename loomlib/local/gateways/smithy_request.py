@@ -37,7 +37,7 @@ def smithy_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str
         name: str(uuid.uuid4()) for name, member in members.items() if member.get("generated") and name not in inputs
     }
     writer = _Writer(request["forms"])
-    values = {name: writer.written(value, members[name]["form"], name) for name, value in inputs.items()}
+    values = {name: writer.serialize(value, members[name]["form"], name) for name, value in inputs.items()}
     if request["protocol"] != "restJson1":
         headers = {"content-type": _CONTENT_TYPES[request["protocol"]], "x-amz-target": str(request["target"])}
         return "POST", "/", headers, json.dumps(values).encode()
@@ -99,7 +99,7 @@ class _Writer:
     def __init__(self, forms: Mapping[str, Mapping[str, Any]]) -> None:
         self._forms = forms
 
-    def written(self, value: Any, form: Mapping[str, str] | None, name: str, depth: int = 0) -> Any:
+    def serialize(self, value: Any, form: Mapping[str, str] | None, name: str, depth: int = 0) -> Any:
         """Return a value as it is sent; the service itself validates values that do not match their shape."""
         if form is None:
             return value
@@ -111,14 +111,16 @@ class _Writer:
         fields: Mapping[str, Mapping[str, Any]] = shape["members"]
         if shape["kind"] == "list" and isinstance(value, list):
             items = cast("list[Any]", value)
-            return [self.written(item, fields["member"]["form"], name, depth + 1) for item in items]
+            return [self.serialize(item, fields["member"]["form"], name, depth + 1) for item in items]
         if not isinstance(value, dict):
             return value
         entries = cast("dict[str, Any]", value)
         if shape["kind"] == "map":
-            return {key: self.written(item, fields["value"]["form"], name, depth + 1) for key, item in entries.items()}
+            return {
+                key: self.serialize(item, fields["value"]["form"], name, depth + 1) for key, item in entries.items()
+            }
         return {
-            str(fields[key]["wire"]): self.written(item, fields[key]["form"], key, depth + 1)
+            str(fields[key]["wire"]): self.serialize(item, fields[key]["form"], key, depth + 1)
             for key, item in entries.items()
             if key in fields
         }

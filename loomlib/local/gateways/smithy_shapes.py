@@ -46,7 +46,7 @@ class SmithyShapes:
     """
 
     def __init__(self, shapes: Mapping[str, Any]) -> None:
-        self._shapes, self._left = shapes, _MOST_VALUES
+        self._shapes, self._shapes_left = shapes, _MOST_VALUES
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -117,8 +117,8 @@ class SmithyShapes:
         Raises:
             TargetError: A shape is missing, or the schemas would be too large.
         """
-        self._left -= 1
-        if self._left < 0:
+        self._shapes_left -= 1
+        if self._shapes_left < 0:
             raise TargetError(f"The schemas of the Smithy model have more than {_MOST_VALUES:,} values")
         if shape_id in within or len(within) > _DEEPEST:
             return {}
@@ -226,7 +226,7 @@ class WireForms:
                 if "time" in below or below["wire"] != name:
                     changing.append(shape_id)
         self._forms: dict[str, dict[str, Any]] = {}
-        self._left = _MOST_FORMS
+        self._shapes_left = _MOST_FORMS
         while changing:
             shape_id = changing.pop()
             if shape_id not in self._forms:
@@ -246,8 +246,8 @@ class WireForms:
                 continue
             forms[shape_id] = self._forms[shape_id]
             fields = _entries(forms[shape_id])
-            self._left -= len(fields)
-            if self._left < 0:
+            self._shapes_left -= len(fields)
+            if self._shapes_left < 0:
                 raise TargetError(f"The inputs of the Smithy model have more than {_MOST_FORMS:,} members")
             pending_ids += [below["shape"] for _, below in fields if below.get("shape")]
         return forms

@@ -40,13 +40,15 @@ class Targets:
     Args:
         credentials: Authorizes requests to targets.
         functions: Runs Lambda functions.
-        here: The address of this service.
+        address: The address of this service.
         corpus: The pages that web search finds.
     """
 
-    def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str, corpus: WebCorpus) -> None:
-        self.credentials, self.client, self._functions = credentials, TargetClient(here), functions
-        self._here, self._corpus = here, corpus
+    def __init__(
+        self, credentials: TargetCredentials, functions: FunctionPool, address: str, corpus: WebCorpus
+    ) -> None:
+        self.credentials, self.client, self._functions = credentials, TargetClient(address), functions
+        self._own_address, self._corpus = address, corpus
         self._servers, self._apis = McpServers(self.client), RestApis(functions, self.client)
 
     async def close(self) -> None:
@@ -121,7 +123,7 @@ class Targets:
             return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
         if kind == "smithyModel":
             method, path, headers, body = smithy_request(tool, arguments)
-            request = method, f"{self._here}{path}", headers, body
+            request = method, f"{self._own_address}{path}", headers, body
             return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
         if kind == "apiGateway":
             method, url, headers, body = openapi_request(tool, arguments)
@@ -133,7 +135,7 @@ class Targets:
             request = method, with_query(url, query), {**trace, **headers, **added}, body
             signer = self.credentials.signer(gateway) if is_signed else False
             answer = await self._apis.answer(config, gateway.place, tool, arguments, request, signer=signer)
-            return _shown(tool, method, answer)
+            return _tool_result(tool, method, answer)
         if kind == "connector":
             return await call_connector(config, arguments, self._corpus)
         return await self._function(gateway, target, tool, arguments, str(config["lambdaArn"]))
@@ -161,7 +163,7 @@ class Targets:
             body=body,
             timeout_s=CALL_TIMEOUT_S,
         )
-        return _shown(tool, method, answer)
+        return _tool_result(tool, method, answer)
 
     async def _function(
         self,
@@ -209,7 +211,7 @@ def _configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
     return (kind, kinds[kind]) if protocol == "mcp" and kinds else (f"{protocol}.{kind}", {})
 
 
-def _shown(tool: GatewayTool, method: str, answer: TargetAnswer) -> ToolResult:
+def _tool_result(tool: GatewayTool, method: str, answer: TargetAnswer) -> ToolResult:
     if not 200 <= answer.status < 300:
         operation = tool.request.get("path") or tool.name
         text = f"{method} {operation} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"

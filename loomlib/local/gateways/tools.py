@@ -41,7 +41,7 @@ class GatewayTool:
         """Return its JSON form, for `GatewayTool(**stored)`."""
         return asdict(self)
 
-    def shown(self, target: str) -> dict[str, Any]:
+    def listing(self, target: str) -> dict[str, Any]:
         """Return its entry in `tools/list` of the gateway."""
         entry: dict[str, Any] = {
             "name": f"{target}{SEPARATOR}{self.name}",
@@ -66,7 +66,7 @@ class ToolResult:
         """Return a result that is one text."""
         return cls(content=[{"type": "text", "text": text}], is_error=is_error)
 
-    def shown(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, Any]:
         """Return the result of `tools/call`."""
         document: dict[str, Any] = {"content": self.content, "isError": self.is_error}
         if self.structured is not None:

@@ -60,7 +60,7 @@ class GuardrailPlane:
                 name=parameters["name"],
                 arn=f"arn:aws:bedrock:{place.region}:{place.account_id}:guardrail/{identity}",
                 status="READY",
-                document=_given(parameters),
+                document=_document_of(parameters),
                 tokens={"create": (token, "")} if token else {},
                 created_at=moment,
                 updated_at=moment,
@@ -78,10 +78,10 @@ class GuardrailPlane:
             if same is not None and same.arn != former.arn:
                 raise conflict(f"Another guardrail with name {parameters['name']} already exists")
             changed = replace(
-                former, name=parameters["name"], document=_given(parameters), updated_at=datetime.now(UTC)
+                former, name=parameters["name"], document=_document_of(parameters), updated_at=datetime.now(UTC)
             )
             changed = (await asyncio.to_thread(self._store.put, [changed]))[0]
-        return {**_named(changed, _DRAFT), "updatedAt": changed.updated_at.timestamp()}
+        return {**_identifiers(changed, _DRAFT), "updatedAt": changed.updated_at.timestamp()}
 
     async def create_guardrail_version(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Store the working draft as a numbered version, which never changes."""
@@ -106,7 +106,9 @@ class GuardrailPlane:
         guardrail: dict[str, Any] = {
             **_summary(record, version),
             **{name: document[name] for name in ("blockedInputMessaging", "blockedOutputsMessaging")},
-            **{name: _shown(document[f"{name}Config"]) for name in _POLICIES if document.get(f"{name}Config")},
+            **{
+                name: _policy_response(document[f"{name}Config"]) for name in _POLICIES if document.get(f"{name}Config")
+            },
             "guardrailId": record.id,
             "guardrailArn": record.arn,
             "statusReasons": [],
@@ -246,16 +248,16 @@ def _items(parameters: Mapping[str, Any], policy: str, entries: str) -> list[Map
     return configuration.get(entries) or []
 
 
-def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _document_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in _APART and value is not None}
 
 
-def _named(record: ResourceRecord, version: str) -> dict[str, Any]:
+def _identifiers(record: ResourceRecord, version: str) -> dict[str, Any]:
     return {"guardrailId": record.id, "guardrailArn": record.arn, "version": version}
 
 
 def _created(record: ResourceRecord) -> dict[str, Any]:
-    return {**_named(record, _DRAFT), "createdAt": record.created_at.timestamp()}
+    return {**_identifiers(record, _DRAFT), "createdAt": record.created_at.timestamp()}
 
 
 def _versions(record: ResourceRecord) -> dict[str, Any]:
@@ -288,6 +290,6 @@ def _summary(record: ResourceRecord, version: str) -> dict[str, Any]:
     return {**summary, "description": document["description"]} if document.get("description") else summary
 
 
-def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _policy_response(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return a policy with GetGuardrail's member names, such as `topics` for `topicsConfig`."""
     return {name.removesuffix("Config"): value for name, value in configuration.items()}

@@ -59,7 +59,7 @@ async def ask(
         IssuerError: The address is refused, does not answer in time, or answers something else. The message has
             nothing of what was sent.
     """
-    shown_url = _shown(url)
+    shown_url = _without_secrets(url)
     if fault := check_address(url):
         raise IssuerError(f"{shown_url} is refused: {fault}")
     connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(urlsplit(url))), force_close=True)
@@ -92,7 +92,7 @@ async def ask(
     return response.status, cast("dict[str, Any]", document)
 
 
-def _shown(url: str) -> str:
+def _without_secrets(url: str) -> str:
     """Return a URL without the parts that may be secret: its user info and its query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -106,7 +106,7 @@ class CheckedResolver(AbstractResolver):
     """
 
     def __init__(self, *, here: bool) -> None:
-        self._here, self._names = here, ThreadedResolver()
+        self._is_loopback, self._names = here, ThreadedResolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -127,4 +127,4 @@ class CheckedResolver(AbstractResolver):
         await self._names.close()
 
     def _allows(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-        return address.is_loopback if self._here else address.is_global
+        return address.is_loopback if self._is_loopback else address.is_global

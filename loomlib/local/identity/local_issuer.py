@@ -163,7 +163,7 @@ class LocalIssuer:
         """The private keys by algorithm. A damaged file is set aside, and new keys are created."""
         with self._reading:
             if not self._read:
-                self._read = self._stored() or self._made()
+                self._read = self._stored() or self._create_keys()
             return self._read
 
     def _stored(self) -> Mapping[str, Any]:
@@ -181,7 +181,7 @@ class LocalIssuer:
             set_aside(self._file, reason)
             return {}
 
-    def _made(self) -> Mapping[str, Any]:
+    def _create_keys(self) -> Mapping[str, Any]:
         """Create new keys and store them."""
         from joserfc import jwk
 

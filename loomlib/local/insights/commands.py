@@ -15,7 +15,7 @@ from .reading import TokenReader
 from .rows import Row
 from .statistics import Statistic, read_statistic
 from .tokens import QueryToken
-from .values import shown, sort_key
+from .values import result_text, sort_key
 
 Rows = Iterable[Row]
 CommandRun = Callable[[Rows], Iterator[Row]]
@@ -145,7 +145,9 @@ def _parse(reader: TokenReader) -> Stage:
     def run(rows: Rows) -> Iterator[Row]:
         for row in rows:
             if (value := row.get(source)) is not None:
-                row.values.update((name, text) for name, text in fields_in(shown(value)).items() if text is not None)
+                row.values.update(
+                    (name, text) for name, text in fields_in(result_text(value)).items() if text is not None
+                )
             yield row
 
     return Stage("parse", run, shows=tuple(names), defines=True)
@@ -171,7 +173,7 @@ def _stats(reader: TokenReader) -> Stage:
         gathered: dict[tuple[str | None, ...], tuple[dict[str, Any], list[Any]]] = {}
         for row in rows:
             values = {name: expression.evaluate(row) for name, expression in groups}
-            key = tuple(None if value is None else shown(value) for value in values.values())
+            key = tuple(None if value is None else result_text(value) for value in values.values())
             if key not in gathered:
                 present = {name: value for name, value in values.items() if value is not None}
                 gathered[key] = (present, [column.begin() for column in columns])
@@ -213,7 +215,7 @@ def _dedup(reader: TokenReader) -> Stage:
         for row in rows:
             values = [key.evaluate(row) for key in keys]
             # CloudWatch does not remove events that lack one of the fields.
-            mark = tuple(shown(value) for value in values)
+            mark = tuple(result_text(value) for value in values)
             if None in values or mark not in seen_keys:
                 seen_keys.add(mark)
                 yield row

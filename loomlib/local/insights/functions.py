@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .values import Moment, compare, number, shown
+from .values import Moment, compare, number, result_text
 
 PERIODS_MS = {
     **dict.fromkeys(("ms", "msec"), 1),
@@ -60,7 +60,7 @@ def _numeric(run: Callable[..., float | int]) -> Function:
 
 def _textual(run: Callable[..., Any]) -> Function:
     def function(value: Any, *more: Any) -> Any:
-        return None if value is None else run(shown(value), *more)
+        return None if value is None else run(result_text(value), *more)
 
     return function
 
@@ -71,15 +71,15 @@ def _substr(text: str, start: Any, length: Any = None) -> str:
 
 
 def _replace(text: str, old: Any, new: Any) -> str:
-    return text.replace(shown(old), shown(new))
+    return text.replace(result_text(old), result_text(new))
 
 
 def _contains(text: str, part: Any) -> int:
-    return int(shown(part) in text)
+    return int(result_text(part) in text)
 
 
 def _concat(*values: Any) -> str:
-    return "".join(shown(value) for value in values if value is not None)
+    return "".join(result_text(value) for value in values if value is not None)
 
 
 def _coalesce(*values: Any) -> Any:
@@ -91,7 +91,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_blank(value: Any) -> bool:
-    return value is None or not shown(value).strip()
+    return value is None or not result_text(value).strip()
 
 
 def _is_present(value: Any) -> bool:

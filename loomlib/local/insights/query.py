@@ -15,7 +15,7 @@ from .expressions import Expression
 from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
-from .values import shown
+from .values import result_text
 
 _KEEP_COUNT = frozenset({"fields", "display", "parse"})
 
@@ -84,7 +84,7 @@ class Query:
             cells = [(name, value) for name in self._columns if (value := row.get(name)) is not None]
             if row.pointer is not None:
                 cells.append(("@ptr", row.pointer))
-            result.append([(name, shown(value)) for name, value in cells])
+            result.append([(name, result_text(value)) for name, value in cells])
         return QueryOutcome(result, counter.matched, counter.scanned, counter.scanned_bytes)
 
     def _planned(self, limit: int) -> list[Stage]:
@@ -96,11 +96,11 @@ class Query:
         for at, stage in enumerate(stages):
             if stage.kind == "sort":
                 # No later stage reads more rows than these, so no more are stored.
-                stages[at] = replace(sort_stage(stage.keys, _kept(stages[at + 1 :], limit)), keys=stage.keys)
+                stages[at] = replace(sort_stage(stage.keys, _row_limit(stages[at + 1 :], limit)), keys=stage.keys)
         return stages
 
 
-def _kept(following: list[Stage], limit: int) -> int:
+def _row_limit(following: list[Stage], limit: int) -> int:
     for stage in following:
         if stage.kind == "limit":
             return min(stage.count, limit)

@@ -59,11 +59,11 @@ class TokenReader:
         if not self.take(sign):
             raise self.malformed(f"{sign!r} was expected")
 
-    def name(self, what: str) -> str:
+    def name(self, expected: str) -> str:
         """Read a name, with or without backticks."""
         token = self.next()
         if token.kind not in ("name", "quoted"):
-            raise self.malformed(f"{what} was expected", token)
+            raise self.malformed(f"{expected} was expected", token)
         return token.value
 
     def text_from(self, start: int) -> str:

@@ -141,7 +141,7 @@ class CodeInvocations:
     async def _start_command(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         task = session.tasks.start(session.process, _command(arguments), _OUTPUT_BYTES)
         structured = {"taskId": task.id, "taskStatus": "submitted", "stdout": "", "stderr": ""}
-        return _said("Successfully started a command execution task") | {"structuredContent": structured}
+        return _text_result("Successfully started a command execution task") | {"structuredContent": structured}
 
     async def _get_task(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         task = _task(session, arguments)
@@ -153,13 +153,13 @@ class CodeInvocations:
         }
         if task.status in ("completed", "failed"):
             structured |= {"exitCode": task.output.exit_code, "executionTime": task.took_s}
-        return _said(f"Task is {task.status}") | {"structuredContent": structured}
+        return _text_result(f"Task is {task.status}") | {"structuredContent": structured}
 
     async def _stop_task(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         task = _task(session, arguments)
         if not await task.cancel():
             raise conflict(f"Task {task.id} is {task.status}")
-        return _said("Successfully canceled a command execution task")
+        return _text_result("Successfully canceled a command execution task")
 
     async def _read_files(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         answer = await session.ask("read", {"paths": arguments["paths"]})
@@ -195,7 +195,7 @@ class CodeInvocations:
         answer = await session.ask(operation, arguments)
         if failure := answer.get("failure"):
             return _failed(str(failure))
-        return _said(f"Successfully {verb} all {len(items)} files")
+        return _text_result(f"Successfully {verb} all {len(items)} files")
 
 
 def _executed(stdout: str, stderr: str, exit_code: int, took_s: float) -> Result:
@@ -213,7 +213,7 @@ def _ended(why: str) -> Result:
     return {"content": [{"type": "text", "text": why}], "structuredContent": structured, "isError": True}
 
 
-def _said(text: str) -> Result:
+def _text_result(text: str) -> Result:
     return {"content": [{"type": "text", "text": text}], "isError": False}
 
 

@@ -52,7 +52,7 @@ class InterpreterPool:
             if former[1] != request:
                 raise conflict("clientToken was used already, with other parameters")
             if same := self._sessions.get(former[0]):
-                return _started(same)
+                return _session_response(same)
         if self._closing:
             raise conflict("The local AgentCore is stopping")
         if sum(session.status == READY for session in self._sessions.values()) >= _MOST_ACTIVE:
@@ -73,7 +73,7 @@ class InterpreterPool:
         self._sessions[plan.session_id] = session
         if token:
             self._tokens[place, tenant, token] = (plan.session_id, request)
-        return _started(session)
+        return _session_response(session)
 
     async def get_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Describe a session."""
@@ -162,7 +162,7 @@ class InterpreterPool:
             self._tokens = {name: value for name, value in self._tokens.items() if value[0] in self._sessions}
 
 
-def _started(session: InterpreterSession) -> dict[str, Any]:
+def _session_response(session: InterpreterSession) -> dict[str, Any]:
     plan = session.plan
     return {
         "codeInterpreterIdentifier": plan.interpreter_id,
@@ -173,7 +173,7 @@ def _started(session: InterpreterSession) -> dict[str, Any]:
 
 def _summary(session: InterpreterSession) -> dict[str, Any]:
     name_member = {"name": session.plan.name} if session.plan.name else {}
-    return {**_started(session), **name_member, "status": session.status}
+    return {**_session_response(session), **name_member, "status": session.status}
 
 
 def _ulid() -> str:

@@ -23,19 +23,19 @@ class BranchSegment:
 
 
 def branch_of_new_event(
-    connection: sqlite3.Connection, session_number: int, given: Mapping[str, str] | None, now_ms: int
+    connection: sqlite3.Connection, session_number: int, requested: Mapping[str, str] | None, now_ms: int
 ) -> tuple[str | None, str | None]:
     """Return the branch and root event of a new event; the first event of a branch creates the branch.
 
     Args:
         connection: A connection inside a transaction.
         session_number: The session of the event.
-        given: The `branch` parameter of CreateEvent.
+        requested: The `branch` parameter of CreateEvent.
         now_ms: The time, in unix milliseconds.
     """
-    if given is None:
+    if requested is None:
         return None, None
-    name, root_event = given["name"], given.get("rootEventId")
+    name, root_event = requested["name"], requested.get("rootEventId")
     if name == MAIN:
         if root_event:
             raise invalid(f"The branch {MAIN} has no root event; leave rootEventId out")

@@ -111,15 +111,17 @@ def _updated(memory: Parameters, parameters: Parameters, moment: float) -> Memor
     orders: Mapping[str, Any] = parameters.get("memoryStrategies") or {}
     strategies = {strategy["strategyId"]: strategy for strategy in memory["strategies"]}
     for change in orders.get("modifyMemoryStrategies") or ():
-        strategies[_known(strategies, change)] = modified(strategies[change["memoryStrategyId"]], change, moment)
+        strategies[_checked_strategy_id(strategies, change)] = modified(
+            strategies[change["memoryStrategyId"]], change, moment
+        )
     for removed in orders.get("deleteMemoryStrategies") or ():
-        del strategies[_known(strategies, removed)]
+        del strategies[_checked_strategy_id(strategies, removed)]
     new = [created(strategy, moment) for strategy in orders.get("addMemoryStrategies") or ()]
     changed["strategies"] = checked([*strategies.values(), *new])
     return changed
 
 
-def _known(strategies: Mapping[str, Any], reference: Mapping[str, str]) -> str:
+def _checked_strategy_id(strategies: Mapping[str, Any], reference: Mapping[str, str]) -> str:
     if reference["memoryStrategyId"] not in strategies:
         raise not_found(f"Memory strategy not found: {reference['memoryStrategyId']}")
     return reference["memoryStrategyId"]

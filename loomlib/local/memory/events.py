@@ -42,7 +42,7 @@ class EventPlane:
         now_ms = self._now_ms()
         row = await self._store.write(lambda connection: add_event(connection, parameters, now_ms))
         self._on_event(row["seq"])
-        return Encoded(f'{{"event": {shown(row)}}}'.encode())
+        return Encoded(f'{{"event": {event_json(row)}}}'.encode())
 
     async def get_event(self, parameters: Parameters) -> Encoded:
         """GetEvent."""
@@ -64,7 +64,7 @@ class EventPlane:
                 raise not_found(f"Event not found: {parameters['eventId']}")
             return row
 
-        return Encoded(f'{{"event": {shown(await self._store.read(get))}}}'.encode())
+        return Encoded(f'{{"event": {event_json(await self._store.read(get))}}}'.encode())
 
     async def list_events(self, parameters: Parameters) -> Encoded:
         """ListEvents."""
@@ -94,7 +94,7 @@ class EventPlane:
         if len(rows) > request.size:
             last = rows[request.size - 1]
             token = f', "nextToken": "{request.token((last["timestamp_ms"], last["seq"]))}"'
-        listed = ", ".join(shown(row) for row in rows[: request.size])
+        listed = ", ".join(event_json(row) for row in rows[: request.size])
         return Encoded(f'{{"events": [{listed}]{token}}}'.encode())
 
     async def delete_event(self, parameters: Parameters) -> Encoded:
@@ -150,7 +150,7 @@ class EventPlane:
         return int(self._clock() * 1000)
 
 
-def shown(row: StoredRow) -> str:
+def event_json(row: StoredRow) -> str:
     """Return an event as JSON in AWS's form; parts that are stored as JSON are inserted unchanged."""
     head: dict[str, Any] = {
         "memoryId": row["memory_id"],

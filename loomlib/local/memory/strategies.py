@@ -36,14 +36,14 @@ _MOST_STRATEGIES: Final = 6
 """AgentCore's quota of strategies per memory."""
 
 
-def created(given: Mapping[str, Any], moment: float) -> StrategyDocument:
+def created(entry: Mapping[str, Any], moment: float) -> StrategyDocument:
     """Return the strategy that an entry of `memoryStrategies` describes.
 
     Args:
-        given: The entry: one kind of strategy with its definition.
+        entry: The entry: one kind of strategy with its definition.
         moment: Time of creation in seconds since 1970.
     """
-    ((kind, definition),) = given.items()
+    ((kind, definition),) = entry.items()
     type_name, default_namespace = _TYPES[kind]
     configuration = _configuration(definition)
     override = configuration.get("type")

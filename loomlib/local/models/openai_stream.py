@@ -18,11 +18,11 @@ class ChatStream:
 
     def __init__(self) -> None:
         self.input_tokens = self.output_tokens = 0
-        self._started = False
+        self._is_started = False
         self._open: str | None = None
         self._block = -1
         self._reason = ""
-        self._called = False
+        self._has_tool_calls = False
 
     def feed(self, event: JsonObject) -> list[bytes]:
         """Translate one event into frames."""
@@ -33,8 +33,8 @@ class ChatStream:
         for entry in as_list(event.get("choices"))[:1]:
             choice = as_object(entry)
             delta = as_object(choice.get("delta"))
-            if not self._started:
-                self._started = True
+            if not self._is_started:
+                self._is_started = True
                 frames.append(encode_event("messageStart", {"role": "assistant"}))
             if text := as_text(delta.get("content")):
                 frames += self._switch("text")
@@ -46,13 +46,13 @@ class ChatStream:
 
     def finish(self) -> list[bytes]:
         """Return the frames that end the message."""
-        frames = [] if self._started else [encode_event("messageStart", {"role": "assistant"})]
+        frames = [] if self._is_started else [encode_event("messageStart", {"role": "assistant"})]
         if self._block < 0:
             frames += self._switch("text")
             frames.append(self._delta({"text": ""}))
         frames += self._close()
         reason = STOP_REASONS.get(self._reason, "end_turn")
-        stop = "tool_use" if self._called and reason == "end_turn" else reason
+        stop = "tool_use" if self._has_tool_calls and reason == "end_turn" else reason
         return [*frames, encode_event("messageStop", {"stopReason": stop})]
 
     def _feed_call(self, call: JsonObject) -> list[bytes]:
@@ -65,7 +65,7 @@ class ChatStream:
                 "toolUse": {"toolUseId": identity or f"call_{self._block + 1}", "name": as_text(function.get("name"))}
             }
             frames += self._switch(key, start)
-            self._called = True
+            self._has_tool_calls = True
         if arguments := as_text(function.get("arguments")):
             frames.append(self._delta({"toolUse": {"input": arguments}}))
         return frames

@@ -17,14 +17,14 @@ class SessionOrigins:
 
     def __init__(self, sessions: SessionPool) -> None:
         self._sessions = sessions
-        self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._origins: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def find(self, mark: str) -> tuple[str, str] | None:
         """Return a stream's session id and log group; None if the stream does not belong to a session."""
-        if mark not in self._known:
+        if mark not in self._origins:
             for session in self._sessions.sessions():
                 group = f"/aws/bedrock-agentcore/runtimes/{session.runtime_id}-{session.qualifier}"
-                self._known.setdefault(session.stream.rpartition("]")[2], (session.session_id, group))
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return self._known.get(mark)
+                self._origins.setdefault(session.stream.rpartition("]")[2], (session.session_id, group))
+            while len(self._origins) > _REMEMBERED:
+                self._origins.popitem(last=False)
+        return self._origins.get(mark)

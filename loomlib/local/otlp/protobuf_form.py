@@ -36,19 +36,19 @@ def decode_protobuf(body: bytes, signal: Signal) -> Decoded:
         for of_resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
             resource = _attributes(of_resource.resource.attributes)
             for of_scope in of_resource.scope_spans:
-                spans = _taken(_span, of_scope.spans, refused)
+                spans = _readable_items(_span, of_scope.spans, refused)
                 groups.append(Group(resource, _scope(of_scope.scope), spans))
     elif signal == "logs":
         for of_resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
             resource = _attributes(of_resource.resource.attributes)
             for of_scope in of_resource.scope_logs:
-                records = _taken(_log_record, of_scope.log_records, refused)
+                records = _readable_items(_log_record, of_scope.log_records, refused)
                 groups.append(Group(resource, _scope(of_scope.scope), records))
     else:
         for of_resource in _parsed(ExportMetricsServiceRequest(), body).resource_metrics:
             resource = _attributes(of_resource.resource.attributes)
             for of_scope in of_resource.scope_metrics:
-                metrics = _taken(_metric, of_scope.metrics, refused)
+                metrics = _readable_items(_metric, of_scope.metrics, refused)
                 groups.append(Group(resource, _scope(of_scope.scope), metrics))
     return Decoded(groups, refused)
 
@@ -61,7 +61,7 @@ def _parsed(message: _Request, body: bytes) -> _Request:
     return message
 
 
-def _taken(read: Any, items: Iterable[Any], refused: list[str]) -> list[dict[str, Any]]:
+def _readable_items(read: Any, items: Iterable[Any], refused: list[str]) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for item in items:
         try:

@@ -76,12 +76,12 @@ class AgentStatusError(RefusedError):
 
     Args:
         message: The agent's response, and its last log lines.
-        answered: The HTTP status of the agent's response.
+        agent_status: The HTTP status of the agent's response.
     """
 
-    def __init__(self, message: str, answered: int) -> None:
+    def __init__(self, message: str, agent_status: int) -> None:
         super().__init__("RuntimeClientError", 424, message)
-        self.answered = answered
+        self.agent_status = agent_status
 
 
 def keeps_aws_form(protocol: str, refused: RefusedError) -> bool:
@@ -119,7 +119,7 @@ def protocol_error(
         return form.status, headers, f"data: {json.dumps(event)}\n\n".encode()
     message = form.message
     if protocol == "MCP" and isinstance(refused, AgentStatusError):
-        message = f"Received error ({refused.answered}) from runtime. {_LOGS}."
+        message = f"Received error ({refused.agent_status}) from runtime. {_LOGS}."
     error: dict[str, Any] = {"code": form.code, "message": message}
     if refused.message != message:
         error["data"] = {"reason": refused.message}

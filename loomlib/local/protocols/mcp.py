@@ -29,20 +29,20 @@ class McpSessionIds:
     def __init__(self) -> None:
         self._sessions: OrderedDict[McpSessionKey, str] = OrderedDict()
 
-    def session_of(self, runtime_id: str, qualifier: str, mcp_id: str, given: str | None) -> str:
+    def session_of(self, runtime_id: str, qualifier: str, mcp_id: str, runtime_session_id: str | None) -> str:
         """Return the runtime session id for a request with an MCP session id.
 
         Args:
             runtime_id: The runtime.
             qualifier: The endpoint's name.
             mcp_id: The request's `Mcp-Session-Id`.
-            given: The request's runtime session id. SDKs create one for each request without one, so a known MCP
-                session id takes precedence.
+            runtime_session_id: The request's runtime session id. SDKs create one for each request without one, so a
+                known MCP session id takes precedence.
         """
         if session_id := self._sessions.get((runtime_id, qualifier, mcp_id)):
             return session_id
-        if given is not None:
-            return given
+        if runtime_session_id is not None:
+            return runtime_session_id
         return mcp_id if _SESSION_ID.fullmatch(mcp_id) else str(uuid.uuid5(_NAMESPACE, mcp_id))
 
     def remember(self, runtime_id: str, qualifier: str, mcp_id: str, session_id: str) -> None:

@@ -79,9 +79,9 @@ class Resource:
         identity = self.id.format(name=name, suffix=new_suffix())
         return {"any": identity, "lower": identity.lower(), "upper": identity.upper()}[self.letters]
 
-    def name_of(self, given: str | None) -> str:
+    def name_of(self, name: str | None) -> str:
         """Return the name of a new resource; it is generated if the request does not contain one."""
-        return given or self.unnamed.format(suffix=new_suffix().lower())
+        return name or self.unnamed.format(suffix=new_suffix().lower())
 
     def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: ResourceRecord | None = None) -> str:
         """Return the ARN of a resource that a client of `region` creates.
@@ -97,7 +97,7 @@ class Resource:
         path = self.arn.format(id=id, name=name, parent=parent.id if parent else "")
         return f"arn:{partition}:{self.service}:{region}:{account_id}:{path}"
 
-    def shown(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
+    def response_members(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
         """Return the record's members under all their names in the service model."""
         prefix = self.prefix
         members: dict[str, Any] = {

@@ -287,12 +287,12 @@ class ResourceStore:
 
 
 @contextlib.contextmanager
-def _sound(what: str) -> Generator[None]:
+def _sound(description: str) -> Generator[None]:
     """Log a stored record that is invalid, and continue without it."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError):
-        _log.exception("A damaged record in %s is left out: %s", FILE_NAME, what)
+        _log.exception("A damaged record in %s is left out: %s", FILE_NAME, description)
 
 
 def _keys(record: ResourceRecord) -> Iterator[tuple[str, ...]]:

@@ -34,14 +34,14 @@ class AnswerChunks(AsyncIterator[bytes]):
         self._connection, self._timeout_s = connection, timeout_s
         self._release, self._explain = release, explain
         self._loop = asyncio.get_running_loop()
-        self._done = False
+        self._is_done = False
         self._left_bytes = limit_bytes
 
     def __aiter__(self) -> AnswerChunks:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._done:
+        if self._is_done:
             raise StopAsyncIteration
         try:
             if self._connection.chunk_waits:
@@ -74,11 +74,11 @@ class AnswerChunks(AsyncIterator[bytes]):
         self._finish()
 
     def _finish(self) -> None:
-        if not self._done:
-            self._done = True
+        if not self._is_done:
+            self._is_done = True
             self._release(self._connection)
 
     def __del__(self) -> None:
-        if not self._done:
+        if not self._is_done:
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the connection with it
                 self._loop.call_soon_threadsafe(self._release, self._connection)

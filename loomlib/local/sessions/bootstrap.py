@@ -63,7 +63,7 @@ class StartHook:
         server: list[str],
         on_ready: Callable[[], object],
     ) -> None:
-        self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
+        self.listener_fd, self.package_path, self.spans, self.is_taken = listener_fd, package_path, spans, False
         self.on_ready = on_ready
         self.freezer: Freezer | None = None
         self.protocol, self.port = server[0], int(server[1])
@@ -105,10 +105,10 @@ class StartHook:
         async def serve_on_session_socket(server: Server, sockets: list[socket.socket] | None = None) -> None:
             # Another server, such as a tool server in a thread, keeps its own address.
             port = server.config.port
-            if not self.taken and (port == self.port or (on_main_thread() and self.takes_any_port)):
+            if not self.is_taken and (port == self.port or (on_main_thread() and self.takes_any_port)):
                 import socket
 
-                self.taken = True
+                self.is_taken = True
                 sockets = [socket.socket(fileno=self.listener_fd)]
                 # The pool reuses idle connections; uvicorn's 5 s could close one just as a request is sent on it.
                 server.config.timeout_keep_alive = 86_400
@@ -118,7 +118,7 @@ class StartHook:
                     self.spans.watch(server)
                 if self.freezer is not None:
                     self.freezer.watch(server)
-            elif not self.taken and on_main_thread():
+            elif not self.is_taken and on_main_thread():
                 sys.stderr.write(
                     f"Loom: this server listens on port {port}, but the runtime speaks {self.protocol} "
                     f"on port {self.port}\n"

@@ -36,7 +36,7 @@ class Health:
     status: int
     is_busy: bool = False
     changed_at: float = 0.0
-    asked: str = f"GET {PATH}"
+    probe: str = f"GET {PATH}"
     is_mcp: bool = False
 
     @property
@@ -51,7 +51,7 @@ async def ask_health(connections: Connections, runtime: RuntimeVersion) -> Healt
         request = f"POST {runtime.path} (ping)"
         headers = _MCP_HEADERS | {"host": f"127.0.0.1:{runtime.port}"}
         status, _ = await _ask(connections, request, "POST", runtime.path, headers, _MCP_PING)
-        return Health(status=status, asked=request, is_mcp=True)
+        return Health(status=status, probe=request, is_mcp=True)
     status, body = await _ask(connections, f"GET {PATH}", "GET", PATH, {"host": f"127.0.0.1:{runtime.port}"}, b"")
     try:
         document = json.loads(body)

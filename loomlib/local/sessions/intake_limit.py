@@ -18,7 +18,7 @@ class IntakeLimit:
     """Counts a session's output and how much of it was dropped."""
 
     def __init__(self) -> None:
-        self._left = float(BURST_BYTES)
+        self._bytes_left = float(BURST_BYTES)
         self._counted_at = time.monotonic()
         self._dropped_lines = self._dropped_bytes = 0
         self._noticed_at = float("-inf")
@@ -27,13 +27,13 @@ class IntakeLimit:
     def exhausted(self) -> bool:
         """Whether output is being dropped; it is until a sixteenth of the burst is available again."""
         now = time.monotonic()
-        self._left = min(BURST_BYTES, self._left + (now - self._counted_at) * BYTES_PER_S)
+        self._bytes_left = min(BURST_BYTES, self._bytes_left + (now - self._counted_at) * BYTES_PER_S)
         self._counted_at = now
-        return self._left <= (BURST_BYTES / 16 if self._dropped_bytes else 0)
+        return self._bytes_left <= (BURST_BYTES / 16 if self._dropped_bytes else 0)
 
     def count(self, data: bytes) -> None:
         """Count output that becomes log events."""
-        self._left -= len(data) + _LINE_BYTES * (data.count(b"\n") + 1)
+        self._bytes_left -= len(data) + _LINE_BYTES * (data.count(b"\n") + 1)
 
     def drop(self, data: bytes) -> None:
         """Count output that is dropped."""

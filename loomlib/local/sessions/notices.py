@@ -37,7 +37,7 @@ class SessionNotices:
         """Record that this process will not create spans."""
         self._record(self._text("makes no spans"), "loom.makes_no_spans")
 
-    def started(self, times: StartTimes, platform: str) -> None:
+    def record_start(self, times: StartTimes, platform: str) -> None:
         """Record the duration of each part of the session's start.
 
         Args:

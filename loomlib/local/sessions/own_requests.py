@@ -28,18 +28,18 @@ class OwnRequests:
     ) -> None:
         self._serve, self._spawn, self._until = serve, spawn, until
         self._process: asyncio.Future[SessionProcess] = asyncio.get_running_loop().create_future()
-        self._taken = False
+        self._is_used = False
 
-    def started(self, process: SessionProcess) -> None:
+    def set_process(self, process: SessionProcess) -> None:
         """Set the session's process, through whose network the service connects."""
         self._process.set_result(process)
 
     def connect(self, endpoint: socket.socket) -> None:
         """Serve the socket, which is the first that the process sends."""
-        if self._serve is None or self._taken:
+        if self._serve is None or self._is_used:
             endpoint.close()
             return
-        self._taken = True
+        self._is_used = True
         self._spawn(self._serve_until_gone(self._serve, endpoint))
 
     async def _serve_until_gone(self, serve: ServeEndpoint, endpoint: socket.socket) -> None:

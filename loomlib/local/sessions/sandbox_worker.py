@@ -69,12 +69,12 @@ class SandboxWorker:
     def __init__(self, plan: WorkerPlan, shared: SessionPlace, *, on_end: Callable[[], None]) -> None:
         self.mark, self.why_ended = plan.mark, ""
         self.ended_at: datetime | None = None
-        self.gone = asyncio.Event()
+        self.exited = asyncio.Event()
         self._shared, self._on_end, self._limits = shared, on_end, shared.limits
         self._tail, self._output = bytearray(), bytearray()
         self._spawned: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
-        self._started: asyncio.Future[AgentProcess] = loop.create_future()
+        self._agent_process: asyncio.Future[AgentProcess] = loop.create_future()
         has_service = plan.reaches_service and shared.serve_endpoint is not None
         try:
             self.process = AgentProcess(
@@ -96,7 +96,7 @@ class SandboxWorker:
         except BaseException:
             shutil.rmtree(plan.folder, ignore_errors=True)
             raise
-        self._started.set_result(self.process)
+        self._agent_process.set_result(self.process)
         writable = (plan.folder, *([self.process.home] if self.process.home else []))
         shared.watch.add(plan.mark, self.process.leader, writable, self._limits, self._on_limit)
         os.set_blocking(self.process.output_fd, False)
@@ -130,7 +130,7 @@ class SandboxWorker:
         except (OSError, ValueError, RecursionError) as failure:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_SOON_S):
-                    await self.gone.wait()
+                    await self.exited.wait()
             raise WorkerEndedError(self.why_ended or f"The process failed: {failure}") from failure
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
@@ -158,7 +158,7 @@ class SandboxWorker:
             why: The reason, reported to callers that still wait for an answer.
         """
         self.begin_end(why)
-        await self.gone.wait()
+        await self.exited.wait()
 
     def begin_end(self, why: str) -> None:
         """Begin to end the worker, if it has not ended."""
@@ -177,12 +177,12 @@ class SandboxWorker:
         assert self._shared.serve_endpoint is not None
         stop = await self._shared.serve_endpoint(endpoint, self._dial)
         try:
-            await self.gone.wait()
+            await self.exited.wait()
         finally:
             stop()
 
     async def _dial(self, host: str, port: int) -> socket.socket:
-        return await connect_address(await asyncio.shield(self._started), host, port)
+        return await connect_address(await asyncio.shield(self._agent_process), host, port)
 
     def _read_output(self) -> None:
         """Store the output of the process; its last part explains a failure."""
@@ -220,7 +220,7 @@ class SandboxWorker:
             self.why_ended = self.why_ended or f"The process {self.process.how_it_ended()}. {last}".strip()
         shared.cgroups.remove(self.mark)
         await asyncio.to_thread(remove_workspace, shared.folder, self.mark)
-        self.gone.set()
+        self.exited.set()
         self._on_end()
 
     def _spawn(self, work: Any) -> None:

@@ -81,11 +81,11 @@ class RuntimeSession:
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._start_error: Exception | None = None
-        self._drained, self._gone = asyncio.Event(), asyncio.Event()
+        self._drained, self._ended = asyncio.Event(), asyncio.Event()
         self.ended = asyncio.Event()  # set as soon as it no longer accepts invocations
         self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._own_requests = OwnRequests(place.serve_endpoint, self._spawn, self._gone)
+        self._own_requests = OwnRequests(place.serve_endpoint, self._spawn, self._ended)
         self._start = self._spawn(self._start_up())
 
     @property
@@ -199,7 +199,7 @@ class RuntimeSession:
             if self._running is not None:
                 self._running.connections.close_all()
                 await self._running.process.end(grace_s=grace_s)
-        await self._gone.wait()
+        await self._ended.wait()
 
     # Start and end of the process
 
@@ -221,7 +221,7 @@ class RuntimeSession:
             await self._drained.wait()
             return
         if self._place.otlp is not None:
-            self._notices.started(self._times, self.runtime.platform)
+            self._notices.record_start(self._times, self.runtime.platform)
         if self._calls == 0:
             running.clocks.resume()
 
@@ -235,8 +235,8 @@ class RuntimeSession:
         except (ConnectionClosedError, NotHttpError) as failure:
             return await self._explain_start(failure)
         if not health.is_healthy:
-            return f"The agent is not healthy: {health.asked} answered {health.status}"
-        self._times.answered()
+            return f"The agent is not healthy: {health.probe} answered {health.status}"
+        self._times.note_answer()
         if self.runtime.warm_up and not isinstance(running.process, RestoredProcess):
             try:
                 await call_hook(self.runtime, running.process, running.connections, self._explain_start)
@@ -319,7 +319,7 @@ class RuntimeSession:
             record_path(self._place.folder, self.mark).unlink(missing_ok=True)
         self._snapshots.release(self.runtime, self.mark)
         self._on_removed(self)
-        self._gone.set()
+        self._ended.set()
 
     # Calls
 

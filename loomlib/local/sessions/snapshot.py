@@ -107,7 +107,7 @@ class Snapshot:
             async with asyncio.timeout(place.start_timeout_s):
                 health = await ask_health(connections, runtime)
             if not health.is_healthy:
-                raise SnapshotError(f"The agent is not healthy: {health.asked} answered {health.status}")
+                raise SnapshotError(f"The agent is not healthy: {health.probe} answered {health.status}")
             if runtime.warm_up:
                 await call_hook(runtime, process, connections, self._explain)
             connections.close_idle()
@@ -184,7 +184,7 @@ class Snapshot:
         mark: str,
         environment: Mapping[str, str],
         groups: Sequence[Path],
-        on_asked: Callable[[], None],
+        on_request: Callable[[], None],
         on_signal: Callable[[bytes], None],
         on_endpoint: Callable[[socket.socket], None],
     ) -> tuple[RestoredProcess, Path]:
@@ -194,7 +194,7 @@ class Snapshot:
             mark: The session's mark.
             environment: The session's variables.
             groups: Files of control groups that it joins.
-            on_asked: Called when its folder exists and the process is about to be requested.
+            on_request: Called when its folder exists and the process is about to be requested.
             on_signal: As for `AgentProcess`.
             on_endpoint: As for `AgentProcess`.
 
@@ -210,7 +210,7 @@ class Snapshot:
             home = await asyncio.to_thread(make_folders, folder, user)
         else:
             await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
-        on_asked()
+        on_request()
         former = self._environment
         changed = {name: value for name, value in environment.items() if former.get(name) != value}
         changed.pop(SERVER, None)

@@ -43,7 +43,7 @@ class StartTimes:
         """When the start began, as Unix time in nanoseconds."""
         return self._began_ns + self._to_unix_ns
 
-    def asked(self, kind: str) -> None:
+    def note_request(self, kind: str) -> None:
         """Record that the process is about to be started or requested."""
         self.kind, self._asked_ns = kind, time.monotonic_ns()
 
@@ -51,7 +51,7 @@ class StartTimes:
         """Record that a restored process runs and has its network."""
         self._reachable_ns = time.monotonic_ns()
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Record that the process has answered its first ping."""
         self._answered_ns = time.monotonic_ns()
 

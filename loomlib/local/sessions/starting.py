@@ -119,14 +119,14 @@ class ProcessStart:
         self.check_wanted()
         self.on_folders(snapshot.session_folders)
         process, folder = await snapshot.restore(
-            on_asked=lambda: self.times.asked("restore"),
+            on_request=lambda: self.times.note_request("restore"),
             mark=self.mark,
             environment=self._environment(),
             groups=self.place.cgroups.make(self.mark, self.limits),
             on_signal=self._on_signal,
             on_endpoint=self.own_requests.connect,
         )
-        self.own_requests.started(process)
+        self.own_requests.set_process(process)
         self.times.reachable()
         try:
             self.check_wanted()
@@ -143,7 +143,7 @@ class ProcessStart:
             raise FileNotFoundError(f"its entry point {script} is not in the package")
         self.check_wanted()
         storage = storage_of(runtime.code.parent, self.qualifier, self.session_id, runtime.mount_paths)
-        self.times.asked("boot")
+        self.times.note_request("boot")
         process = AgentProcess(
             interpreter=str(runtime.interpreter or place.interpreter),
             script=script,
@@ -160,7 +160,7 @@ class ProcessStart:
             on_signal=self._on_signal,
             on_endpoint=self.own_requests.connect,
         )
-        self.own_requests.started(process)
+        self.own_requests.set_process(process)
         return process, (folder, *storage.values())
 
     def _on_signal(self, signal: bytes) -> None:

@@ -81,7 +81,7 @@ class WebCorpus:
         self._number_of: dict[str, int] = {}
         self._pages: dict[int, WebPage] = {}
         self._passages: dict[int, tuple[int, str]] = {}  # by number: the page's number and the text
-        self._given = 0
+        self._last_number = 0
 
     @cached_property
     def _index(self) -> KnowledgeIndex:
@@ -149,11 +149,11 @@ class WebCorpus:
         if page is None:
             return
         texts = [chunk.text for chunk in chunks_of(page.text, None)]
-        self._given += 1
-        number = self._number_of[path] = self._given
+        self._last_number += 1
+        number = self._number_of[path] = self._last_number
         self._pages[number] = page
-        first = self._given + 1
-        self._given += len(texts)
+        first = self._last_number + 1
+        self._last_number += len(texts)
         self._passages |= {first + at: (number, text) for at, text in enumerate(texts)}
         vectors = embed(texts)
         self._index.add((first + at, number, text, vectors[at].tobytes()) for at, text in enumerate(texts))

@@ -59,7 +59,7 @@ def read_page(path: PurePosixPath, content: bytes) -> WebPage | None:
         head = _Head()
         head.feed(content[:_HEAD_CHARACTERS].decode("utf-8-sig", "replace"))
         head.close()
-        metadata = {"title": " ".join("".join(head.title).split()), **head.named}
+        metadata = {"title": " ".join("".join(head.title).split()), **head.meta_values}
     elif match := _FRONT_MATTER.match(text):
         text = text[match.end() :]
         pairs = (line.partition(":") for line in match[1].splitlines() if ":" in line)
@@ -101,7 +101,7 @@ class _Head(html.parser.HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.title: list[str] = []
-        self.named: dict[str, str] = {}
+        self.meta_values: dict[str, str] = {}
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -109,9 +109,9 @@ class _Head(html.parser.HTMLParser):
         self._in_title = tag == "title" and not self.title
         if tag == "meta":
             name = attributes.get("property") or attributes.get("name") or ""
-            self.named.setdefault(name.lower(), attributes.get("content", ""))
+            self.meta_values.setdefault(name.lower(), attributes.get("content", ""))
         elif tag == "link" and attributes.get("rel", "").lower() == "canonical":
-            self.named.setdefault("canonical", attributes.get("href", ""))
+            self.meta_values.setdefault("canonical", attributes.get("href", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":

@@ -132,7 +132,7 @@ async def relay(receive: Receive, send: Send, agent: ClientConnection, use: Sess
             close = await from_agent
         else:
             close = Close(None)
-        client_close = await _shown(close, agent, use)
+        client_close = await _close_for_client(close, agent, use)
         with contextlib.suppress(OSError, RuntimeError):  # the client has disconnected as well
             await send({"type": "websocket.close", "code": client_close.code, "reason": _cut(client_close.reason)})
     finally:
@@ -172,7 +172,7 @@ async def _to_client(send: Send, agent: ClientConnection) -> Close:
         raise
 
 
-async def _shown(close: Close, agent: ClientConnection, use: SessionUse) -> Close:
+async def _close_for_client(close: Close, agent: ClientConnection, use: SessionUse) -> Close:
     """Return the reason for the client."""
     if close.code is not None:
         return Close(CloseCode.NORMAL_CLOSURE, close.reason) if close.code in _NOT_SENT else close

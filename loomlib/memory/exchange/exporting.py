@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ...aws import memory_writing as writing
-from ...jobs.written import whole_file
+from ...jobs.output_files import whole_file
 from ...presentation.formats import number, plural
 from ...redaction import Redactor
 from ..displays import TableReport

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from ...aws import memory_writing as writing
 from ...dispatch import call
 from ...errors import SettingsError
-from ...jobs.written import written
+from ...jobs.output_files import file_errors
 from ...presentation.formats import join, plural
 from ..displays import TableReport
 from ..reading import MemoryReader
@@ -78,7 +78,7 @@ class ImportPreview(TableReport):
             extract: Whether the memory's strategies also extract records from the imported events.
             progress: Called with a sentence while it writes.
         """
-        with written("The journal of the import, next to the export,", self.path):
+        with file_errors("The journal of the import, next to the export,", self.path):
             return call("ImportPreview.confirm", self, extract=extract, progress=progress or self.progress)
 
     def rows(self) -> list[dict[str, Any]]:

@@ -60,10 +60,10 @@ class ImportJournal:
             self._file.close()
             self._file = None
 
-    def add(self, made: Mapping[str, str]) -> None:
+    def add(self, new_ids: Mapping[str, str]) -> None:
         """Add new ids by old ids; they are on disk when this returns."""
-        self.done.update(made)
+        self.done.update(new_ids)
         if self._file is not None:
-            lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in made.items())
+            lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in new_ids.items())
             self._file.write("".join(f"{line}\n" for line in lines))
             self._file.flush()

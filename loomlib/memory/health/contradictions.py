@@ -45,8 +45,8 @@ def _finding(
     last: tuple[MemoryRecord, StatedFact],
     others: list[tuple[MemoryRecord, StatedFact]],
 ) -> Finding:
-    name = scan.shown(attribute)
-    values = " and ".join(dict.fromkeys(f"“{scan.shown(fact.value)}”" for _, fact in [last, *others]))
+    name = scan.redacted(attribute)
+    values = " and ".join(dict.fromkeys(f"“{scan.redacted(fact.value)}”" for _, fact in [last, *others]))
     description = (
         f"records in {safe_id(namespace)} both affirm and deny: {name}"
         if last[1].value in ("yes", "no")

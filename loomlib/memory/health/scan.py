@@ -72,7 +72,7 @@ class MemoryScan:
         """The actor of each event, by the event id as records state it."""
         return {metadata_event_id(event.event_id): event.actor_id for event in self.events}
 
-    def shown(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """Redact and shorten a text for display."""
         plain = " ".join(self.redactor.redact(text).text.split())
         return plain if len(plain) <= _EXCERPT_CHARACTERS else f"{plain[: _EXCERPT_CHARACTERS - 1]}…"
@@ -81,7 +81,7 @@ class MemoryScan:
         """Return a record as evidence; `excerpt` is a part of its text."""
         return MemoryEvidence(
             id=record.record_id,
-            excerpt=self.shown(record.text if excerpt is None else excerpt),
+            excerpt=self.redacted(record.text if excerpt is None else excerpt),
             at=changed_at(record),
             namespace=", ".join(safe_id(namespace) for namespace in record.namespaces),
         )
@@ -91,7 +91,7 @@ class MemoryScan:
         return MemoryEvidence(
             id=event.event_id,
             what="event",
-            excerpt=self.shown(event.text if excerpt is None else excerpt),
+            excerpt=self.redacted(event.text if excerpt is None else excerpt),
             at=event.timestamp,
             actor_id=safe_id(event.actor_id),
             session_id=safe_id(event.session_id),

@@ -100,12 +100,12 @@ def find_stale(
         )
 
 
-def passed(text: str, written: datetime, now: datetime) -> str | None:
+def passed(text: str, written_at: datetime, now: datetime) -> str | None:
     """Return the time of a plan that has passed, or None.
 
     Args:
         text: A record's text.
-        written: When it was written.
+        written_at: When it was written.
         now: The time to compare with.
 
     Examples:
@@ -118,12 +118,12 @@ def passed(text: str, written: datetime, now: datetime) -> str | None:
             continue
         ends = [end for end in map(_end, _matches(sentence)) if end is not None]
         # A date that had passed when it was written is not a plan.
-        if ends and max(ends) < now.date() and max(ends) >= written.date() - timedelta(days=1):
+        if ends and max(ends) < now.date() and max(ends) >= written_at.date() - timedelta(days=1):
             return f"until {max(ends)}"
         if not ends:
             for pattern, holds in _RELATIVE:
-                if (match := pattern.search(sentence)) and now - written > holds:
-                    return f"“{match[0].lower()}”, written {written:%Y-%m-%d}"
+                if (match := pattern.search(sentence)) and now - written_at > holds:
+                    return f"“{match[0].lower()}”, written {written_at:%Y-%m-%d}"
     return None
 
 

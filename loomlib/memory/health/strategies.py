@@ -67,7 +67,7 @@ def find_unused(scan: MemoryScan, reader: MemoryReader, *, extraction: timedelta
                 MemoryEvidence(
                     id=job.job_id,
                     what="extraction",
-                    excerpt=scan.shown(job.reason),
+                    excerpt=scan.redacted(job.reason),
                     actor_id=job.actor_id,
                     session_id=job.session_id,
                 )

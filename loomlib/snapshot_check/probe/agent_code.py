@@ -26,16 +26,16 @@ class AgentCode:
         self.root = os.path.abspath(root)
         self._prefixes = tuple({self.root + os.sep, os.path.realpath(self.root) + os.sep})
         self._libraries = _vendored(self.root)
-        self._known: dict[str, bool] = {}
+        self._is_agent_code: dict[str, bool] = {}
         self._sources: dict[str, SourceFile | None] = {}
 
     def has(self, path: str) -> bool:
         """Return whether a file belongs to the agent itself."""
-        is_own = self._known.get(path)
+        is_own = self._is_agent_code.get(path)
         if is_own is None:
             inside = self.relative(path)
             top = inside.partition(os.sep)[0]
-            is_own = self._known[path] = bool(inside) and not (
+            is_own = self._is_agent_code[path] = bool(inside) and not (
                 top.startswith(("_loom_", ".")) or top.removesuffix(".py") in self._libraries or "-packages" in inside
             )
         return is_own

@@ -33,17 +33,17 @@ class Examination:
         self._tracer = CallTracer(self._code)
         self._environment = dict(os.environ)
         self._handles = Handles(self._code, self._tracer)
-        self._started = time.monotonic()
+        self._began_s = time.monotonic()
 
     def start(self) -> None:
         """Begin to trace."""
-        self._started = time.monotonic()
+        self._began_s = time.monotonic()
         self._tracer.start()
 
     def document(self) -> dict[str, Any]:
         """Stop tracing, examine the process, and return what was found, ready for JSON."""
         self._tracer.stop()
-        start_up_s = time.monotonic() - self._started
+        start_up_s = time.monotonic() - self._began_s
         findings = Findings(self._code)
         objects = Objects(self._code, self._environment)
         values = Values(self._code, self._tracer, objects, findings)

@@ -22,7 +22,7 @@ class Findings:
 
     def __init__(self, code: AgentCode) -> None:
         self._code = code
-        self._found: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._by_place: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def add(self, kind: str, line: SourceLine, *, path: str = "", made_by: str = "", detail: str = "") -> None:
         """Add a finding, or a further path to one.
@@ -35,24 +35,24 @@ class Findings:
             detail: Anything else to know.
         """
         key = (kind, self._file(line), line[1])
-        if key not in self._found:
-            if len(self._found) >= _MOST:
+        if key not in self._by_place:
+            if len(self._by_place) >= _MOST:
                 return
-            self._found[key] = {
+            self._by_place[key] = {
                 "kind": kind, "file": key[1], "line": line[1], "paths": [], "made_by": made_by, "detail": detail,
             }  # fmt: skip
-        paths: list[str] = self._found[key]["paths"]
+        paths: list[str] = self._by_place[key]["paths"]
         is_known = any(other == path or other.endswith("." + path) for other in paths)
         if path and not is_known and len(paths) < _MOST_PATHS:
             paths.append(path[:300])
 
     def has(self, kind: str, line: SourceLine) -> bool:
         """Return whether there is a finding of a kind at a line."""
-        return (kind, self._file(line), line[1]) in self._found
+        return (kind, self._file(line), line[1]) in self._by_place
 
     def document(self) -> list[dict[str, Any]]:
         """Return all findings, ready for JSON."""
-        return list(self._found.values())
+        return list(self._by_place.values())
 
     def _file(self, line: SourceLine) -> str:
         return self._code.relative(line[0]).replace("\\", "/")

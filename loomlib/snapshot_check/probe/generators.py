@@ -30,21 +30,21 @@ class Generators:
 
     def __init__(self, code: AgentCode, tracer: CallTracer, objects: Objects) -> None:
         self._code, self._tracer, self._objects = code, tracer, objects
-        self._kept: dict[str, tuple[Any, SourceLine, str, str]] = {}
-        self._known: set[int] = set()
+        self._generators: dict[str, tuple[Any, SourceLine, str, str]] = {}
+        self._examined_ids: set[int] = set()
 
     def examine(self, node: Node, line: SourceLine) -> None:
         """Keep an object if it is a generator."""
         if (
             node.is_own
             and is_generator(node.value)
-            and id(node.value) not in self._known
+            and id(node.value) not in self._examined_ids
             and not _is_shared(node.value)
         ):
-            self._known.add(id(node.value))
+            self._examined_ids.add(id(node.value))
             kind = cast("Any", type(node.value))
             name = f"{kind.__module__}.{kind.__name__}"
-            self._kept[str(len(self._kept))] = (node.value, line, node.path(), name)
+            self._generators[str(len(self._generators))] = (node.value, line, node.path(), name)
 
     def examine_code(self) -> None:
         """Find functions of the agent that draw from the shared generators of `random` and `numpy.random`."""
@@ -58,7 +58,7 @@ class Generators:
             for function, names, call in source.calls_in_functions():
                 target = self._resolve(vars(module), names, source.imports(function))
                 generator = getattr(target, "__self__", None)
-                if generator is None or not is_generator(generator) or id(generator) in self._known:
+                if generator is None or not is_generator(generator) or id(generator) in self._examined_ids:
                     continue
                 if names[-1] == "seed" or getattr(target, "__name__", "") == "seed":
                     if not call.args or not isinstance(call.args[0], ast.Constant):
@@ -67,19 +67,19 @@ class Generators:
                     uses.append((generator, (path, call.lineno), ".".join(names)))
         for generator, line, name in uses:
             if id(generator) not in reseeded:
-                self._kept[str(len(self._kept))] = (generator, line, "", name)
+                self._generators[str(len(self._generators))] = (generator, line, "", name)
         if id(_shared()) in {id(generator) for generator, _, _ in uses} - reseeded:
             for event in self._tracer.events.values():
                 if event.source.kind == SEED and event.is_direct:
-                    self._kept[str(len(self._kept))] = (_shared(), event.line, "", "random.seed")
+                    self._generators[str(len(self._generators))] = (_shared(), event.line, "", "random.seed")
 
     def draws(self) -> dict[str, str]:
         """Return a digest of the next numbers of each generator; this advances them."""
-        return {key: _draw(generator) for key, (generator, *_) in self._kept.items()}
+        return {key: _draw(generator) for key, (generator, *_) in self._generators.items()}
 
     def report(self, findings: Findings, draws: list[dict[str, str]]) -> None:
         """Report the generators that drew the same numbers in all copies."""
-        for key, (_, line, path, name) in self._kept.items():
+        for key, (_, line, path, name) in self._generators.items():
             if len({copy.get(key, "") for copy in draws}) == 1:
                 findings.add("random", line, path=path, made_by=name, detail="both copies draw the same numbers")
 

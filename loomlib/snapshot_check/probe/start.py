@@ -42,7 +42,7 @@ class _ServerHook:
     """An import hook that lets the first server of the main thread answer with the findings, once it has started up."""
 
     def __init__(self, examination: Any, warmup: str) -> None:
-        self._examination, self._taken = examination, False
+        self._examination, self._is_taken = examination, False
         self._hook_port, self._warmup = _port_and_path(warmup)
 
     def find_spec(
@@ -72,8 +72,8 @@ class _ServerHook:
         async def startup_and_examine(server: Any, *args: Any, **options: Any) -> None:
             is_main = threading.current_thread() is threading.main_thread()
             serves_hook = self._hook_port not in (None, 8080) and server.config.port == self._hook_port
-            if not self._taken and not serves_hook and (is_main or server.config.port == 8080):
-                self._taken = True
+            if not self._is_taken and not serves_hook and (is_main or server.config.port == 8080):
+                self._is_taken = True
                 start_lifespan = server.lifespan.startup
 
                 async def start_lifespan_and_examine() -> None:

@@ -126,7 +126,7 @@ class InvocationCase:
         return model_calls(self.trace)
 
     @cached_property
-    def answered(self) -> tuple[ModelCall, ...]:
+    def answered_calls(self) -> tuple[ModelCall, ...]:
         """The model calls that did not fail."""
         return tuple(call for call in self.calls if not call.is_failed)
 
@@ -165,7 +165,7 @@ class InvocationCase:
     def by_agent(self) -> tuple[tuple[ModelCall, ...], ...]:
         """The answered model calls of each agent, by start: only calls of one agent read the same conversation."""
         groups: dict[str, list[ModelCall]] = {}
-        for call in self.answered:
+        for call in self.answered_calls:
             groups.setdefault(self.agent_above(call.span_id), []).append(call)
         return tuple(tuple(group) for group in groups.values())
 
@@ -219,9 +219,9 @@ def _limits(case: InvocationCase) -> Iterable[str]:
         yield "unknown whether a new process was started: a cold start would look like network time"
     if case.trace.spans and not case.calls:
         yield "no model call in the trace: cycles, tokens and retries cannot be diagnosed"
-    if case.calls and all(call.input_tokens is None for call in case.answered):
+    if case.calls and all(call.input_tokens is None for call in case.answered_calls):
         yield "no token counts: token growth and large prompts cannot be diagnosed"
-    if case.calls and all(call.ttft_ms is None for call in case.answered):
+    if case.calls and all(call.ttft_ms is None for call in case.answered_calls):
         yield "no time to first token: a slow first token cannot be diagnosed"
     if case.tools and not case.result_lengths:
         yield "no tool results in the trace: oversized results cannot be diagnosed"

@@ -31,7 +31,7 @@ def too_many_cycles(case: InvocationCase, limits: Thresholds) -> FindingDraft | 
         return None
     late = [cycle for loop in long for cycle in loop[most:]]
     spans = {cycle.span_id for cycle in late}
-    calls = [call for call in case.answered if call.span_id in spans or _cycle_above(case, call) in spans]
+    calls = [call for call in case.answered_calls if call.span_id in spans or _cycle_above(case, call) in spans]
     grown = growth_ms(case, limits)
     ms = sum(max(0.0, call.duration_ms - grown.get(call.span_id, 0.0)) for call in calls)
     turns = max(len(loop) for loop in long)
@@ -80,7 +80,7 @@ def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft |
     """Find model calls with a time to first token above `slow_ms` that their prompt does not explain."""
     grown = growth_ms(case, limits)
     slow: list[tuple[ModelCall, float, float]] = []
-    for call in case.answered:
+    for call in case.answered_calls:
         if call.ttft_ms is None or call.ttft_ms <= limits["slow_ms"] or call.http_retries:
             continue  # throttled attempts are included in the time to the first token
         first = min(call.ttft_ms, call.duration_ms)
@@ -91,10 +91,12 @@ def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft |
     if not slow:
         return None
     worst, longest, _ = max(slow, key=lambda entry: entry[1])
-    others = [call.ttft_ms for call in case.answered if call.ttft_ms is not None and call.ttft_ms <= limits["slow_ms"]]
+    others = [
+        call.ttft_ms for call in case.answered_calls if call.ttft_ms is not None and call.ttft_ms <= limits["slow_ms"]
+    ]
     evidence = [
         FindingEvidence(
-            text=f"{plural(len(slow), 'call')} of {len(case.answered)} took more than "
+            text=f"{plural(len(slow), 'call')} of {len(case.answered_calls)} took more than "
             f"{milliseconds(limits['slow_ms'])} to the first token, the slowest {milliseconds(longest)}",
             value=longest,
             unit="ms",
@@ -131,7 +133,7 @@ def slow_first_token(case: InvocationCase, limits: Thresholds) -> FindingDraft |
 def slow_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
     """Find a model that generates few tokens per second, over an answer long enough to tell."""
     slow: list[tuple[ModelCall, float, float]] = []
-    for call in case.answered:
+    for call in case.answered_calls:
         writing = _writing_ms(call)
         if writing is None or not call.output_tokens or call.output_tokens < limits["output_tokens"]:
             continue
@@ -161,7 +163,7 @@ def long_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
     """Find answers of very many tokens, as tokens are generated one after another."""
     long = [
         (call, writing)
-        for call in case.answered
+        for call in case.answered_calls
         if (call.output_tokens or 0) > limits["output_tokens"] and (writing := _writing_ms(call)) is not None
     ]
     if not long:

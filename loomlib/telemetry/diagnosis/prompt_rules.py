@@ -34,7 +34,7 @@ _BASIS = {
 def token_growth(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
     """Find a prompt that grows from cycle to cycle, and cycles that get slower with it."""
     grown = growth_ms(case, limits)
-    calls = [call for call in case.answered if call.span_id in grown]
+    calls = [call for call in case.answered_calls if call.span_id in grown]
     if not calls:
         return None
     group = next(group for group in case.by_agent if calls[-1] in group)

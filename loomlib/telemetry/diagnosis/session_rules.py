@@ -19,7 +19,7 @@ def growing_history(cases: Sequence[InvocationCase], limits: Thresholds) -> Find
     """Find prompts that grow from invocation to invocation of a session, and model calls that slow down."""
     firsts: list[tuple[ModelCall, int]] = []
     for case in cases:
-        call = next((call for call in case.answered if prompt_tokens(call)), None)
+        call = next((call for call in case.answered_calls if prompt_tokens(call)), None)
         if call is not None and (tokens := prompt_tokens(call)):
             firsts.append((call, tokens))
     if len(firsts) < limits["calls"]:

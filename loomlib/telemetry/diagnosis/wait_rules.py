@@ -23,7 +23,7 @@ _THROTTLED = ("throttl", "toomanyrequests", "too many requests", "rate exceeded"
 def throttling_retries(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
     """Find throttled model calls, and the waits before the next attempt."""
     refused = [retry for retry in case.retries if is_throttling(retry.error)]
-    hidden = [call for call in case.answered if call.http_retries and not _names_other_error(case, call)]
+    hidden = [call for call in case.answered_calls if call.http_retries and not _names_other_error(case, call)]
     lost = {call.span_id: _hidden_ms(case, call, limits["usual_ms"]) for call in hidden}
     ms = _lost_ms(refused) + sum(lost.values())
     if not refused and not hidden:
@@ -180,7 +180,7 @@ def _hidden_ms(case: InvocationCase, call: ModelCall, usual_ms: float) -> float:
     served = None if span is None else number_or_none(span.attributes.get("gen_ai.server.request.duration"))
     if served:  # Strands: the latency that Bedrock itself states, in milliseconds
         return max(0.0, call.duration_ms - served)
-    calm = sorted(other.duration_ms for other in case.answered if not other.http_retries)
+    calm = sorted(other.duration_ms for other in case.answered_calls if not other.http_retries)
     if calm:
         return max(0.0, call.duration_ms - calm[len(calm) // 2])
     return max(0.0, min(call.ttft_ms or 0.0, call.duration_ms) - usual_ms)

@@ -86,7 +86,7 @@ def tool_artifacts(trace: Trace) -> tuple[ToolArtifacts, ...]:
     for span in trace.spans:
         if any(event.name in (_PICTURE, _FILE) for event in span.events):
             tool = _tool_above(span.span_id, tools, parents)
-            name = tools[tool].name.removeprefix("execute_tool ") if tool else _called(span)
+            name = tools[tool].name.removeprefix("execute_tool ") if tool else _tool_name(span)
             spans.setdefault((tool, name), []).append(span)
     return tuple(
         ToolArtifacts(span_id=tool, name=name, files=_files(tool_spans), pictures=_pictures(tool_spans))
@@ -105,7 +105,7 @@ def _tool_above(span_id: str, tools: Mapping[str, Span], parents: Mapping[str, s
     return ""
 
 
-def _called(span: Span) -> str:
+def _tool_name(span: Span) -> str:
     return next((name for part, name in _TOOLS.items() if part in span.name), span.name)
 
 

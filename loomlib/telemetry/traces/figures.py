@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import milliseconds, percent
-from loomlib.presentation.theme import GRID, INK, PLOT_FONT, shown
+from loomlib.presentation.theme import GRID, INK, PLOT_FONT, inert_text
 
 from .bars import Bar
 from .part_styles import FAILED_COLOUR, PART_COLOURS, PART_NAMES, PART_PATTERNS
@@ -61,8 +61,8 @@ def draw_waterfall(
             traces.append(_bars(part, pieces))
     left_out = len(bars) - len(drawn)
     note = f"the {len(drawn)} longest of {len(bars)} spans; the table has all" if left_out else ""
-    under = " · ".join(filter(None, (shown(subtitle, 400), note)))
-    layout = _layout(shown(title, 120), under, 175 + _ROW_PX * len(lanes))
+    under = " · ".join(filter(None, (inert_text(subtitle, 400), note)))
+    layout = _layout(inert_text(title, 120), under, 175 + _ROW_PX * len(lanes))
     layout |= {
         "barmode": "overlay",
         "xaxis": {"title": {"text": "ms after the beginning"}, "gridcolor": GRID, "zeroline": False},
@@ -86,7 +86,7 @@ def lane(place: int, bar: Bar) -> str:
         place: The bar's position, from 1, among those that are drawn.
         bar: The bar.
     """
-    return f"{place}: {shown(bar.span_id)}"
+    return f"{place}: {inert_text(bar.span_id)}"
 
 
 def chosen(bars: Sequence[Bar]) -> list[Bar]:
@@ -101,7 +101,7 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
     """Draw one stacked bar for each named breakdown; the parts, in milliseconds, add up to the total."""
     from loomlib.presentation.charts import Chart
 
-    labels = [shown(label) for label, _ in breakdowns]
+    labels = [inert_text(label) for label, _ in breakdowns]
     traces: list[dict[str, Any]] = []
     for part, name in PART_NAMES.items():
         parts = [breakdown[part] for _, breakdown in breakdowns]
@@ -119,7 +119,7 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
                             milliseconds(part_time.duration_ms),
                             percent(part_time.share),
                             part_time.certainty,
-                            shown(part_time.derived_from, 160),
+                            inert_text(part_time.derived_from, 160),
                         ]
                         for part_time in parts
                     ],
@@ -128,7 +128,7 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
                     "marker": {"color": PART_COLOURS[part], "pattern": _pattern(part)},
                 }
             )
-    layout = _layout(shown(title, 120), "", 170 + 36 * len(breakdowns))
+    layout = _layout(inert_text(title, 120), "", 170 + 36 * len(breakdowns))
     layout |= {
         "barmode": "stack",
         "xaxis": {"title": {"text": "ms"}, "gridcolor": GRID, "zeroline": False},
@@ -180,11 +180,11 @@ def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
 
 def _label(bar: Bar) -> str:
     notes = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
-    return " · ".join((shown(bar.label, 80), bar.operation.replace("_", " "), *map(shown, notes)))
+    return " · ".join((inert_text(bar.label, 80), bar.operation.replace("_", " "), *map(inert_text, notes)))
 
 
 def _indented(bar: Bar) -> str:
-    return "\u00a0\u00a0" * min(bar.depth, 12) + shown(bar.label)
+    return "\u00a0\u00a0" * min(bar.depth, 12) + inert_text(bar.label)
 
 
 def _pattern(part: str) -> dict[str, Any]:

@@ -24,23 +24,23 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
     return merged
 
 
-def carve(free: Sequence[Interval], wanted: Sequence[Interval]) -> tuple[list[Interval], list[Interval]]:
-    """Split `free` into what `wanted` covers and what remains; all arguments and results are disjoint and in order.
+def carve(free: Sequence[Interval], covering: Sequence[Interval]) -> tuple[list[Interval], list[Interval]]:
+    """Split `free` into what `covering` covers and what remains; all arguments and results are disjoint and in order.
 
     Returns:
         The covered and the uncovered intervals.
     """
-    if not wanted or not free:
+    if not covering or not free:
         return [], list(free)
     covered: list[Interval] = []
     uncovered: list[Interval] = []
     first = 0
     for start, end in free:
-        while first < len(wanted) and wanted[first][1] <= start:
+        while first < len(covering) and covering[first][1] <= start:
             first += 1
         at, at_start = first, start
-        while at < len(wanted) and wanted[at][0] < end:
-            from_, to = max(wanted[at][0], at_start), min(wanted[at][1], end)
+        while at < len(covering) and covering[at][0] < end:
+            from_, to = max(covering[at][0], at_start), min(covering[at][1], end)
             if from_ > at_start:
                 uncovered.append((at_start, from_))
             if to > from_:

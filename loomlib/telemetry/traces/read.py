@@ -268,7 +268,7 @@ class _Reader:
                 span = replace(span, span_id=f"no-id-{len(self.spans)}", marks=span.marks | {"no_id"})
         self.spans.append(span)
 
-    def problem(self, where: str, what: str) -> None:
+    def problem(self, where: str, message: str) -> None:
         self.problem_count += 1
         if len(self.problems) < _MAX_PROBLEMS:
-            self.problems.append(ReadProblem(where=where, what=what[:500]))
+            self.problems.append(ReadProblem(where=where, what=message[:500]))

@@ -137,7 +137,7 @@ def test_a_journal_of_another_research_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_researches_do_not_share_a_journal_at_a_time(tmp_path: Path) -> None:
-    with Journal(tmp_path / "journal.jsonl").held(), pytest.raises(EvalError, match="Another process"):
+    with Journal(tmp_path / "journal.jsonl").locked(), pytest.raises(EvalError, match="Another process"):
         research(tmp_path, Workshop(), []).run()
 
 

@@ -15,7 +15,7 @@ import pytest
 from agent_variants import shop_agent, weather_group
 
 from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, generate_agent, write_agent
-from loomlib.local.bedrock_agents.actions import called, read_lambda_answer
+from loomlib.local.bedrock_agents.actions import call_document, read_lambda_answer
 from loomlib.local.bedrock_agents.tools import AgentTool
 from loomlib.local.wire import RefusedError
 
@@ -124,7 +124,7 @@ def test_calls_and_answers_mean_what_they_mean_in_bedrock_agents(framework: Fram
     assert result.returncode == 0, result.stderr
     for (tool, _, arguments, payload), line in zip(samples, result.stdout.splitlines(), strict=True):
         call, read = json.loads(line)
-        assert call == called(tool, arguments)
+        assert call == call_document(tool, arguments)
         try:
             answer = read_lambda_answer(replace(tool), payload)
             expected: Any = [

@@ -15,12 +15,12 @@ class Cells:
 
     def __init__(self) -> None:
         self._now: str | None = None
-        self._shown: dict[str, list[Display]] = {}
+        self._displays: dict[str, list[Display]] = {}
 
     def begin(self, info: Any) -> None:
         """Close the views of a cell's previous run. IPython calls this before it runs a cell (`pre_run_cell`)."""
         self._now = getattr(info, "cell_id", None)
-        for display in self._shown.pop(self._now, ()) if self._now else ():
+        for display in self._displays.pop(self._now, ()) if self._now else ():
             display.close()
 
     def add(self, display: Display) -> None:
@@ -29,4 +29,4 @@ class Cells:
         A front end whose cells have no ids does not report that a cell was removed.
         """
         if self._now:
-            self._shown.setdefault(self._now, []).append(display)
+            self._displays.setdefault(self._now, []).append(display)

@@ -36,8 +36,8 @@ class Display(Panel):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (PARTS,)
 
     def __init__(self, value: Any, **options: Any) -> None:
-        self._held: Any = value
-        self._kept = weakref.ref(value)
+        self._strong_reference: Any = value
+        self._weak_reference = weakref.ref(value)
         self._seen_by: set[str] = set()
         self._frames: dict[str, tuple[pd.DataFrame, str]] = {}
         super().__init__(None, **options)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ class Display(Panel):
     @property
     def value(self) -> Any:
         """The displayed object. Raises `LoomError` if it was released."""
-        value = self._kept()
+        value = self._weak_reference()
         if value is None:
             raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
         return value
@@ -97,7 +97,7 @@ class Display(Panel):
 
     def close(self) -> None:
         """Close the display and release its object."""
-        self._held = None
+        self._strong_reference = None
         if hasattr(self, "_frames"):
             self._drop()
         super().close()
@@ -145,9 +145,9 @@ class Display(Panel):
         return frame
 
     def _look_again(self) -> None:
-        value = self._kept()
-        if value is not None and self._held is None and self.comm is not None:
-            self._held = value
+        value = self._weak_reference()
+        if value is not None and self._strong_reference is None and self.comm is not None:
+            self._strong_reference = value
             self._fill()
 
     def _fill(self) -> None:
@@ -156,7 +156,7 @@ class Display(Panel):
 
     def _let_go(self) -> None:
         self.stop()
-        self._held = None
+        self._strong_reference = None
         self._drop()
         with suppress(Exception):  # the page may have been closed with its view
             self.show(asked={})

@@ -137,7 +137,7 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
         "router": (router or _default_router(agent)) if is_router else None,
         "collaborators": tuple(
             _collaborator(item, name, constant)
-            for item, name in zip(_called(agent), collaborator_tools(agent), strict=True)
+            for item, name in zip(_callable_collaborators(agent), collaborator_tools(agent), strict=True)
         ),
     }
     required = ("name", "id", "version", "alias", "instruction")
@@ -152,11 +152,11 @@ def collaborator_tools(agent: ImportedAgent) -> list[str]:
         agent: The agent.
     """
     action_names = [tool.name for group in callable_groups(agent) for tool in group.tools]
-    names = [tool_name(item.name) for item in _called(agent)]
+    names = [tool_name(item.name) for item in _callable_collaborators(agent)]
     return distinct([*action_names, *names])[len(action_names) :]
 
 
-def _called(agent: ImportedAgent) -> list[Collaborator]:
+def _callable_collaborators(agent: ImportedAgent) -> list[Collaborator]:
     return [item for item in agent.collaborators if item.agent is not None] if agent.collaboration != "none" else []
 
 

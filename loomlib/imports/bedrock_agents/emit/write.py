@@ -117,20 +117,20 @@ def _plan(files: Mapping[str, str], state: _FolderState) -> dict[str, _Step]:
     return {path: _step(bases.get(path), state.read(path), files.get(path)) for path in sorted({*bases, *files})}
 
 
-def _step(base: str | None, mine: str | None, theirs: str | None) -> _Step:
-    if theirs is None:
+def _step(base: str | None, mine: str | None, emitted: str | None) -> _Step:
+    if emitted is None:
         if mine is None or mine != base:
             return _Step(change="kept", before=mine, after=mine)
         return _Step(change="removed", before=mine, after=None)
     if mine is None:
         if base is None:
-            return _Step(change="created", before=None, after=theirs)
-        return _Step(change="kept" if theirs == base else "conflict", before=None, after=None)
-    if mine == theirs or theirs == base:
-        return _Step(change="unchanged" if mine == theirs else "kept", before=mine, after=mine)
+            return _Step(change="created", before=None, after=emitted)
+        return _Step(change="kept" if emitted == base else "conflict", before=None, after=None)
+    if mine == emitted or emitted == base:
+        return _Step(change="unchanged" if mine == emitted else "kept", before=mine, after=mine)
     if mine == base:
-        return _Step(change="updated", before=mine, after=theirs)
-    merged = merge_texts(base or "", mine, theirs)
+        return _Step(change="updated", before=mine, after=emitted)
+    merged = merge_texts(base or "", mine, emitted)
     return _Step(change="conflict" if merged.conflicts else "merged", before=mine, after=merged.text)
 
 

@@ -27,14 +27,14 @@ class OperationBody:
     is_whole: bool = False
 
 
-def body_of(references: References, given: object) -> OperationBody:
+def body_of(references: References, request_body: object) -> OperationBody:
     """Return the body of a `requestBody`.
 
     Args:
         references: The document's references.
-        given: The `requestBody`, None without one.
+        request_body: The `requestBody`, None without one.
     """
-    body = references.target(given)
+    body = references.target(request_body)
     contents = as_mapping(body.get("content"))
     if not contents:
         return OperationBody()

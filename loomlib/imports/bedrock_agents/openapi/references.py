@@ -32,7 +32,7 @@ class References:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._left = _MOST_VALUES
+        self._values_left = _MOST_VALUES
         self.notes: dict[str, None] = {}
         self.problems: dict[str, None] = {}
 
@@ -63,8 +63,8 @@ class References:
         return self._schema(value, (), 0)
 
     def _schema(self, value: object, above: tuple[str, ...], depth: int) -> dict[str, Any]:
-        self._left -= 1
-        if self._left < 0:
+        self._values_left -= 1
+        if self._values_left < 0:
             self.problems[f"its schemas have more than {number(_MOST_VALUES)} values, with references resolved"] = None
             return {}
         if depth > _DEEPEST:

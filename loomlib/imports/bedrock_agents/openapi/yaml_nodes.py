@@ -59,11 +59,11 @@ def _joined(match: re.Match[str]) -> str:
 
 class _Values:
     def __init__(self, most: int, deepest: int) -> None:
-        self._left, self._deepest = most, deepest
+        self._nodes_left, self._deepest = most, deepest
 
     def of(self, node: Any, depth: int) -> Any:
-        self._left -= 1
-        if self._left < 0:
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
             raise ValueError("it has too many values, with aliases expanded")
         if depth > self._deepest:
             raise ValueError("it is nested too deeply")

@@ -129,7 +129,7 @@ class AgentParity:
     def remaining(self) -> list[tuple[str, str]]:
         """Return the remaining work: its subject, and its description."""
         work = [
-            (f"{feature.name.replace('_', ' ')} ({feature.state})", feature.reason)
+            (f"{feature.name.replace('_', ' ')} ({feature.label})", feature.reason)
             for state in _OPEN_STATES
             for feature in self.features
             if feature.state == state
@@ -257,5 +257,5 @@ class AgentParity:
         similar = [feature.name.replace("_", " ") for feature in self.features if feature.state == "approximated"]
         approximated = f"Approximated: {join(similar)}." if similar else ""
         if parts:
-            return f"Needs you: {'; '.join(parts)}. {approximated}".rstrip()
+            return f"Needs attention: {'; '.join(parts)}. {approximated}".rstrip()
         return approximated or "Nothing is left to do."

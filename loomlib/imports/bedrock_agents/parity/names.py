@@ -63,10 +63,10 @@ class ToolNames:
         inner_actions = {key: name for member in members for key, name in _actions(member).items()}
         inner = set(inner_actions.values())
         inner |= {_search_tool(base.id) for member in members for base in member.enabled_knowledge_bases}
-        return replace(own, inner=frozenset(inner - own.known), inner_actions=inner_actions)
+        return replace(own, inner=frozenset(inner - own.tool_names), inner_actions=inner_actions)
 
     @property
-    def known(self) -> frozenset[str]:
+    def tool_names(self) -> frozenset[str]:
         """The names of the agent's own tools."""
         return frozenset((*self.actions.values(), *self.searches.values(), *self.collaborators.values()))
 
@@ -144,7 +144,7 @@ class ToolNames:
     @cached_property
     def _own_names(self) -> dict[str, str]:
         """The imported tools by the old agent's own name, if that name is unique."""
-        known_names, own_names = self.known, dict[str, str]()
+        known_names, own_names = self.tool_names, dict[str, str]()
         ambiguous: set[str] = set()
         for (_, name), tool in self.actions.items():
             plain = tool_name(name)

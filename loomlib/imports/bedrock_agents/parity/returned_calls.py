@@ -80,19 +80,19 @@ class GivenResults:
 
     def knows(self, request: ControlRequest) -> bool:
         """Return whether the result or confirmation that the call needs is available."""
-        result = self._given(request)
+        result = self._result_for(request)
         if result is None:
             return False
         return request.needs == "confirmation" or not result.is_confirmed or result.text is not None
 
     def answer(self, request: ControlRequest) -> dict[str, Any]:
         """Return the result to send to Bedrock for the call."""
-        result = self._given(request) or GivenResult()
+        result = self._result_for(request) or GivenResult()
         return request.result(result.text if result.is_confirmed else None, confirmed=result.is_confirmed)
 
     def text_of(self, request: ControlRequest) -> str | None:
         """Return the call's result; None without one."""
-        result = self._given(request)
+        result = self._result_for(request)
         return result.text if result is not None and result.is_confirmed else None
 
     def for_tool(self, tool: str) -> GivenResult | None:
@@ -110,7 +110,7 @@ class GivenResults:
         ]
         return next((self.by_name[name] for name in (*old_names, tool) if name in self.by_name), None)
 
-    def _given(self, request: ControlRequest) -> GivenResult | None:
+    def _result_for(self, request: ControlRequest) -> GivenResult | None:
         tool = self.names.of_action(request.action_group, request.name)
         names = (f"{request.action_group}/{request.name}", request.name, tool)
         return next((self.by_name[name] for name in names if name in self.by_name), None)

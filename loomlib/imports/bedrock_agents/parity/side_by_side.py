@@ -81,7 +81,7 @@ def pair_rows(judged: Sequence[JudgedPair]) -> list[dict[str, Any]]:
 def _sides(item: JudgedPair, names: tuple[str, str]) -> Markup:
     pair = item.pair
     sides = [
-        {"name": printable(name), "text": _shown(answer.text), "calls": [*map(printable, _calls(answer))],
+        {"name": printable(name), "text": _excerpt(answer.text), "calls": [*map(printable, _calls(answer))],
          "tools_known": answer.tools is not None, "facts": _facts(answer)}
         for name, answer in zip(names, (pair.old, pair.new), strict=True)
     ]  # fmt: skip
@@ -119,5 +119,5 @@ def _facts(answer: CaseAnswer) -> str:
     return " · ".join(filter(None, facts))
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return printable(cut(text, _LONGEST))

@@ -32,29 +32,29 @@ class ReadGroup:
     notes: tuple[str, ...] = field(default=())
 
 
-def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, scrubber: Scrubber) -> ReadGroup:
+def read_action_group(members: Mapping[str, Any], reference: RelatedText | None, scrubber: Scrubber) -> ReadGroup:
     """Return an action group; parts that cannot be read are reported as its `problem`.
 
     Args:
-        given: Its members in GetAgentActionGroup. `apiSchema` may also be the text or the document itself.
+        members: Its members in GetAgentActionGroup. `apiSchema` may also be the text or the document itself.
         reference: Its API schema in S3, or the reason why the group cannot be read; None for neither.
         scrubber: Removes secrets.
     """
-    signature = as_text(given.get("parentActionSignature"))
-    scrubber.know([as_text(given.get("actionGroupName"))])
+    signature = as_text(members.get("parentActionSignature"))
+    scrubber.know([as_text(members.get("actionGroupName"))])
     common: dict[str, Any] = {
-        "id": as_text(given.get("actionGroupId")),
-        "name": scrubber.identifier(as_text(given.get("actionGroupName"))),
-        "description": scrubber.text(as_text(given.get("description"))),
-        "is_enabled": given.get("actionGroupState") != "DISABLED",
+        "id": as_text(members.get("actionGroupId")),
+        "name": scrubber.identifier(as_text(members.get("actionGroupName"))),
+        "description": scrubber.text(as_text(members.get("description"))),
+        "is_enabled": members.get("actionGroupState") != "DISABLED",
     }
     if signature:
-        return ReadGroup(_built_in(signature, given, common, scrubber))
-    executor, function = _executor(as_mapping(given.get("actionGroupExecutor")))
+        return ReadGroup(_built_in(signature, members, common, scrubber))
+    executor, function = _executor(as_mapping(members.get("actionGroupExecutor")))
     common |= {"executor": executor, "lambda_arn": function}
     problem = "" if executor != "none" else "it has neither a Lambda function nor return of control"
     try:
-        functions = _functions(given.get("functionSchema"))
+        functions = _functions(members.get("functionSchema"))
         if functions is not None:
             scrubber.know(as_text(as_mapping(item).get("name")) for item in functions)
             document = scrubber.schema(plain_json({"functions": functions}))
@@ -62,7 +62,7 @@ def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, s
             if not tools:
                 problem = problem or "its schema has no functions"
             return ReadGroup(ActionGroup(**common, schema="functions", tools=tools, problem=problem))
-        return _with_api(given.get("apiSchema"), reference, common, problem, scrubber)
+        return _with_api(members.get("apiSchema"), reference, common, problem, scrubber)
     except LoomError as error:
         source = reference.source if reference else ""
         failed = f"its schema {source}".rstrip() + f" cannot be read: {error.what}"

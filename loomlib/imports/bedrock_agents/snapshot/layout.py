@@ -138,13 +138,13 @@ def _joined(read: Read, folder: str, level: int) -> dict[str, Any]:
     agent = read_json(read(path), path)
     agent["instruction"] = _text(read(f"{folder}{INSTRUCTION_FILE}"), folder)
     for step in _objects(agent, "prompts"):
-        if name := _named(step, "template_file", "prompts", ".txt"):
+        if name := _take_path(step, "template_file", "prompts", ".txt"):
             step["template"] = _text(read(f"{folder}{name}"), name)
     for group in _objects(agent, "action_groups"):
-        if name := _named(group, "api_document_file", "schemas", ".json"):
+        if name := _take_path(group, "api_document_file", "schemas", ".json"):
             group["api_document"] = read_json(read(f"{folder}{name}"), name)
     for item in _objects(agent, "collaborators"):
-        if name := _named(item, "agent_folder", "collaborators", ""):
+        if name := _take_path(item, "agent_folder", "collaborators", ""):
             item["agent"] = _joined(read, f"{folder}{name}/", level + 1)
     return agent
 
@@ -155,7 +155,7 @@ def _objects(agent: Mapping[str, Any], member: str) -> Iterator[dict[str, Any]]:
             yield cast("dict[str, Any]", item)
 
 
-def _named(item: dict[str, Any], member: str, folder: str, suffix: str) -> str:
+def _take_path(item: dict[str, Any], member: str, folder: str, suffix: str) -> str:
     """Remove a member and return the path that it contains; only names that Loom assigns are accepted."""
     if member not in item:
         return ""

@@ -22,15 +22,15 @@ _STEPS: Final[Mapping[str, StepName]] = {
 """The steps in the order of a turn."""
 
 
-def read_prompts(given: Mapping[str, Any], scrubber: Scrubber) -> tuple[PromptStep, ...]:
+def read_prompts(configuration: Mapping[str, Any], scrubber: Scrubber) -> tuple[PromptStep, ...]:
     """Return the steps of a `promptOverrideConfiguration` in the order of a turn.
 
     Args:
-        given: The configuration.
+        configuration: The configuration.
         scrubber: Removes secrets.
     """
-    parser = as_text(given.get("overrideLambda"))
-    listed = [as_mapping(item) for item in as_list(given.get("promptConfigurations"))]
+    parser = as_text(configuration.get("overrideLambda"))
+    listed = [as_mapping(item) for item in as_list(configuration.get("promptConfigurations"))]
     by_type = {as_text(item.get("promptType")): item for item in listed}
     return tuple(_step(name, by_type[kind], parser, scrubber) for kind, name in _STEPS.items() if kind in by_type)
 

@@ -62,7 +62,7 @@ def _lines(snapshot: AgentSnapshot) -> Iterator[str]:
 
 def _features(agent: ImportedAgent) -> Iterator[str]:
     features = assess_features(agent)
-    rows = ((feature.name.replace("_", " "), feature.state, feature.reason) for feature in features)
+    rows = ((feature.name.replace("_", " "), feature.label, feature.reason) for feature in features)
     yield from _table(("feature", "in AgentCore", "why"), rows)
 
 

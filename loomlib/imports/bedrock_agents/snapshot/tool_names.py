@@ -26,10 +26,12 @@ def with_tool_names(groups: Iterable[ActionGroup]) -> tuple[ActionGroup, ...]:
         groups: The action groups of one agent.
     """
     used: set[str] = set()
-    return tuple(replace(group, tools=tuple(_named(group, tool, used) for tool in group.tools)) for group in groups)
+    return tuple(
+        replace(group, tools=tuple(_with_unique_name(group, tool, used) for tool in group.tools)) for group in groups
+    )
 
 
-def _named(group: ActionGroup, tool: ImportedTool, used: set[str]) -> ImportedTool:
+def _with_unique_name(group: ActionGroup, tool: ImportedTool, used: set[str]) -> ImportedTool:
     whole = f"{group.name}__{tool.name}"
     plain = _OTHER.sub("_", whole).strip("_") or "tool"
     if len(plain) > LONGEST_TOOL_NAME:

@@ -96,7 +96,7 @@ class FunctionHandler:
         """Return the result of one event as `{"payload": JSON text}`, or its error as `{"error": {…}}`."""
         self._request_id = request["request_id"]
         try:
-            answer = self._called(request)
+            answer = self._call(request)
         finally:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
@@ -105,7 +105,7 @@ class FunctionHandler:
             answer["error"] = {**answer["error"], "requestId": self._request_id}
         return answer
 
-    def _called(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._error:
             return {"error": self._error}
         try:

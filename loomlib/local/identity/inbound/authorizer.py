@@ -115,7 +115,7 @@ class InboundAuthorizer:
                 identity = replace(identity, tenant=self._sessions.enter(caller, version, session_id, identity))
         except RefusedError as refused:
             checks: Sequence[ClaimCheck] = refused.members.pop("checks", ())
-            self._record(version, qualifier, about, refused, None, {"claims": _shown(checks)})
+            self._record(version, qualifier, about, refused, None, {"claims": _check_documents(checks)})
             raise
         if caller.key is None or identity.user_id or caller.principal is not None:
             self._record(version, qualifier, about, None, identity, details)
@@ -260,7 +260,7 @@ class InboundAuthorizer:
                 "clientId": identity.client_id[:_SHOWN_CHARACTERS],
                 "scopes": [scope[:_SHOWN_CHARACTERS] for scope in identity.scopes[:50]],
                 "expiresAt": identity.expires_at,
-                "claims": _shown(identity.checks),
+                "claims": _check_documents(identity.checks),
                 "runsAs": version.role_arn,
                 "tokenReachesAgent": identity.kind == "jwt" and "authorization" in version.header_allowlist,
             }
@@ -291,7 +291,7 @@ def _path(version: RuntimeVersion) -> str:
     return f"/runtimes/{quote(version.arn, safe='')}"
 
 
-def _shown(checks: Sequence[ClaimCheck]) -> list[dict[str, Any]]:
+def _check_documents(checks: Sequence[ClaimCheck]) -> list[dict[str, Any]]:
     return [
         {
             "claim": check.claim,

@@ -72,11 +72,11 @@ class KeySets:
     """The key sets of all issuers by their discovery URL.
 
     Args:
-        known: Issuers of this service itself.
+        own_issuers: Issuers of this service itself.
     """
 
-    def __init__(self, known: Sequence[KnownIssuer] = ()) -> None:
-        self._known = known
+    def __init__(self, own_issuers: Sequence[KnownIssuer] = ()) -> None:
+        self._own_issuers = own_issuers
         self._sets: dict[str, KeySet] = {}
         self._tried_at: dict[str, float] = {}
         self._failures: dict[str, IssuerError] = {}
@@ -155,7 +155,7 @@ class KeySets:
             self._failures[discovery_url] = error
 
     async def _fetch(self, discovery_url: str) -> KeySet:
-        for issuer in self._known:
+        for issuer in self._own_issuers:
             if documents := issuer.documents(discovery_url):
                 return _key_set(*documents)
         from ..documents import read_document

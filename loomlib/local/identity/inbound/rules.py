@@ -74,7 +74,7 @@ class AuthorizerRules:
         if self.scopes:
             yield _checked("scope", self.scopes, scopes_of(claims), mismatch)
         for rule in self.custom:
-            yield _checked(rule.name, rule.values, rule.given(claims), "Authorization denied for claim '{}'.")
+            yield _checked(rule.name, rule.values, rule.values_in(claims), "Authorization denied for claim '{}'.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class ClaimRule:
             values=tuple(match.get("matchValueStringList") or (match["matchValueString"],)),
         )
 
-    def given(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
+    def values_in(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the claim's values; empty if its type is not the rule's."""
         value = claims.get(self.name)
         return _texts(value) if isinstance(value, list) == self.is_list else ()

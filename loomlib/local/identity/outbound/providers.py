@@ -147,21 +147,21 @@ class _SecretKeeper(Behaviour):
         if not record.internal.get("external"):
             await asyncio.to_thread(secrets_manager.remove_managed, self._name(record), **_place(record))
 
-    async def keep(self, record: ResourceRecord, given: Mapping[str, Any], value: str | None) -> ResourceRecord:
+    async def keep(self, record: ResourceRecord, request: Mapping[str, Any], value: str | None) -> ResourceRecord:
         """Return the record with the secret of a request; without one, the record keeps its secret.
 
         Args:
             record: The provider.
-            given: The request's members for the secret: `<member>SecretConfig` and `<member>SecretSource`.
+            request: The request's members for the secret: `<member>SecretConfig` and `<member>SecretSource`.
             value: The secret itself, if the request contains it.
 
         Raises:
             RefusedError: Source and secret do not match, or the secret does not exist.
         """
-        config: Mapping[str, str] | None = given.get(f"{self.member}SecretConfig")
+        config: Mapping[str, str] | None = request.get(f"{self.member}SecretConfig")
         if value is None and config is None and record.internal.get("secretArn"):
             return record
-        source = given.get(f"{self.member}SecretSource") or ("EXTERNAL" if config else "MANAGED")
+        source = request.get(f"{self.member}SecretSource") or ("EXTERNAL" if config else "MANAGED")
         if source == "EXTERNAL":
             if config is None or value is not None:
                 raise invalid(

@@ -118,8 +118,8 @@ class WorkloadTokens:
 
     def pass_on(
         self,
-        seen: MutableMapping[str, str],
-        given: Mapping[bytes, bytes],
+        headers: MutableMapping[str, str],
+        request_headers: Mapping[bytes, bytes],
         runtime: RuntimeVersion,
         identity: CallIdentity,
         bearer: str | None,
@@ -130,8 +130,8 @@ class WorkloadTokens:
         `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`, otherwise from a calling agent's own token.
 
         Args:
-            seen: The headers that the agent receives.
-            given: The headers of the request.
+            headers: The headers that the agent receives.
+            request_headers: The headers of the request.
             runtime: The invoked version.
             identity: The caller, as the runtime's authorizer verified it.
             bearer: The bearer token of the request.
@@ -139,12 +139,12 @@ class WorkloadTokens:
         Raises:
             RefusedError: A calling agent's token is invalid.
         """
-        seen.pop(HEADER, None)  # a caller cannot supply one
-        seen.pop(PROPAGATED_HEADER, None)
+        headers.pop(HEADER, None)  # a caller cannot supply one
+        headers.pop(PROPAGATED_HEADER, None)
         user_id = identity.user_id
         user_token = (bearer or "") if identity.kind == "jwt" else ""
         tenant = ""
-        propagated = given.get(PROPAGATED_HEADER.encode(), b"").decode("latin-1")
+        propagated = request_headers.get(PROPAGATED_HEADER.encode(), b"").decode("latin-1")
         if not user_token and not user_id and propagated:
             caller = self.read(propagated)
             user_token, user_id, tenant = caller.user_token, caller.user.removeprefix("id:"), caller.tenant
@@ -152,7 +152,7 @@ class WorkloadTokens:
                 raise RefusedError("AccessDeniedException", 403, OTHER_TENANT)
         if user_token or user_id:
             user_id = "" if user_token else user_id
-            seen[HEADER] = self.issue(
+            headers[HEADER] = self.issue(
                 runtime.runtime_id,
                 place_of(runtime.arn),
                 user_id=user_id,

@@ -41,14 +41,14 @@ def vendor_named(name: str) -> Vendor:
     return _vendors()[name]
 
 
-def configured(vendor_name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def configured(vendor_name: str, provider_input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the vendor's member of `oauth2ProviderConfigInput`.
 
     Raises:
         RefusedError: The configuration belongs to another vendor, or lacks a member that this vendor requires.
     """
     vendor = vendor_named(vendor_name)
-    (member, config), *_ = given.items()
+    (member, config), *_ = provider_input.items()
     if member != vendor.member:
         raise invalid(f"credentialProviderVendor {vendor_name} requires {vendor.member}, not {member}")
     if vendor_name == "CustomOauth2":

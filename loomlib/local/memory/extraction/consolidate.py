@@ -73,7 +73,7 @@ class Consolidator:
             if statement.retracts:
                 self._retract(target, statement)
                 continue
-            record = self._known(target, statement)
+            record = self._existing_record(target, statement)
             if record is not None and (record.slot is None or normal(record.value or "") == normal(statement.value)):
                 # Stated again: the record keeps its text and gets one more source event.
                 slot, value = record.slot or statement.slot, record.value or statement.value
@@ -89,7 +89,7 @@ class Consolidator:
     def write(
         self,
         target: RecordTarget,
-        known: LongTermRecord | None,
+        former: LongTermRecord | None,
         slot: str,
         text: str,
         vector: bytes,
@@ -99,15 +99,15 @@ class Consolidator:
         value: str = "",
         state: Mapping[str, Any] | None = None,
     ) -> str:
-        """Create a record, or change `known`.
+        """Create a record, or change `former`.
 
         Args:
             target: Where to write.
-            known: The record to change; None to create one.
+            former: The record to change; None to create one.
             slot: The subject of the record.
             text: Its content.
             vector: The vector of its content.
-            event_ids: Source events, added to those of `known`.
+            event_ids: Source events, added to those of `former`.
             timestamp_ms: When it was stated, in unix milliseconds.
             value: The value of the slot.
             state: The extractor's state for updating the record later.
@@ -115,7 +115,7 @@ class Consolidator:
         Returns:
             The id of the record.
         """
-        sources = tuple(dict.fromkeys((*(known.source_event_ids if known else ()), *event_ids)))
+        sources = tuple(dict.fromkeys((*(former.source_event_ids if former else ()), *event_ids)))
         provenance = {
             "x-loom-extractor": {"stringValue": target.label},
             "x-loom-source-events": {
@@ -124,13 +124,13 @@ class Consolidator:
         }
         moment = now_ms()
         record = LongTermRecord(
-            record_id=known.record_id if known else f"mem-{uuid.uuid4()}",
+            record_id=former.record_id if former else f"mem-{uuid.uuid4()}",
             namespace=target.namespace,
             strategy_id=target.strategy_id,
             text=text,
-            created_at=known.created_at if known else moment,
+            created_at=former.created_at if former else moment,
             updated_at=timestamp_ms,
-            metadata={**(known.metadata if known else {}), **provenance},
+            metadata={**(former.metadata if former else {}), **provenance},
             expires_at=None if target.expiry_days is None else moment + target.expiry_days * _DAY_MS,
             source_event_ids=sources,
             slot=slot,
@@ -152,7 +152,7 @@ class Consolidator:
         if statement.text and (by_hand := self._same_by_hand(target, statement.text)):
             self._store.remove(target.memory_id, by_hand.record_id)
 
-    def _known(self, target: RecordTarget, statement: Statement) -> LongTermRecord | None:
+    def _existing_record(self, target: RecordTarget, statement: Statement) -> LongTermRecord | None:
         of_slot = self._in_slot(target, statement.slot)
         return of_slot[0] if of_slot else self._same_by_hand(target, statement.text)
 

@@ -25,14 +25,14 @@ PendingKey = tuple[str, str, str]
 class PendingEvents:
     """Reads a home folder's journal, and keeps each session's events until they are extracted.
 
-    `seen` is the seq of the last event that was read. Times are of a monotonic clock, in seconds.
+    `last_seq` is the seq of the last event that was read. Times are of a monotonic clock, in seconds.
     """
 
-    def __init__(self, home: Path, seen: int) -> None:
+    def __init__(self, home: Path, last_seq: int) -> None:
         self._db = open_journal(home)
         self._waiting: dict[PendingKey, list[tuple[float, JournalEntry]]] = {}
         self._more = True
-        self.seen = seen
+        self.last_seq = last_seq
 
     def close(self) -> None:
         """Close the journal."""
@@ -43,10 +43,10 @@ class PendingEvents:
 
         Events of a memory without extraction are skipped: as on AWS, a strategy processes only later events.
         """
-        entries = read_journal(self._db, after=self.seen, limit=_CHUNK)
+        entries = read_journal(self._db, after=self.last_seq, limit=_CHUNK)
         extracting: dict[str, bool] = {}
         for entry in entries:
-            self.seen = entry.seq
+            self.last_seq = entry.seq
             if entry.memory_id not in extracting:
                 extracting[entry.memory_id] = bool(self.strategies(entry.memory_id))
             if extracting[entry.memory_id] and entry.messages and entry.extraction.get("mode") != "SKIP":
@@ -71,7 +71,7 @@ class PendingEvents:
             if closed:
                 yield key, [entry for _, entry in waiting[:closed]]
 
-    def done(self, key: PendingKey, count: int) -> None:
+    def drop(self, key: PendingKey, count: int) -> None:
         """Drop the first `count` events of a session."""
         del self._waiting[key][:count]
         if not self._waiting[key]:
@@ -80,7 +80,7 @@ class PendingEvents:
     @property
     def watermark(self) -> int:
         """The seq up to which all events are extracted."""
-        return min((waiting[0][1].seq for waiting in self._waiting.values()), default=self.seen + 1) - 1
+        return min((waiting[0][1].seq for waiting in self._waiting.values()), default=self.last_seq + 1) - 1
 
     @property
     def idle(self) -> bool:

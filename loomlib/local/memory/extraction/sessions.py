@@ -41,7 +41,7 @@ class SessionRecords:
             timestamp_ms: When the turn ended, in unix milliseconds.
         """
         slot = f"summary:{session_id}"
-        record = self._known(target, slot)
+        record = self._existing_record(target, slot)
         state: dict[str, Any] = dict((record.state if record else None) or {"topic": "", "points": []})
         points: list[list[Any]] = [*state["points"], *(point for message in messages for point in _points(message))]
         while len(points) > _MOST_POINTS:
@@ -73,7 +73,7 @@ class SessionRecords:
             timestamp_ms: When the turn ended, in unix milliseconds.
         """
         slot = f"episode:{session_id}"
-        record = self._known(target, slot)
+        record = self._existing_record(target, slot)
         former_state: Mapping[str, Any] = (record.state if record else None) or {}
         user = [message.text for message in messages if message.role == "USER"]
         situation = former_state.get("situation") or (_intent(user[0]) if user else "")
@@ -142,13 +142,13 @@ class SessionRecords:
             "confidence": round(succeeded / len(states), 2),
         }
         slot = f"reflection:{alike[0][0].record_id}"
-        former = self._known(reflection, slot)
+        former = self._existing_record(reflection, slot)
         sources = list(dict.fromkeys(source for record, _ in alike for source in record.source_event_ids))
         vector: bytes = embed([" ".join([title, *cases, *hints])])[0].tobytes()
         text = json.dumps(content, ensure_ascii=False)
         self._consolidator.write(reflection, former, slot, text, vector, sources, timestamp_ms)
 
-    def _known(self, target: RecordTarget, slot: str) -> LongTermRecord | None:
+    def _existing_record(self, target: RecordTarget, slot: str) -> LongTermRecord | None:
         records = self._store.in_slot(
             target.memory_id, target.namespace, target.strategy_id, slot, tenant=target.tenant
         )

@@ -47,23 +47,23 @@ class Strategy:
     model_id: str = ""
 
 
-def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
+def strategy_of(document: Mapping[str, Any]) -> Strategy | None:
     """Read a strategy in GetMemory's form; None if it is not active, or self-managed."""
-    configuration: Mapping[str, Any] = shown.get("configuration") or {}
-    kind = _KINDS.get(configuration.get("type", "") if shown["type"] == "CUSTOM" else shown["type"])
-    templates = shown.get("namespaceTemplates") or shown.get("namespaces") or ()
-    if kind is None or shown.get("status", "ACTIVE") != "ACTIVE" or not templates:
+    configuration: Mapping[str, Any] = document.get("configuration") or {}
+    kind = _KINDS.get(configuration.get("type", "") if document["type"] == "CUSTOM" else document["type"])
+    templates = document.get("namespaceTemplates") or document.get("namespaces") or ()
+    if kind is None or document.get("status", "ACTIVE") != "ACTIVE" or not templates:
         return None
     reflection = _innermost(configuration.get("reflection"))
     override = _innermost(configuration.get("extraction")) or _innermost(configuration.get("consolidation"))
     reflections = reflection.get("namespaceTemplates") or reflection.get("namespaces") or ()
     return Strategy(
-        id=shown["strategyId"],
-        name=shown["name"],
+        id=document["strategyId"],
+        name=document["name"],
         kind=kind,
         template=templates[0],
         reflection_template=reflections[0] if reflections else "",
-        expiry_days=shown.get("recordExpiryDurationDays"),
+        expiry_days=document.get("recordExpiryDurationDays"),
         prompt=override.get("appendToPrompt", ""),
         model_id=override.get("modelId", ""),
     )

@@ -62,16 +62,16 @@ class Extraction:
 
     def step(self, now_s: float) -> bool:
         """Do the work that is due at `now_s` of a monotonic clock; True if there was any."""
-        before = self._pending.seen
+        before = self._pending.last_seq
         while self._pending.read(now_s):
             pass
-        worked = self._pending.seen != before
+        worked = self._pending.last_seq != before
         for key, entries in self._pending.due(now_s, self._settings.delay_s):
             worked = True
             with self._store.transaction():
                 for strategy in self._pending.strategies(key[0]):
                     self._extract(strategy, key, entries)
-                self._pending.done(key, len(entries))
+                self._pending.drop(key, len(entries))
                 self._note_watermark()
         if worked:
             self._note_watermark()
@@ -182,11 +182,11 @@ class Extraction:
     ) -> Iterator[tuple[Sequence[str], list[Statement]]]:
         if self._model is not None:
             event_ids = list(dict.fromkeys(message.event_id for message in messages))
-            yield event_ids, _wanted(strategy, self._model.extract(strategy, messages))
+            yield event_ids, _statements_for(strategy, self._model.extract(strategy, messages))
             return
         for message in messages:
             if message.role == "USER":
-                yield (message.event_id,), _wanted(strategy, extract(message.text))
+                yield (message.event_id,), _statements_for(strategy, extract(message.text))
 
     def _run_queued_jobs(self) -> bool:
         jobs = self._store.rows(
@@ -268,7 +268,7 @@ def _redacted(messages: Sequence[Message]) -> list[Message]:
     return [replace(message, text=_REDACTOR.redact(message.text).text) for message in messages]
 
 
-def _wanted(strategy: Strategy, statements: Sequence[Statement]) -> list[Statement]:
+def _statements_for(strategy: Strategy, statements: Sequence[Statement]) -> list[Statement]:
     """Return the statements that a strategy extracts: all for a semantic one, preferences for a preference one."""
     if strategy.kind == "semantic":
         return list(statements)

@@ -75,7 +75,7 @@ class RecordBatches:
             return record_id
 
         with self._store.transaction():
-            if token and (former := self._store.answered(memory_id, token)):
+            if token and (former := self._store.stored_response(memory_id, token)):
                 if former[0] != digest:
                     raise invalid("clientToken was used before with other records")
                 return json.loads(former[1])

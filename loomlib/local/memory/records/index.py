@@ -230,7 +230,7 @@ class _Memory:
                 self._last.pop(place, None)
         self._before[row] = self._after[row] = -1
 
-    def _asked(self, scope: Scope, strategy_id: str | None) -> _Mask:
+    def _live_rows(self, scope: Scope, strategy_id: str | None) -> _Mask:
         """Return a mask of the rows that have not expired and are in the scope."""
         size = len(self._ids)
         row_mask = self._expires[:size] > now_ms()
@@ -251,7 +251,7 @@ class _Memory:
         k: int,
     ) -> list[tuple[str, float]]:
         """See `RecordsIndex.search`."""
-        row_mask = self._asked(scope, strategy_id)
+        row_mask = self._live_rows(scope, strategy_id)
         rows = np.flatnonzero(row_mask)
         if not rows.size:
             return []
@@ -296,7 +296,7 @@ class _Memory:
     ) -> list[tuple[str, float]]:
         """See `RecordsIndex.nearest`."""
         size = len(self._ids)
-        row_mask = self._asked(scope, strategy_id)
+        row_mask = self._live_rows(scope, strategy_id)
         if not row_mask.any():
             return []
         candidates = self._candidates(question, row_mask, k) if wanted is None else None

@@ -77,7 +77,7 @@ class RecordOperations:
         def start() -> bool:
             memory_id = known_id(self._memories, parameters)
             with self._store.transaction() as db:
-                if token and (former := self._store.answered(memory_id, token)):
+                if token and (former := self._store.stored_response(memory_id, token)):
                     if former[0] != request:
                         raise invalid("clientToken was used already, with other parameters")
                     return False

@@ -34,13 +34,13 @@ class Shortlist:
         # The eigenvalues of eigh ascend: the last columns are the strongest directions.
         rotation = np.linalg.eigh(sample.T @ sample)[1]
         self._directions = np.ascontiguousarray(rotation[:, -_DIRECTIONS:], dtype=np.float32)
-        self._kept = vectors @ self._directions
-        self._rest = _rest(vectors, self._kept)
+        self._projections = vectors @ self._directions
+        self._rest = _rest(vectors, self._projections)
 
     def put(self, row: int, vector: _Matrix) -> None:
         """Update the row of a vector that changed."""
-        self._kept[row] = vector @ self._directions
-        self._rest[row] = _rest(vector, self._kept[row])
+        self._projections[row] = vector @ self._directions
+        self._rest[row] = _rest(vector, self._projections[row])
 
     def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Scores:
         """Return approximate cosines of some of the first `size` rows, computed from the strongest directions.
@@ -55,8 +55,8 @@ class Shortlist:
         """
         projected = question @ self._directions
         if rows.size < size * GATHERED_SHARE:
-            return self._kept[rows] @ projected
-        cosines = self._kept[:size] @ projected
+            return self._projections[rows] @ projected
+        cosines = self._projections[:size] @ projected
         return cosines if rows.size == size else cosines[rows]
 
     def rows(self, vectors: _Matrix, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
@@ -70,7 +70,7 @@ class Shortlist:
         """
         size = len(wanted)
         projected = question @ self._directions
-        reach = self._kept[:size] @ projected
+        reach = self._projections[:size] @ projected
         reach += self._rest[:size] * _rest(question, projected)
         reach[~wanted] = -np.inf
         # The best of each block stand for the best of all: they are k real rows, so the threshold is never too high.

@@ -304,7 +304,7 @@ class RecordsStore:
             where = f"+memory_id=? AND record_id IN ({marks}) ORDER BY seq"
             yield from self.rows(f"SELECT {_VECTOR_COLUMNS} FROM records WHERE {where}", (memory_id, *part))  # noqa: S608
 
-    def answered(self, memory_id: str, token: str) -> tuple[str, str] | None:
+    def stored_response(self, memory_id: str, token: str) -> tuple[str, str] | None:
         """Return the digest and response stored for a client token; None if the token is new."""
         rows = self.rows("SELECT request, answer FROM tokens WHERE memory_id=? AND token=?", (memory_id, token))
         return rows[0] if rows else None

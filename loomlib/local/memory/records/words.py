@@ -91,23 +91,23 @@ class WordIndex:
             for live_row, text in texts.items():
                 self.put(live_row, text)
 
-    def scores(self, words: Sequence[str], asked: NDArray[np.bool_]) -> tuple[NDArray[np.float32], float]:
+    def scores(self, words: Sequence[str], rows: NDArray[np.bool_]) -> tuple[NDArray[np.float32], float]:
         """Score the rows by a question's words.
 
         Args:
             words: The stems of the question.
-            asked: The rows to score.
+            rows: The rows to score.
 
         Returns:
             Each row's score, 0 for rows that do not count; and the largest score that any text could have.
         """
-        scores = np.zeros(len(asked), dtype=np.float32)
-        size = int(np.count_nonzero(asked))
+        scores = np.zeros(len(rows), dtype=np.float32)
+        size = int(np.count_nonzero(rows))
         if not size or not self._row_of:
             return scores, 0.0
         row_of = np.frombuffer(self._row_of, dtype=np.int32)
         length_of = np.frombuffer(self._length_of, dtype=np.int32)
-        is_asked = np.append(asked, False)[row_of]  # the row of a dead document is -1
+        is_asked = np.append(rows, False)[row_of]  # the row of a dead document is -1
         usual = int(length_of.sum(where=is_asked)) / size or 1.0
         largest = 0.0
         for word in dict.fromkeys(words):

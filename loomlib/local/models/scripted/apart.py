@@ -156,17 +156,17 @@ class LongRequests:
         return self._process
 
 
-def serve(given: BinaryIO, answers: BinaryIO, within_s: float) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, within_s: float) -> None:
     """Answer requests of `LongRequests` until it closes the pipe.
 
     Args:
-        given: The requests.
+        requests: The requests.
         answers: The pipe for the answers.
         within_s: Seconds of processor time that one request may take. After that, SIGPROF ends the process. The
             signal's default action is used because Python does not call handlers while a regular expression runs.
     """
-    while length := given.read(_LENGTH.size):
-        model_id, _, request = given.read(_LENGTH.unpack(length)[0]).partition(b"\n")
+    while length := requests.read(_LENGTH.size):
+        model_id, _, request = requests.read(_LENGTH.unpack(length)[0]).partition(b"\n")
         signal.setitimer(signal.ITIMER_PROF, within_s)
         try:
             outcome: Answered | tuple[str, str] = answer(json.loads(model_id), json.loads(request))

@@ -44,7 +44,7 @@ class PromptCache:
 
     def __init__(self, server: TinyServer, settings: TinySettings) -> None:
         self._server, self._settings = server, settings
-        self._kept: dict[str, _Kept] = {}  # the most recently used one is last
+        self._entries: dict[str, _Kept] = {}  # the most recently used one is last
         self._names = 0
 
     async def prepare(self, prompt: Prompt, slot: int) -> CacheUse | None:
@@ -68,7 +68,7 @@ class PromptCache:
     async def _read(self, prompt: Prompt, slot: int) -> int:
         for point in reversed(prompt.cache_points or ()):
             key = _key(prompt.tokens[: point.tokens])
-            entry = self._kept.get(key)
+            entry = self._entries.get(key)
             if entry is None:
                 continue
             try:
@@ -76,8 +76,8 @@ class PromptCache:
             except ModelRefusedError:  # meanwhile the process was replaced and its files were deleted
                 self._drop(key)
                 continue
-            if key in self._kept:
-                self._kept[key] = self._kept.pop(key)
+            if key in self._entries:
+                self._entries[key] = self._entries.pop(key)
             entry.lives_s = point.lives_s
             entry.expires = time.monotonic() + entry.lives_s
             return point.tokens
@@ -89,24 +89,24 @@ class PromptCache:
         generation, file = self._server.generation, f"prefix-{self._names}"
         size = await self._server.save(slot, file)
         key = _key(tokens)
-        if key in self._kept:  # another request wrote it concurrently
+        if key in self._entries:  # another request wrote it concurrently
             self._drop(key)
         expires = time.monotonic() + lives_s
-        self._kept[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)
-        while len(self._kept) > 1 and (
-            len(self._kept) > self._settings.cached_prefixes
-            or sum(entry.size for entry in self._kept.values()) > self._settings.cache_bytes
+        self._entries[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)
+        while len(self._entries) > 1 and (
+            len(self._entries) > self._settings.cached_prefixes
+            or sum(entry.size for entry in self._entries.values()) > self._settings.cache_bytes
         ):
-            self._drop(next(iter(self._kept)))
+            self._drop(next(iter(self._entries)))
 
     def _expire(self) -> None:
         now, generation = time.monotonic(), self._server.generation
-        for key, entry in list(self._kept.items()):
+        for key, entry in list(self._entries.items()):
             if entry.expires <= now or entry.generation != generation:
                 self._drop(key)
 
     def _drop(self, key: str) -> None:
-        if (entry := self._kept.pop(key, None)) is not None:
+        if (entry := self._entries.pop(key, None)) is not None:
             self._server.forget(entry.file)
 
 

@@ -36,7 +36,7 @@ class GrowingReply:
         self._own = planned is None
         self._part, self._at = 0, 0
         self._block, self._open = -1, False
-        self._started = False
+        self._is_started = False
         self.text = ""
         self.calls: list[ModelToolCall] = []
 
@@ -47,8 +47,8 @@ class GrowingReply:
 
     def feed(self, text: str) -> Iterator[bytes]:
         """Yield the frames of a newly decoded text."""
-        if text and not self._started:
-            self._started = True
+        if text and not self._is_started:
+            self._is_started = True
             yield encode_event("messageStart", {"role": "assistant"})
         if self._own:
             if text:
@@ -70,7 +70,7 @@ class GrowingReply:
 
     def finish(self, stop_reason: str, additional: JsonObject) -> Iterator[bytes]:
         """Yield the frames that end the message."""
-        if not self._started:
+        if not self._is_started:
             yield encode_event("messageStart", {"role": "assistant"})
         if self._block < 0:
             yield from self._say("")

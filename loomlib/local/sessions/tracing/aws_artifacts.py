@@ -26,7 +26,7 @@ class SpanArtifacts:
     """
 
     def __init__(self, span: Span) -> None:
-        self._span, self._left, self._files = span, _MOST_CHARACTERS, _MOST_FILES
+        self._span, self._characters_left, self._files = span, _MOST_CHARACTERS, _MOST_FILES
 
     def note_written(self, parameters: Mapping[str, Any]) -> None:
         """Record the files that a call of a code interpreter writes."""
@@ -59,11 +59,11 @@ class SpanArtifacts:
         kind = kind if kind in _KINDS else mimetypes.guess_type(str(title))[0]
         if not isinstance(data, bytes) or not data or kind not in _KINDS:
             return
-        if 4 * len(data) // 3 > self._left:
+        if 4 * len(data) // 3 > self._characters_left:
             self._file(str(title), "too large to be shown", len(data))
             return
         text = base64.b64encode(data).decode()
-        self._left -= len(text)
+        self._characters_left -= len(text)
         self._span.add_event("loom.picture", {"title": str(title)[:500], "mime_type": str(kind), "data": text})
 
     def _file(self, path: object, action: str, size: object) -> None:

@@ -43,7 +43,7 @@ class InvocationSpan:
             self._context = set_span_in_context(self._span, incoming)
         return self._context
 
-    def answered(self, status: int) -> None:
+    def record_status(self, status: int) -> None:
         """Record the response's status code."""
         if self._span is not None:
             self._span.set_attribute("http.status_code", status)

@@ -18,8 +18,8 @@ class SessionSpans(SpanProcessor):
 
     def __init__(self, sender: SpanSender, session_id: str, *, url: str, provider: TracerProvider | None) -> None:
         self._sender, self._session_id, self._url, self._provider = sender, session_id, url, provider
-        self._seen: object = None
-        self._theirs = False
+        self._processors: object = None
+        self._is_from_agent = False
 
     def move(self, session_id: str, url: str) -> None:
         """Use another session's id from now on."""
@@ -51,8 +51,8 @@ class SessionSpans(SpanProcessor):
         processors: tuple[object, ...] = getattr(
             getattr(self._provider, "_active_span_processor", None), "_span_processors", ()
         )
-        if processors is not self._seen:
+        if processors is not self._processors:
             exporters = [getattr(item, "span_exporter", None) for item in processors]
-            self._theirs = any(str(getattr(item, "_endpoint", "")).startswith(self._url) for item in exporters)
-            self._seen = processors
-        return self._theirs
+            self._is_from_agent = any(str(getattr(item, "_endpoint", "")).startswith(self._url) for item in exporters)
+            self._processors = processors
+        return self._is_from_agent

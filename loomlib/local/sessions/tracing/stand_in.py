@@ -18,12 +18,12 @@ class StandIn(Tracer):
 
     def __init__(self, tracer: Callable[[], Tracer], context_for: Callable[[Context | None], Context | None]) -> None:
         self._make_tracer, self._context_for = tracer, context_for
-        self._made: Tracer | None = None
+        self._created_tracer: Tracer | None = None
 
     def _tracer(self) -> Tracer:
-        if self._made is None:
-            self._made = self._make_tracer()
-        return self._made
+        if self._created_tracer is None:
+            self._created_tracer = self._make_tracer()
+        return self._created_tracer
 
     def start_span(self, name: str, context: Context | None = None, *args: Any, **options: Any) -> Span:
         """Start a span; see `Tracer.start_span`."""

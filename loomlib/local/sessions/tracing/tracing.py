@@ -134,7 +134,7 @@ class Tracing:
 
         async def watch(message: _AsgiMessage) -> None:
             if message["type"] == "http.response.start":
-                invocation.answered(message["status"])
+                invocation.record_status(message["status"])
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 invocation.end()

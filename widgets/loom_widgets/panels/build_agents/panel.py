@@ -39,7 +39,7 @@ class BuildPanel(Panel):
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.build_agents", "panel.js")
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
-        self._given = bench
+        self._bench_argument = bench
         releases = ReleaseActions(self, lambda: self.bench, self._put_agents)
         super().__init__(bench, actions=(releases,), **options)
         self.show(
@@ -150,7 +150,7 @@ class BuildPanel(Panel):
         arn = form.text("arn").strip()
         region = RuntimeArn.parse(arn).region
         self.say(f"Connecting to AWS in {region} …")
-        bench = loom.connect("aws", settings=replace(self._given.context.settings, region=region))
+        bench = loom.connect("aws", settings=replace(self._bench_argument.context.settings, region=region))
         try:
             details = self._register(bench, arn)
         except BaseException:
@@ -163,7 +163,7 @@ class BuildPanel(Panel):
     @action(lane="catalog")
     def leave_aws(self) -> None:
         """Return to the workbench with which the panel was opened."""
-        self._change_bench(self._given)
+        self._change_bench(self._bench_argument)
         self.show_code(connect_code(self.bench))
 
     @action(lane="catalog")
@@ -233,7 +233,7 @@ class BuildPanel(Panel):
 
     def _change_bench(self, bench: Workbench) -> None:
         former, self.bench = self.bench, bench
-        if former is not self._given:
+        if former is not self._bench_argument:
             former.close()
         self._show_place()
         self._put_agents()
@@ -243,13 +243,13 @@ class BuildPanel(Panel):
             where=self.bench.where,
             region=self.bench.clients.region,
             labels=list(self.bench.context.labels),
-            away=self.bench is not self._given,
+            away=self.bench is not self._bench_argument,
         )
 
     def close(self) -> None:
         """Close the panel and the AWS connection that it opened."""
         super().close()
-        if self.bench is not getattr(self, "_given", self.bench):
+        if self.bench is not getattr(self, "_bench_argument", self.bench):
             self.bench.close()
 
     def read_again(self) -> None:

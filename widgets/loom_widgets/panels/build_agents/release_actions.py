@@ -48,7 +48,7 @@ class ReleaseActions:
             cancel.check()
 
         served = self._bench().agent(arn).releases.promote(endpoint, version, progress=step)
-        return self._done(arn, f"{served.name} serves version {served.version}.")
+        return self._report_success(arn, f"{served.name} serves version {served.version}.")
 
     @action(lane="releases")
     def roll_back(self, form: Form) -> Mapping[str, Any]:
@@ -56,9 +56,9 @@ class ReleaseActions:
         arn, endpoint = form.text("arn"), form.text("endpoint")
         self._show_code(arn, f"agent.releases.rollback({endpoint!r})")
         served = self._bench().agent(arn).releases.rollback(endpoint, progress=self._panel.say)
-        return self._done(arn, f"{served.name} serves version {served.version} again.")
+        return self._report_success(arn, f"{served.name} serves version {served.version} again.")
 
-    def _done(self, arn: str, sentence: str) -> Mapping[str, Any]:
+    def _report_success(self, arn: str, sentence: str) -> Mapping[str, Any]:
         self._changed()
         self._panel.say(sentence)
         return self._about(arn)

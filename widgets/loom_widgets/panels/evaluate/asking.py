@@ -9,7 +9,7 @@ from typing import Any
 from loomlib import Workbench
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
-from loomlib.evals.compare.gate_requests import GateRequest, named
+from loomlib.evals.compare.gate_requests import GateRequest, evaluators_named
 from loomlib.evals.runs import RunSnapshot
 from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
@@ -95,7 +95,7 @@ class RunRequest:
         """
         requests = [GateRequest.read(text) for text in self.gate.split(",") if text.strip()]
         for request in requests:
-            named(request.evaluator, judges)
+            evaluators_named(request.evaluator, judges)
         return requests
 
     def check(self) -> None:

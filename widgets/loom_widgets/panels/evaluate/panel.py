@@ -143,7 +143,7 @@ class EvaluatePanel(Panel):
     @action(lane="view")
     def case(self, form: Form) -> Mapping[str, Any]:
         """Return one case of a run in full."""
-        run = self._known(form.text("run"))
+        run = self._run_of_id(form.text("run"))
         judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not judgements:
             raise EvalError(
@@ -157,7 +157,7 @@ class EvaluatePanel(Panel):
     @action(lane="view")
     def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return the trace of an answer."""
-        run = self._known(form.text("run"))
+        run = self._run_of_id(form.text("run"))
         agent, id = self._agent_of(run), form.count("invocation", most=2**60)
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).history.get({id}).trace()")
         trace = agent.history.get(id).trace(progress=lambda _sentence: cancel.check())
@@ -239,7 +239,7 @@ class EvaluatePanel(Panel):
         ]
         return self.tables.put("cases", rows)
 
-    def _known(self, id: str) -> EvalRun:
+    def _run_of_id(self, id: str) -> EvalRun:
         run = self._run
         return run if run is not None and run.id == id else self.bench.evals.run(id)
 

@@ -32,13 +32,13 @@ class ApprovalActions:
 
     def __init__(self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls) -> None:
         self._panel, self._conversation, self._calls = panel, conversation, calls
-        self._shown: Mapping[str, Any] = {}
+        self._documents: Mapping[str, Any] = {}
         conversation.on_end.append(self._read_after)
 
     @property
-    def shown(self) -> Mapping[str, Any]:
+    def documents(self) -> Mapping[str, Any]:
         """The approvals as the views show them."""
-        return self._shown
+        return self._documents
 
     @action(lane="approvals")
     def approvals(self) -> None:
@@ -99,7 +99,7 @@ class ApprovalActions:
         )
         if asking is None or run is None or question is None or asking is not self._conversation.turns[-1]:
             raise LoomError("This question can no longer be answered", try_="ask the agent again")
-        arguments = _given(form)
+        arguments = _answer_in_form(form)
         agent = self._conversation.chosen_agent()
         how = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         self._panel.show_code(
@@ -116,15 +116,15 @@ class ApprovalActions:
         self._show({})
 
     def _read_after(self, turn: PanelTurn) -> None:
-        if turn.waits or self._shown.get("pending"):
+        if turn.waits or self._documents.get("pending"):
             self._panel.later("approvals")
 
     def _show(self, approvals: Mapping[str, Any]) -> None:
-        self._shown = approvals
+        self._documents = approvals
         self._panel.send_message("approvals", **approvals)
 
 
-def _given(form: Form) -> dict[str, Any]:
+def _answer_in_form(form: Form) -> dict[str, Any]:
     if (text := form.text("payload")).strip():
         try:
             return {"payload": json.loads(text)}

@@ -44,7 +44,7 @@ class McpActions:
         self._key: tuple[object, ...] | None = None
         self._call = ""
         """The last call as Python."""
-        self._given: dict[str, str] = {}
+        self._callback_answers: dict[str, str] = {}
         """The answers to the server's questions during the last call, as Python by the callbacks' names."""
         self._agent: Agent | None = None
         self._progress_s = 0.0
@@ -170,11 +170,11 @@ class McpActions:
         return client
 
     def _show_call(self, call: str) -> None:
-        self._call, self._given = call, {}
+        self._call, self._callback_answers = call, {}
         self._show_answered()
 
     def _note_answer(self, callback: str, answer: str) -> None:
-        self._given[callback] = answer
+        self._callback_answers[callback] = answer
         self._show_answered()
 
     def _show_answered(self) -> None:
@@ -182,7 +182,7 @@ class McpActions:
         if agent is None:
             return
         options = [f"roots={roots!r}"] if roots else []
-        options += [f"{name}={value}" for name, value in self._given.items()]
+        options += [f"{name}={value}" for name, value in self._callback_answers.items()]
         self._panel.show_code(f"{opening_code(agent)}\nmcp = agent.protocols.mcp({', '.join(options)})\n{self._call}")
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ class TestPanel(Panel):
             remaining -= len(turns[-1]["text"])
         return {
             "turns": turns[::-1],
-            "approvals": dict(self._approvals.shown),
+            "approvals": dict(self._approvals.documents),
             "question": self._questions.message(),
             "socket": self._socket.is_open,
         }

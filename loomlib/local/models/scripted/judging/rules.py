@@ -182,10 +182,10 @@ def _occurrence(subject: str, occurs: bool, before: str) -> tuple[bool, str]:
     return occurs != bool(_FORBIDS.search(before)), f"{subject} {'occurs' if occurs else 'does not occur'}"
 
 
-def _share(wanted: str, text: str) -> tuple[float, list[str]]:
-    """Return the share of the content words of `wanted` that `text` has, and those that it lacks."""
+def _share(expected: str, text: str) -> tuple[float, list[str]]:
+    """Return the share of the content words of `expected` that `text` has, and those that it lacks."""
     present = {stem(word) for word in words(text)}
-    needed = _content(wanted)
+    needed = _content(expected)
     lacking = [word for base, word in needed.items() if base not in present]
     return (1 - len(lacking) / len(needed) if needed else 1.0), lacking
 
