@@ -90,9 +90,12 @@ def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
     if before <= TOLERANCE_NS and after <= TOLERANCE_NS:
         return AlignedInterval(start_ns=client.sent_ns, end_ns=client.done_ns, description=_CLIENT_INTERVAL)
     fits = before <= -after  # the agent's interval is no longer than the client's
+    # Without any overlap the clocks differ, whatever the lengths: a server span may end long after its last byte was
+    # sent, if the agent's process has to wait for a processor in between.
+    is_apart = hull[0] > client.done_ns or hull[1] < client.sent_ns
     # A minute off on one machine: its time was set between the request and its arrival, or back again.
     was_set = max(before, after) > _SET_BY_NS
-    if (client.same_clock and not was_set) or not fits:
+    if (client.same_clock and not was_set) or not (fits or is_apart):
         return AlignedInterval(
             start_ns=client.sent_ns,
             end_ns=client.done_ns,
@@ -100,14 +103,16 @@ def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
             marks=frozenset({"clipped"}),
             skew="" if client.same_clock else "some spans lie outside the client interval and were clipped to it",
         )
-    shift = before if before > 0 else -after
+    # An agent starts after its request was sent, so one that does not fit is clipped at its end.
+    shift = before if before > 0 or not fits else -after
+    choice = "the smallest that fits" if fits else "so that they begin when the request was sent"
     return AlignedInterval(
         start_ns=client.sent_ns,
         end_ns=client.done_ns,
         description=_CLIENT_INTERVAL,
         shift_ns=shift,
         marks=frozenset({"clock_shifted", "clock_skewed"}),
-        skew=f"clock skew: agent spans were shifted by {signed(shift / 1e6, milliseconds)}, the smallest that fits",
+        skew=f"clock skew: agent spans were shifted by {signed(shift / 1e6, milliseconds)}, {choice}",
     )
 
 

@@ -87,6 +87,21 @@ def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
     assert ms(unshifted)["model"] == 0
 
 
+@pytest.mark.parametrize(("set_by_ms", "same_clock"), [(86_400_000, True), (-86_400_000, True), (9_000, False)])
+def test_spans_of_another_clock_are_moved_even_if_the_server_span_ends_after_the_response(
+    set_by_ms: int, same_clock: bool
+) -> None:
+    spans = [
+        span("r", None, "server", set_by_ms + 4, set_by_ms + 150),
+        span("t", "r", "execute_tool", set_by_ms + 6, set_by_ms + 106),
+    ]
+    client = ClientTiming(sent_ns=T0, done_ns=T0 + 110 * MS, is_cold=False, same_clock=same_clock)
+    breakdown = Trace.one(spans).breakdown(client)
+    assert "clock_shifted" in breakdown.marks
+    assert (breakdown.shift_ns, ms(breakdown)["tools"]) == (-(set_by_ms + 4) * MS, 100)
+    assert breakdown["tools"].certainty == "inferred"
+
+
 def test_without_any_span_the_time_is_unknown_and_reports_it() -> None:
     client = ClientTiming(sent_ns=T0, done_ns=T0 + 100 * MS)
     breakdown = Trace.one([]).breakdown(client)
