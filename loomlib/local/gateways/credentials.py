@@ -28,11 +28,11 @@ class TargetCredentials:
     Args:
         identity: Credential providers and workload tokens.
         keys: The service's keys; a gateway signs with a key of its role.
-        here: The address of this service.
+        address: The address of this service.
     """
 
-    def __init__(self, identity: OutboundIdentity, keys: Keyring, here: str) -> None:
-        self._identity, self._keys, self._here = identity, keys, urlsplit(here).netloc
+    def __init__(self, identity: OutboundIdentity, keys: Keyring, address: str) -> None:
+        self._identity, self._keys, self._own_netloc = identity, keys, urlsplit(address).netloc
         self._role_keys: dict[str, Key] = {}
 
     async def of(
@@ -122,14 +122,16 @@ class TargetCredentials:
         return {"authorization": f"Bearer {answer['accessToken']}"}
 
     def _workload_token(self, gateway: ResourceRecord, bearer: str) -> str:
-        return self._identity.tokens.issue(gateway.id, gateway.place, user_token=bearer)
+        # Only this authorizer has verified the token; with another one, it may be forged.
+        is_verified = gateway.document["authorizerType"] == "CUSTOM_JWT"
+        return self._identity.tokens.issue(gateway.id, gateway.place, user_token=bearer if is_verified else "")
 
     def _signed(
         self, gateway: ResourceRecord, provider: Mapping[str, Any], method: str, url: str, body: bytes
     ) -> dict[str, str]:
         """Sign a request with a key of the gateway's role, which has the permissions of the role's policies."""
         parts = urlsplit(url)
-        if not (is_served(parts.hostname or "") or parts.netloc == self._here):
+        if not (is_served(parts.hostname or "") or parts.netloc == self._own_netloc):
             raise TargetError("A request that is signed with the gateway's role can be sent to this service only")
         key = self._role_key(gateway)
         signed = AWSRequest(method=method, url=url, data=body, headers={"host": parts.netloc})

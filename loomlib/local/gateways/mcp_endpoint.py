@@ -139,7 +139,7 @@ class McpEndpoint:
             )
             if tool_result is None:
                 return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
-            result = tool_result.shown()
+            result = tool_result.listing()
         else:
             return _error(identity, _METHOD_NOT_FOUND, f"Method not found: {method}")
         return {"jsonrpc": "2.0", "id": identity, "result": result}
@@ -157,11 +157,13 @@ class McpEndpoint:
         return result
 
     def _listed(self, gateway: ResourceRecord, cursor: Any) -> dict[str, Any]:
-        entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+        entries = [tool.listing(target.name) for target, tool in self._tools(gateway)]
         if _mcp(gateway).get("searchType") == "SEMANTIC":
             entries.insert(0, _SEARCH_TOOL)
         if _mcp(gateway).get("disableMcpListToolsPagination"):
             return {"tools": entries}
+        if not isinstance(cursor, str | None):
+            raise ValueError(cursor)
         start = int(cursor) if cursor is not None else 0
         if not 0 <= start <= len(entries):
             raise ValueError(cursor)
@@ -180,7 +182,7 @@ class McpEndpoint:
     ) -> ToolResult | None:
         """Call a tool within a span of the caller's trace, if it sent one; the target's spans are its children."""
         began_ns, span_id = time.time_ns(), secrets.token_hex(8)
-        result = await self._called(gateway, name, arguments, caller.bearer, child_trace(trace, span_id))
+        result = await self._call_tool(gateway, name, arguments, caller.bearer, child_trace(trace, span_id))
         if result is not None:
             self._spans.write(
                 "InvokeGateway",
@@ -216,7 +218,7 @@ class McpEndpoint:
                 is_error=True,
             )
 
-    async def _called(
+    async def _call_tool(
         self,
         gateway: ResourceRecord,
         name: str,
@@ -229,7 +231,7 @@ class McpEndpoint:
             query = arguments.get("query")
             if not isinstance(query, str):
                 return ToolResult.of_text("The argument query is missing", is_error=True)
-            entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+            entries = [tool.listing(target.name) for target, tool in self._tools(gateway)]
             matches = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
             return ToolResult(content=[{"type": "text", "text": json.dumps(matches)}], structured=matches)
         target_name, _, tool_name = name.partition(SEPARATOR)

@@ -15,6 +15,7 @@ VERSION: Final = "2025-06-18"
 _SESSION: Final = "mcp-session-id"
 _ACCEPT: Final = "application/json, text/event-stream"
 _MOST_TOOLS: Final = 1_000
+_MOST_PAGES: Final = 200
 _MOST_SESSIONS: Final = 1_000
 _LIST_TIMEOUT_S: Final = 30.0
 _SHOWN_CHARACTERS: Final = 500
@@ -48,7 +49,7 @@ class McpServers:
         session = await self._open(url, credentials, _LIST_TIMEOUT_S)
         tools: list[GatewayTool] = []
         cursor: str | None = None
-        while True:
+        for _ in range(_MOST_PAGES):
             parameters = {"cursor": cursor} if cursor else {}
             result = await self._ask(url, credentials, session, "tools/list", parameters, _LIST_TIMEOUT_S)
             listed: Any = result.get("tools")
@@ -60,6 +61,7 @@ class McpServers:
             former, cursor = cursor, result.get("nextCursor")
             if not cursor or cursor == former:
                 return tools
+        raise TargetError(f"{url} lists its tools in more than {_MOST_PAGES:,} pages")
 
     async def call(
         self, url: str, credentials: Credentials, name: str, arguments: Mapping[str, Any], timeout_s: float

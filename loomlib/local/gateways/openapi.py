@@ -56,14 +56,17 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
         arguments: Its arguments by name; those that the document does not define are left out.
 
     Raises:
-        TargetError: A path parameter is missing.
+        TargetError: A path parameter is missing or cannot be part of a path.
     """
     request = tool.request
     path = str(request["path"])
     for name in request["path_names"]:
         if name not in arguments:
             raise TargetError(f"The argument {name}, which is part of the path, is missing")
-        path = path.replace(f"{{{name}}}", quote(argument_text(arguments[name]), safe=""))
+        text = argument_text(arguments[name])
+        if text in ("", ".", ".."):  # the path would be that of another operation
+            raise TargetError(f"The argument {name} is {text!r}, which cannot be part of a path")
+        path = path.replace(f"{{{name}}}", quote(text, safe=""))
     query = [
         (name, argument_text(value))
         for name in request["query_names"]
@@ -78,8 +81,9 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     if (names := request["body_names"]) is not None:
         body_arguments = {name: arguments[name] for name in names if name in arguments}
         whole_body_name = request["body_whole"]
-        body = json.dumps(arguments.get(whole_body_name) if whole_body_name else body_arguments).encode()
-        headers["content-type"] = _JSON
+        if not whole_body_name or whole_body_name in arguments:  # an optional body that is not given is not sent
+            body = json.dumps(arguments[whole_body_name] if whole_body_name else body_arguments).encode()
+            headers["content-type"] = _JSON
     return str(request["method"]), url, headers, body
 
 
@@ -211,7 +215,7 @@ class ApiReferences:
     """
 
     def __init__(self, document: ApiDocument) -> None:
-        self._document, self._left = document, _MOST_VALUES
+        self._document, self._values_left = document, _MOST_VALUES
 
     def resolved(self, value: Any, within: frozenset[str] = frozenset()) -> Any:
         """Return a value without references; a recursive schema accepts any value at the recursion.
@@ -219,8 +223,8 @@ class ApiReferences:
         Raises:
             TargetError: A reference has no target, or the result would be too large.
         """
-        self._left -= 1
-        if self._left < 0:
+        self._values_left -= 1
+        if self._values_left < 0:
             raise TargetError(f"The schemas of the OpenAPI document have more than {_MOST_VALUES:,} values")
         if isinstance(value, list):
             return [self.resolved(item, within) for item in cast("list[Any]", value)]
@@ -231,11 +235,11 @@ class ApiReferences:
         if isinstance(reference, str):
             if reference in within or len(within) > _DEEPEST:
                 return {}
-            return self.resolved(_named(self._document, reference), within | {reference})
+            return self.resolved(_resolve(self._document, reference), within | {reference})
         return {name: self.resolved(item, within) for name, item in fields.items()}
 
 
-def _named(document: ApiDocument, reference: str) -> Any:
+def _resolve(document: ApiDocument, reference: str) -> Any:
     if not reference.startswith("#/"):
         raise TargetError(f"The reference {reference} points outside the OpenAPI document")
     node: Any = document

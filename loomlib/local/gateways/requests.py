@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from ..aws_names.hosts import is_of_aws, is_served
-from ..identity.addresses import check_address, is_here
+from ..identity.addresses import check_address, is_here, without_secrets
 from .tools import TargetError, TargetTimeoutError
 
 if TYPE_CHECKING:
@@ -173,12 +173,6 @@ class TargetClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._sessions[here]
-
-
-def without_secrets(url: str) -> str:
-    """Return a URL without its query and its user info, which may contain credentials."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 async def _parts(response: ClientResponse, url: str, most_bytes: int) -> AsyncIterator[bytes]:

@@ -35,6 +35,15 @@ def check_address(url: str) -> str:
     return "" if literal is None or literal.is_global else f"{host} is not a public address"
 
 
+def without_secrets(url: str) -> str:
+    """Return a URL for messages: without its user info and its query, which may contain credentials."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as an incomplete IPv6 address
+        return "The URL"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def is_here(parts: SplitResult) -> bool:
     """Return whether a URL's host is this machine."""
     host = parts.hostname or ""

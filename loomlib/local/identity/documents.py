@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from .addresses import IssuerError, check_address, is_here
+from .addresses import IssuerError, check_address, is_here, without_secrets
 
 TIMEOUT_S: Final = 5.0
 """Time limit of a request to an issuer, in seconds."""
@@ -59,7 +59,7 @@ async def ask(
         IssuerError: The address is refused, does not answer in time, or answers something else. The message has
             nothing of what was sent.
     """
-    shown_url = _without_secrets(url)
+    shown_url = without_secrets(url)
     if fault := check_address(url):
         raise IssuerError(f"{shown_url} is refused: {fault}")
     connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(urlsplit(url))), force_close=True)
@@ -90,12 +90,6 @@ async def ask(
             raise IssuerError(f"{shown_url} answered {response.status}")
         raise IssuerError(f"{shown_url} did not return {'a JSON object' if document is not None else 'JSON'}")
     return response.status, cast("dict[str, Any]", document)
-
-
-def _without_secrets(url: str) -> str:
-    """Return a URL without the parts that may be secret: its user info and its query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class CheckedResolver(AbstractResolver):

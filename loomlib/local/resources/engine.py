@@ -209,6 +209,11 @@ class ResourceEngine:
             parent = self._parent(family, parameters, place)
             draft = Draft(record=record, parameters=parameters, former=former, parent=parent)
             await family.behaviour.before_update(draft)
+            name = draft.record.name
+            if name != former.name:
+                above = parent.arn if parent else ""
+                if same := self.store.find(family.kind, place, name, parent=above, by_name=True):
+                    raise family.name_taken(same)
             record = (await asyncio.to_thread(self.store.put, [draft.record, *draft.also]))[0]
         self._settling.begin(family, record)
         return self._answer(family, "update", family.during("updating", record))

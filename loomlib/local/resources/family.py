@@ -53,9 +53,8 @@ class Family:
     def name_taken(self, record: ResourceRecord) -> RefusedError:
         """Return the error for a name that another record already has."""
         message = f"{sentence_noun(self.kind)} with name {record.name} already exists"
-        if sees_resource(
-            record.tenant
-        ):  # the name is taken for all tenants, but other tenants do not see by which resource
+        # The name is taken for all tenants, but other tenants do not see by which resource.
+        if sees_resource(record.tenant):
             message = f"{message}: {record.id}"
         message = self.resource.duplicate_message.format(name=record.name) or message
         return self._duplicate(message, "ResourceConflict")
@@ -70,7 +69,7 @@ class Family:
 
     def members(self, verb: str, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
         """Return a record's members in the response of a verb."""
-        members = {**self.resource.shown(record, parent), **self.behaviour.members(record)}
+        members = {**self.resource.response_members(record, parent), **self.behaviour.members(record)}
         if verb in ("list", "versions"):
             members = {**self.resource.summary_defaults, **members}
         return {name: members[name] for name in self.binding.outputs[verb] if name in members}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import threading
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
 
@@ -145,7 +147,8 @@ def test_requests_that_are_not_mcp_have_errors_of_json_rpc(make_gateway: Any) ->
     url = make_gateway().url
     assert ask(url, "tools/call", name="a___b")["error"] == {"code": -32602, "message": "Unknown tool: a___b"}
     assert ask(url, "resources/subscribe")["error"]["code"] == -32601
-    assert ask(url, "tools/list", cursor="x")["error"]["code"] == -32602
+    for cursor in ("x", {}, [1], 1, True):
+        assert ask(url, "tools/list", cursor=cursor)["error"]["code"] == -32602
     assert requests.post(url, data=b"{", timeout=60).json()["error"]["code"] == -32700
     assert requests.post(url, json=[], timeout=60).status_code == 400
     assert requests.get(url, timeout=60).status_code == 405
@@ -221,6 +224,9 @@ def test_an_api_key_of_the_vault_reaches_the_target_and_nobody_else(make_gateway
     assert target["status"] == "READY"
     answer = call(gateway.url, "stock___readItem", item_id="1")
     assert json.loads(answer["content"][0]["text"])["key"] == "s3cr3t-value"
+    parameters = {"name": "stock___readItem", "arguments": {"item_id": "1"}}
+    unverified = ask(gateway.url, "tools/call", headers={"Authorization": "Bearer opaque"}, **parameters)["result"]
+    assert unverified["content"] == answer["content"]
     assert "s3cr3t" not in json.dumps(ask(gateway.url, "tools/list"))
 
 
@@ -328,3 +334,63 @@ def test_a_lambda_function_gets_the_arguments_and_the_tool_s_name(make_gateway: 
     failed = call(gateway.url, "orders___find", order="7", fail=True)
     assert failed["isError"] is True
     assert "secret detail" not in json.dumps(failed)
+
+
+@pytest.mark.parametrize("item_id", ["..", ".", ""])
+def test_an_argument_does_not_lead_to_the_path_of_another_operation(
+    make_gateway: Any, openapi: str, item_id: str
+) -> None:
+    gateway = make_gateway()
+    gateway.add("stock", {"openApiSchema": {"inlinePayload": openapi}})
+    refused = call(gateway.url, "stock___readItem", item_id=item_id)
+    assert refused["isError"]
+
+
+def test_an_optional_body_that_is_not_given_is_not_sent(make_gateway: Any, http_api: Any) -> None:
+    gateway = make_gateway()
+    body = {"content": {"application/json": {"schema": {"type": "array"}}}}
+    document = {
+        "openapi": "3.0.1",
+        "info": {"title": "Echo", "version": "1"},
+        "servers": [{"url": http_api.url}],
+        "paths": {"/echo": {"post": {"operationId": "echo", "requestBody": body}}},
+    }
+    gateway.add("echo", {"openApiSchema": {"inlinePayload": json.dumps(document)}})
+    assert json.loads(call(gateway.url, "echo___echo")["content"][0]["text"])["body"] == ""
+    assert json.loads(call(gateway.url, "echo___echo", body=[1])["content"][0]["text"])["body"] == "[1]"
+
+
+def test_an_mcp_server_that_never_ends_its_list_fails_its_target(make_gateway: Any) -> None:
+    class EndlessServer(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            result = {
+                "initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "endless"}},
+                "tools/list": {"tools": [], "nextCursor": secrets.token_hex(4)},
+            }.get(request["method"], {})
+            content = json.dumps({"jsonrpc": "2.0", "id": request.get("id"), "result": result}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), EndlessServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        target = make_gateway().add(
+            "endless", {"mcpServer": {"endpoint": f"http://127.0.0.1:{server.server_port}/mcp"}}
+        )
+        server.shutdown()
+    assert target["status"] == "FAILED"
+    assert "lists its tools in more than 200 pages" in target["statusReasons"][0]
+
+
+def test_an_address_that_is_no_url_is_named(make_gateway: Any) -> None:
+    target = make_gateway().add("broken", {"mcpServer": {"endpoint": "https://[::1/mcp"}})
+    assert target["status"] == "FAILED"
+    assert "The URL is refused: it is not a valid URL" in target["statusReasons"][0]

@@ -74,3 +74,20 @@ def test_a_gateway_with_targets_is_not_deleted(aws: Any, gateway: dict[str, Any]
 def test_a_gateway_that_checks_tokens_needs_an_issuer(aws: Any) -> None:
     with pytest.raises(ClientError, match="requires an authorizerConfiguration"):
         aws.control.create_gateway(name="no-issuer", roleArn=ROLE, authorizerType="CUSTOM_JWT")
+
+
+def test_a_target_does_not_take_the_name_of_another(aws: Any, gateway: dict[str, Any]) -> None:
+    identity = gateway["gatewayId"]
+    tool = {"name": "x", "description": "d", "inputSchema": {"type": "object"}}
+    configuration = {"mcp": {"lambda": {**LAMBDA, "toolSchema": {"inlinePayload": [tool]}}}}
+    target_ids = []
+    for name in ("orders", "stock"):
+        target = aws.control.create_gateway_target(
+            gatewayIdentifier=identity, name=name, targetConfiguration=configuration
+        )
+        target_ids.append({"gatewayIdentifier": identity, "targetId": target["targetId"]})
+    for ids in target_ids:
+        wait_until(lambda ids=ids: aws.control.get_gateway_target(**ids)["status"] == "READY", what="the targets")
+    with pytest.raises(aws.control.exceptions.ConflictException, match="name orders already exists"):
+        aws.control.update_gateway_target(**target_ids[1], name="orders", targetConfiguration=configuration)
+    assert aws.control.get_gateway_target(**target_ids[1])["name"] == "stock"
