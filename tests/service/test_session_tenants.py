@@ -123,3 +123,12 @@ def test_the_first_tenant_of_a_session_keeps_it_over_restarts(
 
 def test_the_claims_of_a_tenant_are_those_of_the_documentation() -> None:
     assert TENANT_CLAIMS == ("tenant_id", "custom:tenant", "tenant")
+
+
+def test_an_incomplete_last_line_does_not_cost_the_next_session_its_tenant(tmp_path: Path) -> None:
+    (tmp_path / "session-tenants.jsonl").write_text('{"session": "abc", "ten')
+    caller = Caller(service="bedrock-agentcore", key=None)
+    acme, evil = (CallIdentity(kind="jwt", caller="", tenant=tenant) for tenant in ("acme", "evil"))
+    assert SessionTenants(tmp_path).enter(caller, version("r"), "s", acme) == "acme"
+    with pytest.raises(RefusedError, match="another tenant"):
+        SessionTenants(tmp_path).enter(caller, version("r"), "s", evil)

@@ -150,3 +150,16 @@ def test_the_sdk_waits_for_the_user(aws: Any, identities: Identities) -> None:
     assert results["user"].startswith("authorization_code-")
     assert results["machine"].startswith("client_credentials-")
     assert (results["key"], results["provider"]) == ("the key", arguments["provider"])
+
+
+def test_a_server_that_cannot_be_reached_does_not_cost_the_user_s_consent(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    identities.issuer.lifetime_s = 30
+    first = begun(identities, token, provider)
+    consented(first["authorizationUrl"])
+    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    identities.issuer.raw = (503, {"content-type": "application/json"}, b"{}")
+    with pytest.raises(aws.data.exceptions.ValidationException, match="did not issue a token: it answered 503"):
+        identities.ask(token, provider, FLOW)
+    identities.issuer.raw = None
+    assert identities.ask(token, provider, FLOW)["accessToken"].startswith("refresh_token-")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
+import requests
 from authorization_server import CLIENT_SECRET
 from botocore.exceptions import ClientError
 from identities import Identities, code_of
+from waiting import wait_until
 
 from loomlib import local
 
@@ -26,7 +29,7 @@ def test_a_token_of_the_machine_is_asked_for_once(identities: Identities) -> Non
     assert request == {"grant_type": "client_credentials", "scope": "read write", "authentication": "basic"}
 
 
-def test_another_workload_scope_or_demand_asks_again(identities: Identities) -> None:
+def test_another_workload_scope_parameter_or_demand_asks_again(identities: Identities) -> None:
     token, provider = identities.token(identities.workload()), identities.provider()
     answers = [
         identities.ask(token, provider),
@@ -34,8 +37,10 @@ def test_another_workload_scope_or_demand_asks_again(identities: Identities) -> 
         identities.ask(token, provider, audiences=["orders", "stock"], resources=["https://orders.example"]),
         identities.ask(token, provider, forceAuthentication=True),
         identities.ask(identities.token(identities.workload()), provider),
+        identities.ask(token, provider, customParameters={"audience_of": "orders"}),
+        identities.ask(token, provider, customParameters={"audience_of": "payroll"}),
     ]
-    assert len({answer["accessToken"] for answer in answers}) == 5
+    assert len({answer["accessToken"] for answer in answers}) == 7
     third = identities.issuer.requests[2]
     assert (third["audience"], third["resource"]) == ("orders stock", "https://orders.example")
 
@@ -212,3 +217,37 @@ def test_plain_http_is_for_loopback_only(aws: Any, identities: Identities, url: 
     provider = identities.provider(oauthDiscovery={"authorizationServerMetadata": metadata})
     with pytest.raises(aws.data.exceptions.ValidationException):
         identities.ask(identities.token(identities.workload()), provider)
+
+
+def test_a_gateway_without_an_authorizer_exchanges_no_token_of_its_callers(aws: Any, identities: Identities) -> None:
+    provider = identities.provider(onBehalfOfTokenExchangeConfig={"grantType": "TOKEN_EXCHANGE"})
+    arn = aws.control.get_oauth2_credential_provider(name=provider)["credentialProviderArn"]
+    gateway = aws.control.create_gateway(
+        name=identities.name("open"), roleArn="arn:aws:iam::123456789012:role/loom", authorizerType="NONE"
+    )
+    document = {
+        "openapi": "3.0.1",
+        "info": {"title": "Discovery", "version": "1"},
+        "servers": [{"url": identities.issuer.url}],
+        "paths": {"/.well-known/openid-configuration": {"get": {"operationId": "discover"}}},
+    }
+    oauth = {"providerArn": arn, "scopes": [], "grantType": "TOKEN_EXCHANGE"}
+    target = aws.control.create_gateway_target(
+        gatewayIdentifier=gateway["gatewayId"],
+        name="issuer",
+        targetConfiguration={"mcp": {"openApiSchema": {"inlinePayload": json.dumps(document)}}},
+        credentialProviderConfigurations=[
+            {"credentialProviderType": "OAUTH", "credentialProvider": {"oauthCredentialProvider": oauth}}
+        ],
+    )
+    target_ids = {"gatewayIdentifier": gateway["gatewayId"], "targetId": target["targetId"]}
+    wait_until(lambda: aws.control.get_gateway_target(**target_ids)["status"] == "READY", what="the target")
+    forged = local.issue_token(aws.state, "alice").rpartition(".")[0] + ".forged"
+    answer = requests.post(
+        gateway["gatewayUrl"],
+        json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "issuer___discover"}},
+        headers={"Authorization": f"Bearer {forged}"},
+        timeout=60,
+    )
+    assert answer.json()["result"]["isError"]
+    assert identities.issuer.requests == []

@@ -34,8 +34,12 @@ class SessionTenants:
         self._file = home / _FILE
         self._tenants: dict[str, str] = {}
         if self._file.exists():
-            for line in self._file.read_text("utf-8").splitlines():
+            text = self._file.read_text("utf-8", errors="replace")
+            for line in text.splitlines():
                 self._read(line)
+            if text and not text.endswith("\n"):  # the next line would be appended to the incomplete one
+                with self._file.open("a", encoding="utf-8") as file:
+                    file.write("\n")
 
     def enter(self, caller: Caller, version: RuntimeVersion, session_id: str, identity: CallIdentity) -> str:
         """Admit a caller to a session and bind the session to the caller's tenant; return the tenant, "" for none.

@@ -27,6 +27,10 @@ _ERROR_CODE: Final = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,80}")  # RFC 6
 FormFields = dict[str, str | list[str]]
 
 
+class GrantRefusedError(RefusedError):
+    """The authorization server no longer accepts a grant (`invalid_grant`): the user must consent again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
     """The parameters of a token request.
@@ -176,7 +180,7 @@ class TokenClient:
         headers: dict[str, str] = {}
         if not anonymous:
             headers = _authenticate(client, form, metadata)
-        answer = await _answered(url, form, headers)
+        answer = await _token_response(url, form, headers)
         token = StoredToken.of(answer, self._clock(), former_refresh=former_refresh)
         if token is None:
             raise invalid("The authorization server returned a response without an access_token")
@@ -199,7 +203,7 @@ async def _discovered(url: str) -> dict[str, Any]:
     return document
 
 
-async def _answered(url: str, form: FormFields, headers: Mapping[str, str]) -> dict[str, Any]:
+async def _token_response(url: str, form: FormFields, headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the response of a token endpoint.
 
     Raises:
@@ -216,7 +220,8 @@ async def _answered(url: str, form: FormFields, headers: Mapping[str, str]) -> d
     code = document.get("error")
     if status != 200 or code:  # GitHub answers errors with status 200
         code = code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else ""
-        raise invalid(f"The authorization server did not issue a token: it answered {status} {code}".rstrip())
+        refused = invalid(f"The authorization server did not issue a token: it answered {status} {code}".rstrip())
+        raise GrantRefusedError(refused.code, refused.status, refused.message) if code == "invalid_grant" else refused
     return document
 
 

@@ -10,7 +10,7 @@ from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
 from ...tenancy import new_tenant, owns_row, sees_resource
 from ...wire import RefusedError, invalid, not_found
-from .clients import Client, TokenClient, TokenRequest
+from .clients import Client, GrantRefusedError, TokenClient, TokenRequest
 from .consent import ConsentSession, ConsentSessions
 from .providers import (
     API_KEY_PROVIDER,
@@ -113,6 +113,7 @@ class IdentityPlane:
             resources=tuple(target.resources),
             audiences=tuple(target.audiences),
             tenant=workload.tenant,
+            custom=tuple(sorted(target.custom.items())),
         )
         if flow == _USER:
             return await self._federated(parameters, provider, key, target)
@@ -170,7 +171,7 @@ class IdentityPlane:
                 return None
             try:
                 token = await self._clients.refresh(await self._client(provider), token)
-            except RefusedError:
+            except GrantRefusedError:
                 await self._vault.drop(provider, key)
                 return None
             await self._vault.keep(provider, key, token)

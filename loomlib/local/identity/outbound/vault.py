@@ -61,7 +61,7 @@ class StoredToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenKey:
-    """What a stored token is for: another workload, tenant, user, flow or scope has another one."""
+    """What a stored token is for: another workload, tenant, user, flow, scope or custom parameter has another one."""
 
     workload: str
     user: str
@@ -70,14 +70,16 @@ class TokenKey:
     resources: tuple[str, ...] = ()
     audiences: tuple[str, ...] = ()
     tenant: str = ""
+    custom: tuple[tuple[str, str], ...] = ()
 
     @property
     def digest(self) -> str:
         """A name that reveals nothing of its parts."""
         parts = [self.workload, self.user, self.flow, sorted(self.scopes), sorted(self.resources)]
-        # Without a tenant it is the digest of earlier releases, whose tokens stay.
+        # Without a tenant and custom parameters it is the digest of earlier releases, whose tokens stay.
         tenant = [self.tenant] if self.tenant else []
-        return hashlib.sha256(json.dumps([*parts, sorted(self.audiences), *tenant]).encode()).hexdigest()
+        custom = [{"custom": sorted(self.custom)}] if self.custom else []
+        return hashlib.sha256(json.dumps([*parts, sorted(self.audiences), *tenant, *custom]).encode()).hexdigest()
 
 
 class TokenVault:
@@ -151,7 +153,7 @@ class VaultSettings:
 
     async def get(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer GetTokenVault."""
-        return _shown(self._vault(parameters, place))
+        return _vault_response(self._vault(parameters, place))
 
     async def set_key(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer SetTokenVaultCMK."""
@@ -193,10 +195,10 @@ class VaultSettings:
     async def _change(self, vault: ResourceRecord, kms: dict[str, Any]) -> dict[str, Any]:
         vault = replace(vault, document={"kmsConfiguration": kms}, updated_at=_moment(self._clock()))
         (stored,) = await asyncio.to_thread(self._store.put, [vault])
-        return _shown(stored)
+        return _vault_response(stored)
 
 
-def _shown(vault: ResourceRecord) -> dict[str, Any]:
+def _vault_response(vault: ResourceRecord) -> dict[str, Any]:
     return {"tokenVaultId": vault.id, **vault.document, "lastModifiedDate": vault.updated_at}
 
 
