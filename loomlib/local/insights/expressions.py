@@ -13,7 +13,7 @@ from .functions import FUNCTIONS, STATISTICS, floor_to, period_ms
 from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
-from .values import compare, number, shown
+from .values import compare, number, result_text
 
 Evaluate = Callable[[Row], Any]
 
@@ -155,7 +155,7 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
         text = token.value
         required = _contained(left, text, is_plain=_PLAIN.match(text) is not None)
         return Expression(
-            lambda row: (cell := value(row)) is not None and text in shown(cell),
+            lambda row: (cell := value(row)) is not None and text in result_text(cell),
             reader.text_from(start),
             required=required,
         )
@@ -164,7 +164,7 @@ def _like(reader: TokenReader, left: Expression, start: int) -> Expression:
         is_plain = "." not in token.value and _PLAIN.match(token.value) is not None
         required = _contained(left, token.value, is_plain=is_plain) if is_plain else ()
         return Expression(
-            lambda row: (cell := value(row)) is not None and occurs_in(shown(cell)),
+            lambda row: (cell := value(row)) is not None and occurs_in(result_text(cell)),
             reader.text_from(start),
             required=required,
         )
@@ -199,9 +199,9 @@ def _computed(run: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -
             return None
         try:
             result = run(left_number, right_number)
+            return result if isinstance(result, int | float) and math.isfinite(result) else None
         except (ArithmeticError, ValueError):
             return None
-        return result if isinstance(result, int | float) and math.isfinite(result) else None
 
     return compute
 
@@ -235,7 +235,10 @@ def _constant(reader: TokenReader) -> Any:
     minus = reader.take("-") is not None
     token = reader.next()
     if token.kind == "number":
-        value: Any = float(token.value) if set(token.value) & set(".eE") else int(token.value)
+        try:
+            value: Any = float(token.value) if set(token.value) & set(".eE") else int(token.value)
+        except ValueError:  # more digits than Python converts
+            raise reader.malformed(f"the number has {len(token.value):,} digits", token) from None
         return -value if minus else value
     if token.kind == "text" and not minus:
         return token.value

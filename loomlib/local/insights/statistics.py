@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from .expressions import Evaluate, read_expression
 from .reading import TokenReader
 from .rows import Row
-from .values import compare, number, shown
+from .values import compare, number, result_text
 
 
 class Gathering(Protocol):
@@ -78,15 +78,15 @@ class _Count:
 class _Distinct:
     def __init__(self, argument: Evaluate | None, _: float) -> None:
         self._argument = argument
-        self._seen: set[str] = set()
+        self._distinct_values: set[str] = set()
 
     def add(self, row: Row) -> None:
         value = self._argument(row) if self._argument else None
         if value is not None:
-            self._seen.add(shown(value))
+            self._distinct_values.add(result_text(value))
 
     def result(self) -> int:
-        return len(self._seen)
+        return len(self._distinct_values)
 
 
 class _Numbers:
@@ -100,7 +100,10 @@ class _Numbers:
             self.numbers.append(value)
 
     def result(self) -> Any:
-        return self.of(self.numbers) if self.numbers else None
+        try:
+            return self.of(self.numbers) if self.numbers else None
+        except OverflowError:  # the result is beyond the largest float
+            return None
 
     def of(self, numbers: list[float | int]) -> Any:
         return sum(numbers)

@@ -25,7 +25,10 @@ def number(value: Any) -> float | int | None:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int | float):
-        return value if math.isfinite(value) else None
+        try:
+            return value if math.isfinite(value) else None
+        except OverflowError:  # an integer beyond the largest float
+            return None
     if isinstance(value, str):
         try:
             parsed = float(value)
@@ -42,17 +45,17 @@ def compare(left: Any, right: Any) -> int | None:
     left_number, right_number = number(left), number(right)
     if left_number is not None and right_number is not None:
         return (left_number > right_number) - (left_number < right_number)
-    left_text, right_text = shown(left), shown(right)
+    left_text, right_text = result_text(left), result_text(right)
     return (left_text > right_text) - (left_text < right_text)
 
 
 def sort_key(value: Any) -> tuple[int, float, str]:
     """Return the sort key of a value: numbers come before texts."""
     numeric = number(value)
-    return (0, numeric, "") if numeric is not None else (1, 0.0, shown(value))
+    return (0, numeric, "") if numeric is not None else (1, 0.0, result_text(value))
 
 
-def shown(value: Any) -> str:
+def result_text(value: Any) -> str:
     """Return the value as text, as a result shows it."""
     if isinstance(value, bool):
         return "1" if value else "0"

@@ -190,6 +190,7 @@ def test_comments_and_lines_do_not_matter() -> None:
         ("limit 10001", "between 1 and 10,000", (6, 11)),
         ("fields a b", "'|' was expected", (9, 10)),
         ("fields strlen()", "does not take 0", (7, 15)),
+        ("filter a = 1" + "0" * 5_000, "5,001 digits", (11, 5_012)),
     ],
 )
 def test_a_query_that_cannot_be_run_is_refused_with_its_place(query: str, message: str, place: tuple[int, int]) -> None:
@@ -234,3 +235,11 @@ def test_what_a_search_for_a_field_begins_with_never_hides_an_event(values: list
     messages = [json.dumps({"d": value}, ensure_ascii=False) for value in values]
     candidates = [message for message in messages if all(text in message for text in query.required)]
     assert query.run(rows(*candidates)).rows == query.run(rows(*messages)).rows
+
+
+def test_a_number_beyond_floats_is_left_out_of_statistics() -> None:
+    messages = ['{"ms": 12}', '{"ms": 15}', '{"ms": 1' + "0" * 320 + "}"]
+    assert ask("stats count(*) as n, avg(ms) as mean", *messages) == [{"n": "3", "mean": "13.5"}]
+    query = "stats sum(ms) as total, avg(ms) as mean, stddev(ms) as dev"
+    assert ask(query, *['{"ms": 1.7e308}'] * 3) == [{"total": "inf"}] or ask(query, *['{"ms": 1.7e308}'] * 3) == [{}]
+    assert ask("fields ms * ms as square", '{"ms": 1' + "0" * 200 + "}") == [{}]
