@@ -385,3 +385,42 @@ def test_embedding_models_answer_in_their_own_formats(aws: Aws) -> None:
         invoke("amazon.titan-embed-text-v2:0", inputText="x", dimensions=100)
     with pytest.raises(ClientError, match="inputText is missing"):
         invoke("amazon.titan-embed-text-v2:0")
+
+
+def test_the_type_of_a_document_given_directly_is_that_of_its_content(
+    aws: Aws, create: Callable[..., tuple[str, str]]
+) -> None:
+    base, source = create({"type": "CUSTOM"})
+
+    def document(identity: str, **content: Any) -> dict[str, Any]:
+        custom = {"customDocumentIdentifier": {"id": identity}, "sourceType": "IN_LINE", "inlineContent": content}
+        return {"content": {"dataSourceType": "CUSTOM", "custom": custom}}
+
+    text = {"type": "TEXT", "textContent": {"data": "Employees have 30 days of holidays."}}
+    page = {"mimeType": "text/html; charset=utf-8", "data": b"<p>Lunch is at noon.</p><script>x</script>"}
+    scan = {"mimeType": "application/pdf", "data": b"%PDF-1.7"}
+    details = aws.client("bedrock-agent").ingest_knowledge_base_documents(
+        knowledgeBaseId=base,
+        dataSourceId=source,
+        documents=[
+            document("handbook-v1.2", **text),
+            document("hr@example.com", **text),
+            document("lunch", type="BYTE", byteContent=page),
+            document("scan", type="BYTE", byteContent=scan),
+        ],
+    )["documentDetails"]
+    assert [item["status"] for item in details] == ["INDEXED", "INDEXED", "INDEXED", "FAILED"]
+    assert "kind .pdf cannot be read" in details[3]["statusReason"]
+    assert found(aws, base, "When is lunch?")[0]["content"]["text"] == "Lunch is at noon."
+
+
+def test_a_table_with_a_long_cell_is_indexed_like_other_documents(
+    aws: Aws, create: Callable[..., tuple[str, str]]
+) -> None:
+    name, s3 = f"tables-{uuid.uuid4().hex[:8]}", aws.client("s3")
+    s3.create_bucket(Bucket=name)
+    s3.put_object(Bucket=name, Key="a.csv", Body=b'title,body\nA,"' + b"word " * 30_000 + b'"\n')
+    s3.put_object(Bucket=name, Key="b.txt", Body=b"Frogs are green.")
+    base, source = create({"type": "S3", "s3Configuration": {"bucketArn": f"arn:aws:s3:::{name}"}})
+    job = ingested(aws, base, source)
+    assert (job["status"], job["statistics"]["numberOfNewDocumentsIndexed"]) == ("COMPLETE", 2)

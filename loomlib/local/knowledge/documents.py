@@ -41,11 +41,13 @@ class SourceDocument:
         address: Its S3 address, or the id of a directly ingested document.
         content: Its bytes.
         metadata: Its attributes.
+        kind: The format of its content, such as "html"; "" for the ending of its address.
     """
 
     address: str
     content: bytes = field(repr=False)
     metadata: Mapping[str, Any]
+    kind: str = ""
 
     @property
     def digest(self) -> str:
@@ -59,7 +61,8 @@ class SourceDocument:
         Raises:
             DocumentError: It is too large, or its format is not supported here.
         """
-        kind = self.address.rpartition(".")[2].lower() if "." in self.address.rpartition("/")[2] else "txt"
+        ending = self.address.rpartition(".")[2].lower() if "." in self.address.rpartition("/")[2] else "txt"
+        kind = self.kind or ending
         if kind not in _TEXTS:
             raise DocumentError(f"Documents of the kind .{kind} cannot be read here, only {', '.join(sorted(_TEXTS))}")
         if len(self.content) > _LARGEST_BYTES:
@@ -68,9 +71,17 @@ class SourceDocument:
         if kind in ("html", "htm"):
             return _text_of_page(text)
         if kind == "csv":
-            rows = csv.DictReader(io.StringIO(text))
-            return "\n".join("; ".join(f"{name}: {value}" for name, value in row.items() if name) + "." for row in rows)
+            try:
+                return _text_of_table(text)
+            except csv.Error as error:
+                raise DocumentError(f"The document is not a CSV file that can be read: {error}") from error
         return text
+
+
+def _text_of_table(text: str) -> str:
+    csv.field_size_limit(_LARGEST_BYTES)  # Python's default refuses cells of 128 KiB
+    rows = csv.DictReader(io.StringIO(text))
+    return "\n".join("; ".join(f"{name}: {value}" for name, value in row.items() if name) + "." for row in rows)
 
 
 def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[SourceDocument]:
@@ -104,9 +115,9 @@ def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[Sour
         raise SourceError(f"The bucket {bucket} cannot be read: {error}") from error
 
 
-def inline_metadata(given: Mapping[str, Any] | None) -> dict[str, Any]:
+def inline_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the attributes of a directly ingested document (`inlineAttributes`)."""
-    attributes = (given or {}).get("inlineAttributes") or ()
+    attributes = (metadata or {}).get("inlineAttributes") or ()
     return {item["key"]: item["value"][_VALUES[item["value"]["type"]]] for item in attributes}
 
 

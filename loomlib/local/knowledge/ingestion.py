@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import mimetypes
 import secrets
 import string
 import time
@@ -57,7 +58,7 @@ class IngestionPlane:
         token: str = parameters.get("clientToken") or ""
         jobs = self._store.jobs(base.id, source.id)
         if token and (same := next((job for job in jobs if job["token"] == token), None)):
-            return {"ingestionJob": _shown(same)}
+            return {"ingestionJob": _job_response(same)}
         if running := next((job for job in jobs if job["status"] in ("STARTING", "IN_PROGRESS")), None):
             raise conflict(f"The ingestion job {running['id']} of this data source is still running")
         moment = time.time()
@@ -77,11 +78,11 @@ class IngestionPlane:
         task = asyncio.get_running_loop().create_task(asyncio.to_thread(self._run, dict(job), source, place))
         self._tasks[job["id"]] = task
         task.add_done_callback(lambda _: self._tasks.pop(job["id"], None))
-        return {"ingestionJob": _shown(job)}
+        return {"ingestionJob": _job_response(job)}
 
     async def get_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Return a job."""
-        return {"ingestionJob": _shown(self._job(parameters, place))}
+        return {"ingestionJob": _job_response(self._job(parameters, place))}
 
     async def list_ingestion_jobs(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """List the jobs of a data source, the newest first."""
@@ -89,7 +90,9 @@ class IngestionPlane:
         request = page_request(parameters, "ListIngestionJobs", int)
         start = request.after[0] + 1 if request.after else 0
         jobs = self._store.jobs(base.id, source.id)[start : start + request.fetch]
-        summaries = [{name: value for name, value in _shown(job).items() if name != "failureReasons"} for job in jobs]
+        summaries = [
+            {name: value for name, value in _job_response(job).items() if name != "failureReasons"} for job in jobs
+        ]
         return request.page("ingestionJobSummaries", summaries, lambda at: [start + at])
 
     async def stop_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -98,12 +101,12 @@ class IngestionPlane:
         if job["status"] not in ("STARTING", "IN_PROGRESS"):
             raise conflict(f"The ingestion job {job['id']} is {job['status']}")
         self._stopped.add(job["id"])
-        return {"ingestionJob": {**_shown(job), "status": "STOPPING"}}
+        return {"ingestionJob": {**_job_response(job), "status": "STOPPING"}}
 
     async def ingest_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Index the documents in the request."""
         base, source = self._source(parameters, place)
-        documents = [_given(document) for document in parameters["documents"]]
+        documents = [_document_in_request(document) for document in parameters["documents"]]
         for document in documents:
             await asyncio.to_thread(self._index, base.id, source, document, "CUSTOM")
         return await self._details(base.id, source.id, [document.address for document in documents])
@@ -251,7 +254,7 @@ def find_base(resources: ResourceStore, key: str, place: Place) -> ResourceRecor
     raise not_found(f"Knowledge base not found: {key}")
 
 
-def _given(document: Mapping[str, Any]) -> SourceDocument:
+def _document_in_request(document: Mapping[str, Any]) -> SourceDocument:
     """Return a document in a request."""
     content = document["content"]
     if content["dataSourceType"] != "CUSTOM":
@@ -268,7 +271,14 @@ def _given(document: Mapping[str, Any]) -> SourceDocument:
         address=custom["customDocumentIdentifier"]["id"],
         content=text.encode() if text is not None else base64.b64decode(data or ""),
         metadata=inline_metadata(document.get("metadata")),
+        kind="txt" if text is not None else _kind_of(str(files.get("mimeType", ""))),
     )
+
+
+def _kind_of(mime_type: str) -> str:
+    """Return the usual ending of files of a type, such as "html" for `text/html; charset=utf-8`; "" if unknown."""
+    plain = mime_type.partition(";")[0].strip().lower()
+    return "md" if plain == "text/markdown" else (mimetypes.guess_extension(plain) or "").removeprefix(".")
 
 
 def _address(identifier: Mapping[str, Any]) -> str:
@@ -296,7 +306,7 @@ def _detail(base: str, document: StoredDocument) -> dict[str, Any]:
     }
 
 
-def _shown(job: Mapping[str, Any]) -> dict[str, Any]:
+def _job_response(job: Mapping[str, Any]) -> dict[str, Any]:
     details = {
         "knowledgeBaseId": job["base"],
         "dataSourceId": job["source"],
