@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting import eventually
 
 from loomlib.errors import StoreError
+from loomlib.local.contract import AgentCall, RuntimeVersion
 from loomlib.local.expiry import ExpiryClock
 from loomlib.local.sessions.clocks import SessionClocks
 from loomlib.local.sessions.health import Health
+from loomlib.local.sessions.usage import UsageMeter
 from loomlib.store import Store, StudyRow
 from loomlib.wall_clock import WallClock
 
@@ -158,3 +163,24 @@ def test_nothing_expires_until_the_time_has_been_stable_for_an_hour(
     assert clock() == 0
     times.pass_(600)
     assert clock() == times.unix_s
+
+
+@pytest.mark.parametrize("jump_s", [-3_600.0, 3_600.0])
+async def test_usage_counts_no_time_that_the_machine_was_set_by(jump_s: float) -> None:
+    unix_time, records = [time.time()], list[dict[str, Any]]()
+
+    class Sink:
+        def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
+            records.append(json.loads(message))
+
+    arn = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/r-abcdefghij"
+    fields = {name: None for name in RuntimeVersion.__dataclass_fields__} | {"arn": arn, "runtime_id": "r-abcdefghij"}
+    call = AgentCall(runtime=RuntimeVersion(**fields), qualifier="DEFAULT", session_id="s", body=b"")
+    meter = UsageMeter(Sink(), unix_time=lambda: unix_time[0])
+    began_s = time.monotonic()
+    meter.began("m", call, os.getpid())
+    unix_time[0] += jump_s
+    meter.ended("m", os.getpid())
+    await eventually(lambda: records, "the record")
+    assert 0 <= records[0]["attributes"]["time_elapsed_seconds"] <= time.monotonic() - began_s + 1e-6
+    assert records[0]["event_timestamp"] == int(unix_time[0] * 1000)

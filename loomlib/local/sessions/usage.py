@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from ..contract import AgentAnswer, AgentCall, LogSink
@@ -29,7 +29,7 @@ _LEAST_MEMORY_GB = 0.128
 
 @dataclass(slots=True)
 class _Window:
-    """A period in which a session has invocations."""
+    """A period in which a session has invocations; it began at `began_s` of the monotonic clock."""
 
     call: AgentCall
     began_s: float
@@ -38,10 +38,15 @@ class _Window:
 
 
 class UsageMeter:
-    """Measures sessions; `began` and `ended` take a few tens of microseconds per invocation."""
+    """Measures sessions; `began` and `ended` take a few tens of microseconds per invocation.
 
-    def __init__(self, sink: LogSink) -> None:
-        self._sink = sink
+    Args:
+        sink: Receives the records.
+        unix_time: The machine's time in seconds since 1970, for the records' timestamps; it can be set at any time.
+    """
+
+    def __init__(self, sink: LogSink, unix_time: Callable[[], float] = time.time) -> None:
+        self._sink, self._unix_time = sink, unix_time
         self._windows: dict[str, _Window] = {}
 
     def began(self, mark: str, call: AgentCall, pid: int) -> None:
@@ -54,7 +59,7 @@ class UsageMeter:
         """
         window = self._windows.get(mark)
         if window is None:
-            window = self._windows[mark] = _Window(call, time.time(), cpu_seconds(pid) if pid else 0.0)
+            window = self._windows[mark] = _Window(call, time.monotonic(), cpu_seconds(pid) if pid else 0.0)
         window.calls += 1
 
     def ended(self, mark: str, pid: int) -> None:
@@ -66,13 +71,13 @@ class UsageMeter:
         if window.calls:
             return
         del self._windows[mark]
-        spent, now_s = cpu_seconds(pid) if pid else None, time.time()
+        spent, elapsed_s = cpu_seconds(pid) if pid else None, time.monotonic() - window.began_s
         if spent is not None and window.cpu_s is not None:
             # After the answer's last byte is sent.
-            asyncio.get_running_loop().call_soon(self._write, window, pid, max(0.0, spent - window.cpu_s), now_s)
+            asyncio.get_running_loop().call_soon(self._write, window, pid, max(0.0, spent - window.cpu_s), elapsed_s)
 
-    def _write(self, window: _Window, pid: int, cpu_s: float, now_s: float) -> None:
-        elapsed_s, runtime = max(0.0, now_s - window.began_s), window.call.runtime
+    def _write(self, window: _Window, pid: int, cpu_s: float, elapsed_s: float) -> None:
+        now_s, runtime = self._unix_time(), window.call.runtime
         peak = peak_bytes(pid)
         metrics = {"agent.runtime.vcpu.hours.used": cpu_s / 3600}
         if peak:
