@@ -326,10 +326,16 @@ def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
         return
     if shape.type_name == "list":
         for index, item in enumerate(value):
+            if item is None:
+                yield f"{subject}[{index}] is missing"
+                continue
             yield from _faults(shape.member, item, f"{subject}[{index}]")
     if shape.type_name == "map":
         for key, item in value.items():
             yield from _faults(shape.key, key, f"a key of {subject}")
+            if item is None:
+                yield f"{subject}.{key} is missing"
+                continue
             yield from _faults(shape.value, item, f"{subject}.{key}")
     size = value if shape.type_name in ("integer", "long", "float", "double") else _length(value)
     if size is not None and "min" in rules and size < rules["min"]:

@@ -26,6 +26,7 @@ _OVERRIDES: Final = {
     "episodicOverride": "EPISODIC_OVERRIDE",
     "selfManagedConfiguration": "SELF_MANAGED",
 }
+_SELF_MANAGED: Final = "selfManagedConfiguration"
 _HISTORY_WINDOW: Final = 4
 _SELF_MANAGED_TRIGGERS: Final = [
     {"messageBasedTrigger": {"messageCount": 6}},
@@ -81,7 +82,10 @@ def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: fl
     if configuration := changes.get("configuration"):
         if strategy["type"] not in ("CUSTOM", "EPISODIC"):
             raise invalid(f"{strategy['strategyId']} is a {strategy['type']} strategy, which takes no configuration")
-        result["configuration"] = {**strategy.get("configuration", {}), **configuration}
+        former: Mapping[str, Any] = strategy.get("configuration", {})
+        result["configuration"] = {**former, **configuration}
+        if own := configuration.get(_SELF_MANAGED):  # members that it does not name stay
+            result["configuration"][_SELF_MANAGED] = {**former.get(_SELF_MANAGED, {}), **own}
     if "action" in changes.get("recordExpirySpecification", {}):
         result.pop("recordExpiryDurationDays", None)
     return result
@@ -122,7 +126,7 @@ def _configuration(definition: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     ((kind, parts),) = configuration.items()
     result: dict[str, Any] = {"type": _OVERRIDES[kind]}
-    if kind == "selfManagedConfiguration":
+    if kind == _SELF_MANAGED:
         result[kind] = {
             "triggerConditions": _SELF_MANAGED_TRIGGERS,
             "historicalContextWindowSize": _HISTORY_WINDOW,

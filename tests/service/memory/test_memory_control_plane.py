@@ -111,6 +111,12 @@ def test_every_kind_of_strategy_is_shown_in_awss_form(aws: Any) -> None:
     selfish = by_name["selfish"]["configuration"]
     assert selfish["type"] == "SELF_MANAGED"
     assert selfish["selfManagedConfiguration"]["historicalContextWindowSize"] == 4
+    changes = {"configuration": {"selfManagedConfiguration": {"historicalContextWindowSize": 8}}}
+    changes["memoryStrategyId"] = by_name["selfish"]["strategyId"]
+    aws.control.update_memory(memoryId=memory["id"], memoryStrategies={"modifyMemoryStrategies": [changes]})
+    changed = next(item for item in shown(aws, memory["id"])["strategies"] if item["name"] == "selfish")
+    expected = {**selfish["selfManagedConfiguration"], "historicalContextWindowSize": 8}
+    assert changed["configuration"]["selfManagedConfiguration"] == expected
 
 
 def test_an_update_adds_modifies_and_deletes_strategies(aws: Any) -> None:

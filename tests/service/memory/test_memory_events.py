@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import requests
 from botocore.exceptions import ClientError
+from signed_requests import signed_headers
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = (f"events_{number}" for number in itertools.count())
@@ -258,3 +261,12 @@ def test_a_killed_service_has_every_acknowledged_event_when_it_is_back(start_ser
     back = Session(start_service(aws.state.home), memory_id=session.memory_id)
     assert back.ids() == ids[::-1]
     assert back.ids(filter={"eventMetadata": [metadata("n", "EQUALS_TO", "29")]}) == ids[-1:]
+
+
+def test_a_null_in_a_list_is_refused_like_a_missing_value(aws: Any, session: Session) -> None:
+    body = json.dumps({"actorId": "ada", "eventTimestamp": 1.0, "payload": [None]}).encode()
+    path = f"/memories/{session.memory_id}/events"
+    headers = signed_headers(aws.state, "POST", path, body)
+    answer = requests.post(f"{aws.state.url}{path}", data=body, headers=headers, timeout=60)
+    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
+    assert "payload[0] is missing" in answer.text
