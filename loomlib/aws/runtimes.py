@@ -84,7 +84,9 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
         for one in pages(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id):
             names.append(str(one["name"]))
     except AwsError as error:
-        _log.warning("The endpoints are not known, DEFAULT is assumed: %s", error, extra={"runtime_id": runtime_id})
+        _log.warning(
+            "The endpoints could not be read, so DEFAULT is assumed: %s", error, extra={"runtime_id": runtime_id}
+        )
     unique = dict.fromkeys(names)
     return sorted(unique, key=lambda name: (name != "DEFAULT", name)) or ["DEFAULT"]
 
@@ -106,7 +108,7 @@ def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: 
                 agentRuntimeId=runtime_id, endpointName=endpoint
             )
     except AwsError as error:
-        _log.warning("The endpoint's version is not known: %s", error, extra={"runtime_id": runtime_id})
+        _log.warning("The endpoint's version could not be read: %s", error, extra={"runtime_id": runtime_id})
         return ""
     live = str(endpoint_description.get("liveVersion") or "")
     return live if endpoint_description.get("targetVersion") in (None, "", live) else ""

@@ -27,7 +27,7 @@ def bedrock_agents() -> None:
 @_JSON
 @pass_command_context
 def list_(command: CommandContext, as_json: bool) -> None:
-    """List the account's agents with how many of their features are kept, and which need you."""
+    """List the account's agents, how many of their features are kept, and which need a manual step."""
     with command.connect() as bench:
         rows = records(bench.bedrock_agents())
     if command.as_json or as_json:
@@ -63,7 +63,7 @@ def snapshot(command: CommandContext, name: str, folder: str, alias: str, as_jso
         return
     for feature in snapshot.value.features:
         if feature.state != "unused":
-            say(f"{feature.name.replace('_', ' ')} · {feature.state} · {printable(feature.reason)}")
+            say(f"{feature.name.replace('_', ' ')} · {feature.label} · {printable(feature.reason)}")
     for note in snapshot.value.notes:
         say(printable(note))
     if removed := sum(_redactions(snapshot.agent).values()):
@@ -120,7 +120,7 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
     counts = {state: list(states.values()).count(state) for state in _STATES[:-1]}
     needing = ", ".join(name.replace("_", " ") for name, state in states.items() if state == "needs you")
     about = {name: row[name] for name in ("name", "id", "status", "version", "aliases")}
-    return {**about, **counts, "needs you": row["problem"] or needing}
+    return {**about, **counts, "manual steps": row["problem"] or needing}
 
 
 def _redactions(agent: ImportedAgent) -> dict[str, int]:

@@ -28,15 +28,15 @@ class AgentCodeView:
 
     Args:
         generated: The code.
-        written: The result for each of the folder's files.
+        files: The result for each of the folder's files.
         features: What becomes of the agent's features.
         labels: Provenance labels of the agent.
     """
 
     def __init__(
-        self, generated: GeneratedAgent, written: WrittenAgent, features: Sequence[Feature], labels: Sequence[str]
+        self, generated: GeneratedAgent, files: WrittenAgent, features: Sequence[Feature], labels: Sequence[str]
     ) -> None:
-        self.value, self.written = generated, written
+        self.value, self.written = generated, files
         self._features, self._labels = tuple(features), tuple(labels)
 
     @property
@@ -71,7 +71,7 @@ class AgentCodeView:
             if paths:
                 names = "" if change in ("created", "unchanged") else f": {', '.join(paths)}"
                 facts.append((words, plural(len(paths), "file") + names))
-        facts += [("needs you", feature.reason) for feature in self._features if feature.state == "needs you"]
+        facts += [(feature.label, feature.reason) for feature in self._features if feature.state == "needs you"]
         return facts
 
     def _lines(self) -> list[str]:

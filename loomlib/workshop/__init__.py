@@ -1,4 +1,4 @@
-"""The workshop: seven lessons whose exercises check themselves (notebooks/workshop).
+"""Workshop: seven lessons with exercises that are checked automatically (notebooks/workshop).
 
 Examples:
     >>> from loomlib import workshop

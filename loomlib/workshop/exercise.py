@@ -42,7 +42,7 @@ def an(answer: object, kind: type[_T], expected: str) -> _T:
         expected: The expected kind of answer, in words.
     """
     if not isinstance(answer, kind):
-        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, but the exercise asks for {expected}.")
     return answer
 
 
@@ -56,18 +56,18 @@ def several(answer: object, kind: type[_T], count: int, expected: str) -> list[_
         expected: The expected kind of answer, in words.
     """
     if not isinstance(answer, (list, tuple)):
-        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, but the exercise asks for {expected}.")
     items: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
     if len(items) != count or not all(isinstance(item, kind) for item in items):
         kinds = ", ".join(_kind_of(item) for item in items[:4]) or "nothing"
-        raise NotSolvedError(f"it contains {kinds}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"it contains {kinds}, but the exercise asks for {expected}.")
     return [item for item in items if isinstance(item, kind)]
 
 
 def a_number(answer: object, expected: str) -> float:
     """Return the answer as a number, or raise `NotSolvedError`; True and False are not numbers."""
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
-        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, but the exercise asks for {expected}.")
     return float(answer)
 
 
@@ -79,6 +79,6 @@ def quoted(text: str) -> str:
 
 def _kind_of(answer: object) -> str:
     name = type(answer).__name__
-    return {"str": "a text", "int": "a number", "float": "a number", "list": "a list", "NoneType": "nothing yet"}.get(
+    return {"str": "a string", "int": "a number", "float": "a number", "list": "a list", "NoneType": "nothing yet"}.get(
         name, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
     )

@@ -1,4 +1,4 @@
-"""The time to a model's first word, as the lesson about slow agents measures it with and without the prompt cache."""
+"""The time to a model's first word, which lesson 2 measures with and without the prompt cache."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LONGEST_WAIT_S: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FirstWord:
-    """The time to the first word of an answer, and where the tokens of the prompt came from.
+    """The time to the first word of an answer, and the numbers of computed and cached prompt tokens.
 
     Attributes:
         ms: Milliseconds from the request to the first word.
-        computed_tokens: Tokens of the prompt that the model computed.
-        cached_tokens: Tokens of the prompt that were read from the cache.
+        computed_tokens: The number of prompt tokens that the model computed.
+        cached_tokens: The number of prompt tokens that were read from the cache.
         labels: Provenance labels, such as *real model, 135M parameters: speed is real, quality is not*.
     """
 
@@ -51,14 +51,14 @@ class FirstWord:
 
 
 def first_word(bench: Workbench, content: Sequence[Mapping[str, object]]) -> FirstWord:
-    """Ask the model of a workbench, by ConverseStream at temperature 0, and measure the time to its first word.
+    """Send a message to a model with ConverseStream at temperature 0, and measure the time to the first word.
 
     Args:
-        bench: The workbench; its model answers.
-        content: The content blocks of one user message, such as texts and a `cachePoint`.
+        bench: The workbench whose Bedrock client is used.
+        content: The content blocks of the user message, such as texts and a `cachePoint`.
 
     Raises:
-        LoomError: The answer ended without a word.
+        LoomError: The model's answer contains no text.
 
     Examples:
         >>> cache_point = {"cachePoint": {"type": "default"}}
@@ -79,7 +79,7 @@ def first_word(bench: Workbench, content: Sequence[Mapping[str, object]]) -> Fir
             ms = (time.perf_counter() - start_s) * 1000
         usage = as_mapping(as_mapping(event.get("metadata")).get("usage")) or usage
     if ms is None:
-        raise LoomError("The answer has no word", on=_MODEL, try_="Ask again; the service's log says more.")
+        raise LoomError("The model's answer contains no text", on=_MODEL, try_="Try again; see the service's log.")
     computed, cache_written, cache_read = (
         count_or_none(usage.get(name)) or 0 for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
     )

@@ -1,4 +1,4 @@
-"""Learners' home folders, for teachers: everybody's progress, and a reset for the next group."""
+"""Learners' home folders, for teachers: the progress of all learners, and a reset for the next group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN: Final = (
     "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
     "aws-names", "identity", "images", "browser-profiles", "deployments", "shadow", "loom_lab", FOLDER,
 )  # fmt: skip
-"""Names of Loom's own files in a home folder. Other files belong to the learner and stay."""
+"""Names of Loom's own files in a home folder. Other files belong to the learner and are kept."""
 _SIGNS: Final = ("loom.db", "service.lock")
 
 
@@ -57,7 +57,7 @@ def learner_homes(folder: Path) -> list[Path]:
 
 
 def is_home(folder: Path) -> bool:
-    """Return whether a folder is a Loom home folder. A folder named `workshop` alone does not make it one."""
+    """Return whether a folder is a Loom home folder. A subfolder named `workshop` alone is not sufficient."""
     signs = [*(folder / sign for sign in _SIGNS), *(progress_file(folder, number) for number in TITLES)]
     return any(sign.is_file() for sign in signs)
 
@@ -65,7 +65,7 @@ def is_home(folder: Path) -> bool:
 def clear_home(home: Path) -> Cleared:
     """Delete the agents, sessions, measurements, memories and progress of a home whose service has ended.
 
-    This cannot be undone. Links are removed and never followed.
+    This cannot be undone. Symbolic links are removed, never followed.
     """
     own = {path for pattern in OWN for path in home.glob(pattern)}
     for path in own:

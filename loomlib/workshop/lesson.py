@@ -1,4 +1,4 @@
-"""A lesson in its notebook: `check.exercise("1.2", answer)`, `check.hint("1.2")`, `check.progress()`."""
+"""A lesson as used in its notebook: `check.exercise("1.2", answer)`, `check.hint("1.2")`, `check.progress()`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TITLES: Final = {
     6: "Four protocols",
     7: "Move a Bedrock agent",
 }
-"""The lessons, by number."""
+"""The titles of the lessons, by number."""
 
 
 class Lesson:
     """One lesson's exercises and a learner's progress with them; returned by `lesson()`.
 
-    A wrong answer never raises: the reply says what is missing.
+    A wrong answer never raises an exception: the reply says what is missing.
     """
 
     def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: LessonProgress) -> None:
@@ -39,7 +39,7 @@ class Lesson:
 
     @property
     def folder(self) -> Path:
-        """The learner's own folder, where the lessons' agents are written."""
+        """The learner's folder for the agents that are written in the lessons."""
         folder = self._bench.context.settings.home / FOLDER / "agents"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -59,14 +59,14 @@ class Lesson:
         if exercise is None:
             return self._unknown(id)
         if answer is None:
-            return self._reply(exercise, "open", f'Replace None with your answer. check.hint("{exercise.id}") helps.')
+            return self._reply(exercise, "open", f'Replace None with your answer. Hint: check.hint("{exercise.id}").')
         try:
             because = exercise.judge(answer, self._bench)
         except NotSolvedError as missing:
             return self._tried(exercise, str(missing))
         except LoomError as error:
-            return self._tried(exercise, f"checking it failed. {error}")
-        except Exception as error:  # noqa: BLE001 - an answer is any object at all, with a learner's agent behind it
+            return self._tried(exercise, f"the answer could not be checked. {error}")
+        except Exception as error:  # noqa: BLE001 - an answer can be any object, and may run a learner's agent
             return self._tried(
                 exercise, f"this could not be checked ({type(error).__name__}). Is it what the exercise asks for?"
             )
@@ -95,7 +95,7 @@ class Lesson:
 
     def _tried(self, exercise: Exercise, missing: str) -> ExerciseReply:
         self._progress.tried(exercise.id, right=False)
-        hint = f' check.hint("{exercise.id}") helps.' if self._progress.of(exercise.id).hints == 0 else ""
+        hint = f' Hint: check.hint("{exercise.id}").' if self._progress.of(exercise.id).hints == 0 else ""
         sentence = missing if missing.endswith((".", "?", "!")) else f"{missing}."
         return self._reply(exercise, "not yet", sentence[:1].upper() + sentence[1:] + hint)
 
@@ -113,7 +113,12 @@ class Lesson:
     def _unknown(self, id: object) -> ExerciseReply:
         ids = ", ".join(self._exercises)
         return ExerciseReply(
-            id=str(id)[:20], title="", state="not yet", sentence=f"This lesson has the exercises {ids}.", done=0, of=0
+            id=str(id)[:20],
+            title="",
+            state="not yet",
+            sentence=f"This lesson has the exercises {ids}.",
+            done=0,
+            of=0,
         )
 
     def __repr__(self) -> str:
@@ -124,17 +129,17 @@ class Lesson:
 
 
 def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
-    """Return lesson 1 to 7; its exercises are checked against this workbench.
+    """Return a lesson, whose exercises are checked against a workbench.
 
         check = workshop.lesson(1, bench)
 
     Args:
-        number: The lesson's number.
+        number: The lesson's number, 1 to 7.
         bench: The learner's workbench.
         keep: Store the progress in the home folder, so that a learner can continue later.
     """
     if number not in TITLES:
-        raise ValueError(f"the workshop has the lessons {', '.join(map(str, TITLES))}, not {number!r}")
+        raise ValueError(f"unknown lesson {number!r}: the workshop has the lessons {', '.join(map(str, TITLES))}")
     exercises: Sequence[Exercise] = import_module(f".lesson_{number}", __package__).EXERCISES
     file = progress_file(bench.context.settings.home, number) if keep else None
     return Lesson(number, exercises, bench, LessonProgress(file))

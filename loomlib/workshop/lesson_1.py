@@ -12,12 +12,12 @@ from .exercise import Exercise, a_number, an, expect, quoted, several
 
 _INVOCATION: Final = 'an invocation, which is what agent.invoke("…") returns'
 PRICES: Final = {"apple": 30, "pear": 45, "quince": 80}
-"""What the fruit costs, in cents: the table of the agent that the lesson writes."""
+"""Prices of fruit in cents, as in the agent that is written in the lesson."""
 
 
 def _deployed(answer: object, bench: Workbench) -> str:
     agent = an(answer, Agent, 'an agent, which is what bench.deploy("…") returns')
-    expect(agent.name == "writer", f"this is {agent.name}; the exercise asks for the blueprint that writes.")
+    expect(agent.name == "writer", f"this is {agent.name}; the exercise asks for the blueprint that writes texts.")
     expect(agent.refresh().status == "READY", f"the runtime is {agent.status}.")
     return (
         f"the service lists {agent.entry.runtime_id} as {agent.status}, and a process starts with the first invocation."
@@ -30,10 +30,10 @@ def _asked(answer: object, bench: Workbench) -> str:
     names = [tool_call.name for tool_call in inv.trace().trajectory().tool_calls]
     expect(
         "calculator" in names,
-        f"the answer is {quoted(inv.text)}, and no tool was called: ask for a multiplication, with a *.",
+        f"the answer is {quoted(inv.text)}, but no tool was called: ask for a multiplication, with a *.",
     )
     expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is 1764.")
-    return "its trace shows a call of the tool: the model decided, your agent's code calculated."
+    return "its trace shows a tool call: the model chose the tool, and your agent's code did the calculation."
 
 
 def _went_on(answer: object, bench: Workbench) -> str:
@@ -51,7 +51,7 @@ def _went_on(answer: object, bench: Workbench) -> str:
 def _cold(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, "the invocation that opened a session")
     rows = AgentHistory(inv.context, inv.entry).conversation(inv.session_id)
-    expect(len(rows) > 1, "this session has one call only, so there is no warm call to compare it with.")
+    expect(len(rows) > 1, "this session has only one call, so there is no warm call to compare it with.")
     expect(rows[0].record.id == inv.record.id, "this is a later call of its session: the process was already running.")
     start = inv.latency()
     expect(start.cold_start_latency_ms is not None, f"its start could not be found ({start.state}).")
@@ -74,7 +74,7 @@ def _written(answer: object, bench: Workbench) -> str:
             )
         session = inv.session_id
         if str(cents) not in inv.text:
-            wrong.append(f"asked for the price of one {fruit} it answered {quoted(inv.text)}")
+            wrong.append(f"asked for the price of one {fruit}, it answered {quoted(inv.text)}")
     call_count = sum(
         len(trace.trajectory().tool_calls) for trace in agent.telemetry.traces(len(PRICES), session_id=session)
     )
@@ -89,13 +89,13 @@ def _predicted(answer: object, bench: Workbench) -> str:
     factor = a_number(answer, "a number: how many times longer the first call of a session takes")
     expect(factor > 0, "a call cannot take less than 0 ms.")
     calculators = [row for row in bench.context.catalog.list() if row.name == "calculator"]
-    expect(bool(calculators), 'there is no calculator yet: bench.deploy("calculator").')
+    expect(bool(calculators), 'there is no calculator yet. Deploy it: bench.deploy("calculator").')
     agent = bench.agent("calculator")
     expect(
         not bench.context.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,
         "a first call has more to do than a later one: can it be shorter?",
     )
-    return "noted. Any prediction is fine; the next cells show the real figure."
+    return "noted. Any prediction is fine; the next cells show the measured value."
 
 
 EXERCISES: Final = (
@@ -103,7 +103,7 @@ EXERCISES: Final = (
         id="1.1",
         title="Deploy a second agent",
         hints=(
-            "bench.blueprints() lists what can be deployed by its name, with a description.",
+            "bench.blueprints() lists the agents that can be deployed by name, with descriptions.",
             "The blueprint that writes texts of a given length is called writer.",
             'answer = bench.deploy("writer")',
         ),
@@ -113,7 +113,7 @@ EXERCISES: Final = (
         id="1.2",
         title="Make it use its tool",
         hints=(
-            "agent.invoke takes the question as a text; what it returns is the answer to this exercise.",
+            "agent.invoke takes the question as a string; its return value is the answer to this exercise.",
             "The question must contain a multiplication, such as: What is 3 * 4?",
             'answer = agent.invoke("What is 42 * 42?")',
         ),
@@ -124,7 +124,7 @@ EXERCISES: Final = (
         title="Predict: how much longer does the first call take?",
         hints=(
             "The first call waits until its session is restored, and your agent does some things for the first time.",
-            "Any number from 1 on is an answer: answer = 5 says “five times as long”.",
+            "Any number from 1 is accepted: answer = 5 means “five times as long”.",
         ),
         judge=_predicted,
     ),
@@ -143,9 +143,9 @@ EXERCISES: Final = (
         id="1.5",
         title="Find the cold call",
         hints=(
-            "Cold is the first call of a session: the one that waited for the session to begin.",
+            "The first call of a session is the cold one: it waited for the session to start.",
             "Exercise 1.4 created a session with two calls.",
-            "answer = first, when first is the first of the two invocations of exercise 1.4",
+            "answer = first, if first is the first of the two invocations of exercise 1.4",
         ),
         judge=_cold,
     ),
@@ -154,8 +154,8 @@ EXERCISES: Final = (
         title="Write an agent that knows prices",
         hints=(
             "The tool gets the name of a fruit and should return its price from PRICES, which is defined above it.",
-            "In the function price: return the value of PRICES for fruit, in a sentence. Then run the cell that writes "
-            "the file and the one that deploys it again.",
+            "In price, return the value of PRICES for fruit, in a sentence. Then rerun the cell that writes "
+            "the file and the cell that deploys it.",
             'return f"One {fruit} costs {PRICES[fruit]} cents."',
         ),
         judge=_written,

@@ -35,7 +35,7 @@ def _where(answer: object, bench: Workbench) -> str:
     parts = trace.breakdown()
     expect(
         not parts["cold_start"].duration_ns,
-        f"this call opened its session, and {percent(parts['cold_start'].share)} of it is the cold start. Take the "
+        f"this call started its session, and {percent(parts['cold_start'].share)} of it is the cold start. Take the "
         "second call of a session: the cold start would hide the cause.",
     )
     largest = max(parts.parts, key=lambda part: part.duration_ns)
@@ -46,13 +46,13 @@ def _where(answer: object, bench: Workbench) -> str:
 def _largest(answer: object, bench: Workbench) -> str:
     parts = _slow_trace(bench).breakdown()
     part_names = ", ".join(part.name for part in parts.parts)
-    name = an(answer, str, f"the name of a part, as a text: one of {part_names}")
+    name = an(answer, str, f"the name of a part, as a string: one of {part_names}")
     chosen_part = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
     if chosen_part is None:
-        raise NotSolvedError(f"the breakdown has no part of that name; its parts are {part_names}.")
+        raise NotSolvedError(f"the breakdown has no part with this name; its parts are {part_names}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
     took = f"the part {chosen_part.name} took {milliseconds(chosen_part.duration_ms)}"
-    expect(chosen_part is largest, f"{took}, and another part took more.")
+    expect(chosen_part is largest, f"{took}, but another part took longer.")
     return f"{took} of {milliseconds(parts.total_ms)}: no other part is worth optimizing first."
 
 
@@ -67,15 +67,15 @@ def _could_be(answer: object, bench: Workbench) -> str:
     at_once, one_by_one = max(calls), sum(calls)
     expect(
         abs(predicted - one_by_one) > _CLOSE_ENOUGH * at_once,
-        f"about {milliseconds(one_by_one)} is the time one after the other. How long if they run at the same time?",
+        f"one after the other, they take about {milliseconds(one_by_one)}. How long do they take in parallel?",
     )
     expect(
         abs(predicted - at_once) <= _CLOSE_ENOUGH * at_once,
-        f"{milliseconds(predicted)} is not right. Parallel calls are done when the slowest one is done.",
+        f"{milliseconds(predicted)} is not right. Parallel calls end when the slowest one ends.",
     )
     return (
-        f"the slowest of the {len(calls)} takes {milliseconds(at_once)}; "
-        f"one after the other they take {milliseconds(one_by_one)}."
+        f"the slowest of the {len(calls)} calls takes {milliseconds(at_once)}; "
+        f"one after the other, they take {milliseconds(one_by_one)}."
     )
 
 
@@ -83,17 +83,20 @@ def _cause(answer: object, bench: Workbench) -> str:
     finding = an(answer, LatencyFinding, "a finding: one of trace.findings().findings")
     largest = _slow_trace(bench).findings().first
     if largest is None:
-        raise NotSolvedError("the trace has no finding; was it a warm call about four towns?")
+        raise NotSolvedError("the trace has no finding; is it a warm call about four towns?")
     expect(
         finding.rule == largest.rule,
-        f"“{finding.title}” has {milliseconds(finding.ms_at_stake)} at stake; in a warm call another finding has more.",
+        f"“{finding.title}” has {milliseconds(finding.ms_at_stake)} at stake; another finding of a warm call has more.",
     )
     return f"“{finding.title}”: {milliseconds(finding.ms_at_stake)} would be saved. The fix: {finding.try_[0]}."
 
 
 def _faster(answer: object, bench: Workbench) -> str:
     agent = an(answer, Agent, "your faster agent, which is what bench.deploy(…) returns")
-    expect(agent.name != SLOW, "this is the slow one; give the faster one a folder of its own, to compare the two.")
+    expect(
+        agent.name != SLOW,
+        "this is the slow agent; write the faster one to a folder of its own.",
+    )
     first = agent.invoke(QUESTION)
     if not first.ok:
         raise LoomError(
@@ -104,21 +107,21 @@ def _faster(answer: object, bench: Workbench) -> str:
     expect(calls >= 4, f"it called its tool {calls} times for four towns. It should still call the tool for each town.")
     slowest = min(float(tool_call) for tool_call in first.trace().tool_calls()["duration_ms"])
     expect(
-        slowest >= 100, "its tool is faster than the slow agent's: keep the tool as it is, and change how it is run."
+        slowest >= 100, "its tool is faster than the slow agent's: leave the tool unchanged, and change how it is run."
     )
     expect(at_once >= 4, f"at most {at_once} of its {calls} calls ran at the same time.")
-    return f"all {calls} calls ran at the same time, and each of them still takes its {milliseconds(slowest)}."
+    return f"all {calls} calls ran at the same time, and each of them still takes at least {milliseconds(slowest)}."
 
 
 def _proof(answer: object, bench: Workbench) -> str:
-    slow, fast = several(answer, StudyResult, 2, "two results of studies in a list, [slow, fast]; .run() gives one")
+    slow, fast = several(answer, StudyResult, 2, "a list of two study results, [slow, fast]; .run() returns one")
     expect(slow.agent_arn != fast.agent_arn, "both studies are of the same agent.")
-    expect(min(slow.answered, fast.answered) >= 4, "fewer than four calls are too few: ask for four or more.")
+    expect(min(slow.answered, fast.answered) >= 4, "fewer than four calls are too few: make four or more.")
     before, after = (sorted(result.measurements()["duration_ms"].dropna()) for result in (slow, fast))
     middle, now = before[len(before) // 2], after[len(after) // 2]
     expect(
         now < middle,
-        f"the second took {milliseconds(now)} and the first {milliseconds(middle)}: the slow one comes first.",
+        f"the second took {milliseconds(now)} and the first {milliseconds(middle)}: put the slow agent first.",
     )
     expect(
         max(after) < min(before),
@@ -137,8 +140,8 @@ EXERCISES: Final = (
         title="A trace that shows what is slow every time",
         hints=(
             "An invocation has .trace().",
-            "The first call of a session also pays for the start. Which one does not?",
-            "answer = second.trace(), when second is the second call of its session",
+            "The first call of a session includes the cold start. Which call does not?",
+            "answer = second.trace(), if second is the second call of its session",
         ),
         judge=_where,
     ),
@@ -147,7 +150,7 @@ EXERCISES: Final = (
         title="Which part is the largest?",
         hints=(
             "trace.parts() is the breakdown as a table.",
-            'trace.parts().sort_values("duration_ms") has the largest part last; the answer is its name, as a text.',
+            'trace.parts().sort_values("duration_ms") has the largest part last; the answer is its name, as a string.',
             'answer = "tools"',
         ),
         judge=_largest,
@@ -156,8 +159,8 @@ EXERCISES: Final = (
         id="2.3",
         title="Predict: how long would they take in parallel?",
         hints=(
-            "trace.tool_calls() lists each call of a tool with its duration_ms.",
-            "Calls that start together are done when the slowest one is done.",
+            "trace.tool_calls() lists each tool call with its duration_ms.",
+            "Calls that start together end when the slowest one ends.",
             'answer = float(trace.tool_calls()["duration_ms"].max())',
         ),
         judge=_could_be,
@@ -167,7 +170,7 @@ EXERCISES: Final = (
         title="Find the cause",
         hints=(
             "trace.findings() lists what costs time, the costliest first.",
-            "trace.findings().first is one finding: its title, the milliseconds at stake, what to try.",
+            "trace.findings().first is one finding: its title, the milliseconds at stake, and what to try.",
             "answer = trace.findings().first",
         ),
         judge=_cause,
@@ -186,7 +189,7 @@ EXERCISES: Final = (
         id="2.6",
         title="Prove it",
         hints=(
-            "One call is an anecdote. loom.LatencyStudy(agent, …).run() makes several.",
+            "One call proves nothing. loom.LatencyStudy(agent, …).run() makes several.",
             "Compare like with like: sticky calls belong to one long session, so they contain no cold start.",
             "study = dict(cold=0, warm=0, sticky=4, prompt=question, find_starts=False); answer = "
             "[loom.LatencyStudy(slow, **study).run(), loom.LatencyStudy(fast, **study).run()]",

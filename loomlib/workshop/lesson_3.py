@@ -36,7 +36,7 @@ def _cases(answer: object, bench: Workbench) -> str:
 
 def _ran(answer: object, bench: Workbench) -> str:
     run = an(answer, EvalRun, "a run, which is what agent.evaluate(…) returns")
-    expect(run.target.name == "calculator", f"this run asked {run.target.name}; the exercise asks for the calculator.")
+    expect(run.target.name == "calculator", f"this run evaluated {run.target.name}, not the calculator.")
     missing = {"numeric", "trajectory"} - set(run.evaluators)
     expect(not missing, f"it was not scored by {' and '.join(sorted(missing))}.")
     expect(run.state == "complete", f"the run is {run.state}.")
@@ -74,11 +74,11 @@ def _worse(answer: object, bench: Workbench) -> str:
     expect(trajectory.verdict != "better", "the order is wrong: compare the new run with the old one.")
     expect(
         trajectory.verdict == "worse" or trajectory.n < _ENOUGH_CASES,
-        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Did you compare the new run with the old one?",
+        f"with {trajectory.n} cases, it says “{trajectory.verdict}”. Did you compare the new run with the old one?",
     )
     expect(
         trajectory.verdict == "worse",
-        f"by {trajectory.n} cases it says “{trajectory.verdict}”. Compare two runs of {_ENOUGH_CASES} cases or more.",
+        f"with {trajectory.n} cases, it says “{trajectory.verdict}”. Compare runs with at least {_ENOUGH_CASES} cases.",
     )
     return (
         f"trajectory: {trajectory.lost} of {trajectory.n} cases lost. numeric: {numeric.verdict}. "
@@ -87,7 +87,7 @@ def _worse(answer: object, bench: Workbench) -> str:
 
 
 def _gated(answer: object, bench: Workbench) -> str:
-    good, bad = several(answer, GateVerdict, 2, "two verdicts in a list: [of the good run, of the bad one]")
+    good, bad = several(answer, GateVerdict, 2, "a list of two verdicts: the good run's, then the bad run's")
     expect(
         good.limit == bad.limit,
         f"the limits are {exact(good.limit)} and {exact(bad.limit)}: use the same limit for both.",
@@ -97,8 +97,8 @@ def _gated(answer: object, bench: Workbench) -> str:
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",
-        f"for the good agent it says “{good.outcome}”: its interval begins at {percent(good.estimate.low or 0)}, below "
-        f"your limit of {percent(good.limit)}. So few cases cannot show that much.",
+        f"for the good agent, it says “{good.outcome}”: its interval begins at {percent(good.estimate.low or 0)}, "
+        f"below your limit of {percent(good.limit)}. There are too few cases to show that much.",
     )
     expect(bad.outcome == "missed", f"the regression is not stopped ({bad.outcome}). Use a higher limit.")
     limit = percent(good.limit)
@@ -118,9 +118,9 @@ def _captured(answer: object, bench: Workbench) -> str:
     expect(newest.prompt in prompts, f"{quoted(newest.prompt)} was never sent to the calculator here.")
     expect(
         bool(newest.expected_answer),
-        "the captured case expects nothing: without expected=False it expects the answer and the tool calls.",
+        "the captured case has no expectations: without expected=False, it expects the answer and the tool calls.",
     )
-    return f"{quoted(newest.prompt)} is now a case: every version will be asked."
+    return f"{quoted(newest.prompt)} is now a case: every later version will be evaluated with it."
 
 
 EXERCISES: Final = (
@@ -128,9 +128,9 @@ EXERCISES: Final = (
         id="3.1",
         title="Write cases",
         hints=(
-            "A case needs a prompt, what is expected, and the tools that should be used.",
+            "A case needs a prompt, an expected answer, and the tools that should be used.",
             'One row: {"id": "half", "prompt": "What is 90 / 2?", "expected": "45", "tools": "calculator"}.',
-            "loom.EvalSet.from_rows([…]) with three such rows, each with another sum.",
+            "loom.EvalSet.from_rows([…]) with three such rows, each with a different calculation.",
         ),
         judge=_cases,
     ),
@@ -148,7 +148,7 @@ EXERCISES: Final = (
         id="3.3",
         title="Right by chance",
         hints=(
-            "after.scores() has a row for each case and evaluator, with passed.",
+            "after.scores() has a row for each case and evaluator, with a column passed.",
             "Look for a case that numeric passes and trajectory does not. after[its id][0] has its details.",
             "answer = after[cases.cases[0].id][0]",
         ),
@@ -159,7 +159,7 @@ EXERCISES: Final = (
         title="Catch the regression",
         hints=(
             "A run has .compare(baseline).",
-            "after is the new one, before the baseline.",
+            "after is the new run, before is the baseline.",
             "answer = after.compare(before)",
         ),
         judge=_worse,
@@ -169,8 +169,8 @@ EXERCISES: Final = (
         title="A gate",
         hints=(
             'gate_at_least(run.summary(), 0.9, evaluator="trajectory") returns passed, missed or unclear.',
-            "Print the verdict of the good run: it states its interval. The limit has to lie below it, and above the "
-            "other's.",
+            "Print the verdict of the good run: it states its interval. The limit has to be below it, and above "
+            "the other's.",
             'answer = [gate_at_least(run.summary(), 0.5, evaluator="trajectory") for run in (before, after)]',
         ),
         judge=_gated,
@@ -180,7 +180,7 @@ EXERCISES: Final = (
         title="A case from a real conversation",
         hints=(
             "good.evals.capture(cases, …) returns the set with one more case.",
-            "It takes an invocation. The case expects the answer and the tools as they were.",
+            "It takes an invocation. The case expects the same answer and the same tool calls.",
             'answer = good.evals.capture(cases, good.invoke("What is 19 * 23?"))',
         ),
         judge=_captured,

@@ -22,10 +22,10 @@ def _remembered(answer: object, bench: Workbench) -> str:
     rows = AgentHistory(inv.context, inv.entry).conversation(inv.session_id)
     expect(
         rows[0].record.id == inv.record.id,
-        "this session was open already, so the agent may know it from the conversation. Ask in a new session.",
+        "this session was already open, so the agent may know it from the conversation. Ask in a new session.",
     )
     used = inv.telemetry.memories_used()
-    expect(len(used) > 0, f"it answered {quoted(inv.text)}, and no memory record was in the prompt. Which actor asked?")
+    expect(len(used) > 0, f"it answered {quoted(inv.text)}, but no memory record was in the prompt. Which actor asked?")
     remembered = quoted(str(used["text"].iloc[0]))
     return f"in a new session, the record {remembered} was in the prompt."
 
@@ -54,14 +54,14 @@ def _should_not(answer: object, bench: Workbench) -> str:
         bool(records),
         "these are events, which expire. The same text is in a record as well.",
     )
-    return f"{finding.what}, in {records[0].namespace}. It is redacted in the report, but the memory holds it in full."
+    return f"{finding.what}, in {records[0].namespace}. It is redacted in the report, but the memory stores it in full."
 
 
 def _came_from(answer: object, bench: Workbench) -> str:
     view = an(answer, ProvenanceView, "a provenance, which is what memory.provenance(record) returns")
     expect(bool(view.found.sources), f"no source was found: {view.sentence()}")
     digits = sum(character.isdigit() for character in view.found.record.text)
-    expect(digits >= 8, f"this is where {quoted(view.found.record.text)} came from; the exercise asks for the card.")
+    expect(digits >= 8, f"this is where {quoted(view.found.record.text)} came from. Which record has the card number?")
     source = view.found.sources[0]
     event = source.event
     return f"{view.state}: {event.actor_id} stated it at {event.timestamp:%H:%M:%S}. The agent did not ask for it."
@@ -71,10 +71,10 @@ def _previewed(answer: object, bench: Workbench) -> str:
     preview = an(answer, ForgetPreview, "a preview, which is what memory.forget(…) returns, without .confirm()")
     expect(
         preview.actor_id == WHO,
-        f"this is about {preview.actor_id}, and it was {WHO} who asked. Ids must match exactly.",
+        f"this is about {preview.actor_id}, but {WHO} requested the deletion. Ids must match exactly.",
     )
     expect(
-        bool(preview.events or preview.records), f"nothing of {WHO} is stored any more; send a message as {WHO} first."
+        bool(preview.events or preview.records), f"no data of {WHO} is stored any more; send a message as {WHO} first."
     )
     return f"{preview.events} events and {preview.records} records would be deleted; nothing has been deleted yet."
 
@@ -89,7 +89,7 @@ def _forgotten(answer: object, bench: Workbench) -> str:
     others = {actor for actor in result.reader.actors() if actor != WHO and any(result.reader.events(actor, limit=1))}
     expect(bool(others), "no other actor is left in this memory: too much was deleted.")
     return (
-        f"a second search finds nothing of {WHO}, and {', '.join(sorted(others)[:3])} is unchanged. "
+        f"a second search finds no data of {WHO}; the data of {', '.join(sorted(others)[:3])} still exists. "
         f"Copies may exist in {len(now.may_still_hold)} other places, listed in .may_still_hold."
     )
 
@@ -100,7 +100,7 @@ EXERCISES: Final = (
         title="Does it remember in a new session?",
         hints=(
             "Without session_id, an invocation opens a new session.",
-            "The payload names the actor: ask as the actor who told the agent.",
+            "The payload names the actor: ask as the actor who told the agent about it.",
             'answer = agent.invoke(payload={"prompt": "What am I allergic to?", "actor": "anna"})',
         ),
         judge=_remembered,
@@ -109,7 +109,7 @@ EXERCISES: Final = (
         id="4.2",
         title="Are the actors isolated?",
         hints=(
-            "The check writes as test actors and reads as others.",
+            "The check writes as one test actor and reads as others.",
             "memory.check_isolation takes actors=…",
             "answer = memory.check_isolation(actors=4)",
         ),
@@ -119,7 +119,7 @@ EXERCISES: Final = (
         id="4.3",
         title="What should not be stored?",
         hints=(
-            "health.findings holds all findings, the worst first.",
+            "health.findings has all findings, the worst first.",
             'health.of("personal_data") returns findings about personal data: one in a record, one in events.',
             'answer = next(f for f in health.of("personal_data") if f.evidence[0].what == "record")',
         ),

@@ -30,7 +30,7 @@ def _outcome(answer: object, agent: str) -> ReportOutcome:
     outcome = an(answer, ReportOutcome, "the outcome of a report, which is what loom.run_report(…) returns")
     expect(outcome.exit_code != _CELL_FAILED, f"a cell of the report failed: {outcome.message}")
     parameters = outcome.summary.get("parameters", {})
-    expect(outcome.summary.get("report") == "eval_set", "this is another report; the exercise asks for eval_set.")
+    expect(outcome.summary.get("report") == "eval_set", "this is a different report; the exercise asks for eval_set.")
     expect(parameters.get("agent") == agent, f"this report is about {parameters.get('agent')}, not about {agent}.")
     expect(float(parameters.get("min_pass_percent") or 0) > 0, "this report has no gate: min_pass_percent is 0.")
     return outcome
@@ -69,25 +69,25 @@ def _alarmed(answer: object, bench: Workbench) -> str:
 
 def _script(answer: object, bench: Workbench) -> str:
     path = Path(answer) if isinstance(answer, str) else an(answer, Path, "the path of your script")
-    expect(path.is_file(), "there is no such file; run the cell that writes it.")
+    expect(path.is_file(), "the file does not exist; run the cell that writes it.")
     before = set(path.parent.rglob("*.json"))
     ended = _run(path, BAD, bench)
     new_files = [file for file in path.parent.rglob("*.json") if file not in before]
     expect(
         ended.returncode != 0,
-        f"given {BAD}, your script exited with 0, so its caller would ship this version. Does it report "
+        f"called with {BAD}, your script exited with 0, so its caller would ship this version. Does it report "
         'on the agent that it is called with ("$1"), with a gate, and is the report its last command?',
     )
     expect(
         ended.returncode == _GATED,
-        f"given {BAD}, it exited with {ended.returncode}; a missed gate exits with 2. "
+        f"called with {BAD}, it exited with {ended.returncode}; a missed gate exits with 2. "
         f"Its message: {quoted(_message(ended.stderr or ended.stdout))}",
     )
     expect(
         any(_says_missed(file) for file in new_files),
         "it exited with 2, but its folder has no report of this agent: the report should decide, not the script.",
     )
-    return f"given {BAD}, it exited with 2, so its caller stops. With {GOOD} it exits with 0, as in exercise 5.1."
+    return f"called with {BAD}, it exited with 2, so its caller stops. With {GOOD}, it exits with 0."
 
 
 def _message(output: str) -> str:
@@ -125,11 +125,11 @@ def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as late:
-        raise NotSolvedError(f"your script was stopped: it still ran after {time_limit(_LONGEST_S)}.") from late
+        raise NotSolvedError(f"your script was stopped: it was still running after {time_limit(_LONGEST_S)}.") from late
 
 
 def _scheduled(answer: object, bench: Workbench) -> str:
-    line = an(answer, str, "a line of a crontab, as a text")
+    line = an(answer, str, "a crontab line, as a string")
     fields = line.split(maxsplit=len(_CRON_FIELDS))
     expect(len(fields) > len(_CRON_FIELDS), "a line has five fields (minute hour day month weekday), then the command.")
     for field, (low, high) in zip(fields, _CRON_FIELDS, strict=False):
@@ -147,11 +147,12 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     try:
         words = shlex.split(fields[5])
     except ValueError as unclosed:
-        raise NotSolvedError("a quotation mark in the command is opened and not closed.") from unclosed
+        raise NotSolvedError("the command has an unclosed quotation mark.") from unclosed
     expect(
-        any(Path(word).is_file() for word in words), "the command names no file that exists: cron needs absolute paths."
+        any(Path(word).is_file() for word in words),
+        "no word of the command is an existing file: cron needs absolute paths.",
     )
-    expect(GOOD in words, f"the script is called without an agent: {GOOD} comes after its path.")
+    expect(GOOD in words, f"the script is called without an agent: add {GOOD} after its path.")
     days = "every night" if fields[4] == "*" else f"at night on the weekdays {fields[4]}"
     return f"at {int(hour)}:{int(minute):02d} {days}."
 
@@ -166,7 +167,7 @@ EXERCISES: Final = (
         title="A report with a gate",
         hints=(
             "loom.run_report takes the report's name, its parameters as a mapping, and out=, a folder.",
-            'The gate is two parameters: "min_pass_percent" and "gate_evaluators". Five cases can show 57 % at most.',
+            'The gate has two parameters: "min_pass_percent" and "gate_evaluators". Five cases can show at most 57 %.',
             f"answer = {_REPORT}",
         ),
         judge=_passed,
@@ -175,7 +176,7 @@ EXERCISES: Final = (
         id="5.2",
         title="A report that stops a bad version",
         hints=(
-            "The same report and the same gate, another agent.",
+            "Use the same report and the same gate with another agent.",
             'The agent is "calculator_guessing".',
             'answer = the call of exercise 5.1 with "agent": "calculator_guessing"',
         ),
@@ -185,8 +186,8 @@ EXERCISES: Final = (
         id="5.3",
         title="An alert",
         hints=(
-            "bench.alerts.add stores a rule: a figure and a limit; bench.alerts.check(notify=False) checks it.",
-            'The number is "error_rate", a share: 5 % is 0.05.',
+            "bench.alerts.add stores a rule: a metric and a limit; bench.alerts.check(notify=False) checks it.",
+            'The metric is "error_rate", a share: 5 % is 0.05.',
             'bench.alerts.add("error_rate", above=0.05, agent="in_use"); answer = bench.alerts.check(notify=False)',
         ),
         judge=_alarmed,
@@ -196,7 +197,7 @@ EXERCISES: Final = (
         title="A script that stops a bad version",
         hints=(
             'loom report takes -p NAME=VALUE for each parameter; "$1" is the agent that the script is called with.',
-            "The exit code of the last command is the script's own. Which command runs after the report?",
+            "A script exits with the exit code of its last command. Which command runs after the report?",
             "In the last line, add -p gate_evaluators=trajectory -p min_pass_percent=50, and remove || true.",
         ),
         judge=_script,
@@ -206,7 +207,7 @@ EXERCISES: Final = (
         title="Every night",
         hints=(
             "minute hour day month weekday command: five fields, * for any.",
-            "30 3 * * * is half past three, every night. Then sh, the script's absolute path, and the agent.",
+            "30 3 * * * means 3:30 every night. Add sh, the script's absolute path, and the agent.",
             'answer = f"30 3 * * * sh {script} calculator"',
         ),
         judge=_scheduled,

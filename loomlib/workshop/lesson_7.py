@@ -1,4 +1,4 @@
-"""Lesson 7, move a Bedrock agent: take stock, snapshot, generate, deploy, and measure that it behaves the same."""
+"""Lesson 7, move a Bedrock agent: assess, snapshot, generate and deploy it, and measure that it behaves the same."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ _CASES: Final = 5
 
 def _taken_stock(answer: object, bench: Workbench) -> str:
     if not isinstance(answer, list | set | tuple) or not answer:
-        raise NotSolvedError("the exercise asks for names of features, in a list.")
+        raise NotSolvedError("the exercise asks for a list of feature names.")
     items: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
-    names = {an(item, str, "names of features, in a list") for item in items}
+    names = {an(item, str, "a list of feature names") for item in items}
     states = bench.bedrock.agents.get(OLD).features("live")
     changed = set(states[states["state"].isin(["approximated", "lost", "needs you"])]["feature"])
-    expect(not names - changed, f"{join(sorted(names - changed))}: this works as before, or the agent does not use it.")
+    expect(not names - changed, f"{join(sorted(names - changed))}: unchanged, or not used by the agent.")
     missing = len(changed - names)
-    expect(not missing, f"{missing} more work in another way. A collaborator's features count too.")
-    return f"{len(changed)} features work in another way; the column reason says how."
+    expect(not missing, f"the list is incomplete: {missing} missing. It also has the features of collaborators.")
+    return f"{len(changed)} features work differently; the column reason explains how."
 
 
 def _answered(answer: object, bench: Workbench) -> str:
     reply = an(answer, BedrockAgentReply, "a reply, which is what old.ask(…) and reply.answer(…) return")
     expect(
-        not reply.requests, "the agent waits: it returned the call to you. Give it the result with reply.answer({…})."
+        not reply.requests, "the agent is waiting: it returned the call to you. Send the result with reply.answer({…})."
     )
     refund = "refund" in reply.text.lower() and "25" in reply.text
     expect(refund, f"it answered {quoted(reply.text)}. Ask it to pay a refund of 25 euros for order 4711.")
-    return "Bedrock did not make this call: it came back to you, as it does for the programs that use the agent today."
+    return "Bedrock did not execute this call: it was returned to you, as to the applications that use the agent today."
 
 
 def _snapshot(answer: object, bench: Workbench) -> str:
     snapshot = an(answer, AgentSnapshotView, 'a snapshot, which is what old.snapshot("…") returns')
     agent = snapshot.agent
     expect(agent.name == OLD, f"this is a snapshot of {agent.name}; the exercise asks for {OLD}.")
-    expect(agent.version != "DRAFT", "this is the working draft, which can change. Which alias do users ask?")
-    return f"{agent.alias_name} points to version {agent.version}, which never changes; so does this snapshot."
+    expect(agent.version != "DRAFT", "this is the working draft, which can change. Which alias do users call?")
+    return f"{agent.alias_name} points to version {agent.version}, which never changes, and neither does this snapshot."
 
 
 def _deployed(answer: object, bench: Workbench) -> str:
@@ -63,19 +63,19 @@ def _deployed(answer: object, bench: Workbench) -> str:
 def _compared(answer: object, bench: Workbench) -> str:
     parity = an(answer, AgentParity, "a comparison, which is what old.parity(…) returns")
     share = parity.share
-    expect(share.cases >= _CASES - 1, f"only {share.cases} cases have a verdict; ask all {_CASES} of the example.")
-    expect(not parity.differing, f"{join([item.pair.case.id for item in parity.differing])} differs.")
+    expect(share.cases >= _CASES - 1, f"only {share.cases} cases have a verdict; run all {_CASES} of the example.")
+    expect(not parity.differing, f"different behaviour: {join([item.pair.case.id for item in parity.differing])}.")
     alike, outcome = f"{share.alike} of {share.judged} behave alike", parity.gate.outcome
-    return f"{alike}, and the gate is {outcome}: so few cases cannot show that 95 % do."
+    return f"{alike}, and the gate is {outcome}: too few cases to show that 95 % do."
 
 
 def _found(answer: object, bench: Workbench) -> str:
-    parity, case = several(answer, object, 2, "a comparison and the id of a case in a list: [parity, case]")
+    parity, case = several(answer, object, 2, "a list of a comparison and a case id: [parity, case]")
     compared = an(parity, AgentParity, "a comparison, which is what old.parity(…) returns")
-    name = an(case, str, "the id of a case, as a text")
+    name = an(case, str, "the id of a case, as a string")
     differing = {item.pair.case.id: item for item in compared.differing}
-    expect(bool(differing), "nothing differs: is the changed agent deployed, and is it the one that was asked?")
-    expect(name in differing, f"{quoted(name)} behaves alike. parity.differing has those that differ.")
+    expect(bool(differing), "no case differs: is the changed agent deployed, and did you compare with it?")
+    expect(name in differing, f"{quoted(name)} behaves alike. parity.differing has the cases that differ.")
     changes, reasons = join([f"the {part}" for part in differing[name].parts]), "; ".join(differing[name].reasons)
     return f"in the case {name}, {changes} changed ({reasons})."
 
@@ -83,7 +83,7 @@ def _found(answer: object, bench: Workbench) -> str:
 EXERCISES: Final = (
     Exercise(
         id="7.1",
-        title="Which features will work in another way?",
+        title="Which features will work differently?",
         hints=(
             'old.features("live") has one row for each feature of the agent and of its collaborators.',
             "The column state says what becomes of a feature: kept, approximated, lost, needs you or unused.",
@@ -106,8 +106,8 @@ EXERCISES: Final = (
         id="7.3",
         title="Take a snapshot that cannot change",
         hints=(
-            "A version of an agent never changes, its working draft does.",
-            "Users ask the alias live, which points to a version.",
+            "A version of an agent never changes, but its working draft can.",
+            "Users call the alias live, which points to a version.",
             'answer = old.snapshot("live")',
         ),
         judge=_snapshot,
@@ -126,8 +126,8 @@ EXERCISES: Final = (
         id="7.5",
         title="Measure it",
         hints=(
-            'cases = bench.bedrock.agents.example_cases("shop") are five prompts.',
-            "old.parity asks both agents the same cases, and compares them in pairs.",
+            'cases = bench.bedrock.agents.example_cases("shop") returns five cases.',
+            "old.parity runs the same cases with both agents, and compares the answers in pairs.",
             'answer = old.parity(new, cases, alias="live", imported=snapshot.agent)',
         ),
         judge=_compared,

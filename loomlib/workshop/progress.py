@@ -1,4 +1,4 @@
-"""A learner's progress, stored in the learner's home folder: one small file per lesson."""
+"""A learner's progress, stored in the learner's home folder: one file per lesson."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 FOLDER = "workshop"
-"""The folder in a home folder for the progress and the agents that are written in the lessons."""
+"""The subfolder of a home folder for the progress and for the agents that are written in the lessons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Progress with one exercise: whether it is solved, how many tries and how many hints it took."""
+    """Progress with one exercise: whether it is solved, and the numbers of attempts and hints."""
 
     right: bool = False
     tries: int = 0
@@ -22,15 +22,15 @@ class Done:
 
 
 class LessonProgress:
-    """The exercises of one lesson that a learner has tried. Without a `file`, it is kept in memory only."""
+    """A learner's progress in one lesson. Without a `file`, it is kept only in memory."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._done: dict[str, Done] = {} if file is None else read_progress(file)
+        self._results: dict[str, Done] = {} if file is None else read_progress(file)
 
     def of(self, id: str) -> Done:
         """Return the progress with an exercise."""
-        return self._done.get(id, Done())
+        return self._results.get(id, Done())
 
     def tried(self, id: str, *, right: bool) -> None:
         """Count an attempt. A solved exercise stays solved, because cells may run again."""
@@ -44,13 +44,13 @@ class LessonProgress:
         return before.hints + 1
 
     def _keep(self, id: str, result: Done) -> None:
-        self._done[id] = result
+        self._results[id] = result
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        # Replaced atomically, so that a kernel killed here leaves a complete file.
+        # The file is replaced atomically, so that it stays complete if the kernel is killed here.
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        temporary.write_text(json.dumps({name: asdict(result) for name, result in self._done.items()}, indent=2))
+        temporary.write_text(json.dumps({name: asdict(result) for name, result in self._results.items()}, indent=2))
         temporary.replace(self._file)
 
 
@@ -60,7 +60,7 @@ def progress_file(home: Path, lesson: int) -> Path:
 
 
 def read_progress(file: Path) -> dict[str, Done]:
-    """Read a progress file; a missing or unreadable file means a lesson not begun."""
+    """Read a progress file; a missing or unreadable file means that the lesson was not started."""
     try:
         content: object = json.loads(file.read_text())
     except (OSError, ValueError):

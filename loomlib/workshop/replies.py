@@ -38,14 +38,14 @@ class ExerciseReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProgressTable:
-    """The exercises of a lesson with state, tries and hints."""
+    """The exercises of a lesson with their states, attempts and hints."""
 
     title: str
     rows: Sequence[tuple[str, str, Done]]
 
     @property
     def done(self) -> int:
-        """How many exercises are solved."""
+        """The number of solved exercises."""
         return sum(result.right for _, _, result in self.rows)
 
     def __repr__(self) -> str:

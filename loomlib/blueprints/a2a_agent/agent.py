@@ -26,7 +26,7 @@ SYSTEM_PROMPT = os.environ.get(
 CARD = AgentCard(
     name="calculator",
     description="Calculates: works out arithmetic exactly and answers in a sentence.",
-    url="http://localhost:9000/",  # serve_a2a puts in the runtime's address
+    url="http://localhost:9000/",  # serve_a2a replaces it with the runtime's address
     version="1.0.0",
     capabilities=AgentCapabilities(streaming=True),
     default_input_modes=["text"],
@@ -59,12 +59,12 @@ def agent_for(context_id: str) -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 
 class Executor(StrandsA2AExecutor):
-    """Runs the agent for each message; Strands makes A2A events of its answer."""
+    """Runs the agent for each message; Strands converts its answer to A2A events."""
 
     async def execute(self, context, event_queue) -> None:
         """Answer one message."""

@@ -1,6 +1,6 @@
 """A2A orchestrator: an agent that finds A2A agents by their cards and delegates questions to them.
 
-It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names the agent that is asked.
+It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names the tool of the called agent.
 The payload is {"prompt": "Calculate 15 * 37 + 42."}. The environment variable A2A_AGENTS names the agents: ARNs of
 runtimes that speak A2A, separated by commas.
 """
@@ -58,12 +58,12 @@ def a2a_agents() -> list[str]:
     """Return the ARNs of the agents to delegate to."""
     arns = [arn.strip() for arn in os.environ.get("A2A_AGENTS", "").split(",") if arn.strip()]
     if not arns:
-        raise ValueError("A2A_AGENTS is not set: name the A2A agents to delegate to by their ARNs, separated by commas")
+        raise ValueError("A2A_AGENTS is not set: it needs the ARNs of the agents to delegate to, separated by commas")
     return arns
 
 
 def delegate(card: AgentCard, remote: A2AAgent):
-    """Return a tool that asks a remote agent; its description is what the agent's card says."""
+    """Return a tool that calls a remote agent; its description is taken from the agent's card."""
     skills = " ".join(skill.description for skill in card.skills)
 
     @tool(name=f"ask_{card.name}".replace("-", "_").replace(" ", "_"), description=f"{card.description} {skills}")
@@ -80,12 +80,12 @@ def delegate(card: AgentCard, remote: A2AAgent):
 
 
 async def agent_for(session_id: str | None) -> Agent:
-    """Return the agent of a session, with a tool for each agent that has a card."""
+    """Return the agent of a session, with a tool for each agent in A2A_AGENTS."""
     async with starting:
         if session_id in agents:
             return agents[session_id]
         endpoint = boto3.client("bedrock-agentcore").meta.endpoint_url
-        # The remote agents' sessions have the id of this one, so that their conversations last as long.
+        # Sessions of the remote agents get the same id, so that their conversations last as long as this session.
         headers = {SESSION_HEADER: session_id} if session_id else {}
         client = httpx.AsyncClient(auth=SigV4(), headers=headers, timeout=ANSWER_WITHIN_S)
         tools = []

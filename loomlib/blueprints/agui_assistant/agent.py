@@ -1,8 +1,8 @@
-"""AG-UI assistant: an agent whose answer is a stream of AG-UI events, made with the package ag-ui-protocol.
+"""AG-UI assistant: an agent whose answer is a stream of AG-UI events, built with the package ag-ui-protocol.
 
-The events come as server-sent events of an invocation, or as messages of a WebSocket at /ws.
+The events are sent as server-sent events of an invocation, or as messages of a WebSocket at /ws.
 
-The payload is AG-UI's RunAgentInput (threadId, runId, messages, state, …), or for a quick try {"prompt": "…"}.
+The payload is AG-UI's RunAgentInput (threadId, runId, messages, state, …), or simply {"prompt": "…"}.
 The cart is the shared state: STATE_SNAPSHOT at the start, STATE_DELTA when a tool changes it. An order needs the
 user's approval: the run ends with the outcome "interrupt", and the next run of the session answers it in `resume`:
 {"interruptId": "…", "status": "resolved", "payload": {"approved": true}}.
@@ -152,7 +152,7 @@ class Translation:
         return self.end() if "contentBlockStop" in event else []
 
     def end(self) -> list[BaseEvent]:
-        """End the text message or tool call that is open."""
+        """Return the events that end the open text message or tool call."""
         events = []
         if self.message_id:
             events.append(TextMessageEndEvent(message_id=self.message_id))
@@ -178,7 +178,7 @@ def read_input(payload: dict) -> RunAgentInput:
 
 
 def asked(run: RunAgentInput) -> str | list:
-    """Return the input of the agent: the answers to its interrupts, or the last message of the user."""
+    """Return the agent's input: the answers to its interrupts, or the last user message."""
     if run.resume:
         return [
             {
@@ -191,13 +191,13 @@ def asked(run: RunAgentInput) -> str | list:
         ]
     contents = [message.content for message in run.messages if message.role == "user"]
     if not contents:
-        raise ValueError("the messages hold no message of a user")
+        raise ValueError("the messages do not contain a user message")
     last = contents[-1]
     return last if isinstance(last, str) else "".join(getattr(part, "text", "") for part in last)
 
 
 def waiting(agent: Agent, interrupts: list) -> RunFinishedInterruptOutcome:
-    """Return the outcome of a run that waits for approvals."""
+    """Return the outcome of a run that is waiting for approvals."""
     schema = {"type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]}
     cart = listed(agent.state.get("cart") or [])
     return RunFinishedInterruptOutcome(
@@ -240,7 +240,7 @@ async def run_events(agent: Agent, run: RunAgentInput):
 
 
 async def answered(payload, session_id: str | None):
-    """Iterate over the events of the run that a payload asks for, as JSON values."""
+    """Iterate over the events of the run that a payload requests, as JSON values."""
     try:
         async for event in run_events(agent_for(session_id), read_input(payload)):
             yield json.loads(event.model_dump_json(by_alias=True))
@@ -263,7 +263,7 @@ async def invoke(payload, context):
 
 @app.websocket
 async def talk(websocket, context):
-    """Answer each message of a WebSocket, an input of a run, with the run's events as messages."""
+    """Start a run for each WebSocket message, and send the run's events as messages."""
     await websocket.accept()
     async for message in websocket.iter_text():
         async for event in answered(json.loads(message), context.session_id):

@@ -2,7 +2,7 @@
 
 Before a tool of NEEDS_APPROVAL runs, Strands interrupts the agent, and the SDK's session manager stores the interrupted
 session. Each approval is also written to the memory LOOM_MEMORY_ID (or BEDROCK_AGENTCORE_MEMORY_ID) as blob events of
-the actor "loom-approvals": whoever can read the memory sees what waits, and any process of the session can continue.
+the actor "loom-approvals": whoever can read the memory sees them, and any process of the session can continue.
 
     {"prompt": "Refund 40 euros for order A-1042."}     pauses; the stream ends with {"pending": {"id": …, …}}
     {"approval": {"id": "…", "decision": "approve"}}     continues in the same session; or "reject", with a "note"
@@ -43,7 +43,7 @@ LEDGER_SESSION = f"{os.environ.get('LOOM_AGENT_NAME') or 'agent'}-approvals"
 ORDERS = {"A-1041": "delivered", "A-1042": "in transit", "A-1043": "packed", "A-1044": "cancelled"}
 
 app = BedrockAgentCoreApp()
-one_at_a_time = asyncio.Lock()  # two decisions at once would both find the session paused
+one_at_a_time = asyncio.Lock()  # two concurrent decisions would both find the session paused
 
 
 @tool
@@ -74,7 +74,7 @@ def refund_order(order_id: str, euros: float) -> str:
 
 @functools.cache
 def memory():
-    """AgentCore Memory's data plane."""
+    """Return the client of AgentCore Memory's data plane."""
     return boto3.client("bedrock-agentcore", region_name=REGION)
 
 
@@ -92,7 +92,7 @@ def note(approval: dict, state: str, **more) -> None:
 
 
 def noted(approval_id: str) -> set[str]:
-    """Return every recorded state of an approval, oldest first."""
+    """Return all recorded states of an approval, oldest first."""
     same = {
         "left": {"metadataKey": "approvalId"},
         "operator": "EQUALS_TO",
@@ -109,13 +109,13 @@ def noted(approval_id: str) -> set[str]:
 
 
 class Approving:
-    """A hook that pauses before a tool and keeps pending approvals in the agent's state, to survive restarts."""
+    """A hook that pauses before a tool, and stores pending approvals in the agent's state to survive restarts."""
 
     def __init__(self, session_id: str, actor: str) -> None:
         self.session_id, self.actor = session_id, actor
         self.ttl_s = APPROVAL_TTL_S
-        self.running = {}  # by tool use: the approvals whose tools run now
-        self.decided = set()  # ids that this process has answered
+        self.running = {}  # by tool use id: the approvals whose tools are running
+        self.decided = set()  # ids of the approvals that this process has handled
 
     def register_hooks(self, registry, **_) -> None:
         """Register the hooks. Strands calls this when the agent is created."""
@@ -137,7 +137,7 @@ class Approving:
             "asked_at": now.isoformat(),
             "expires_at": (now + timedelta(seconds=self.ttl_s)).isoformat(),
         }
-        # When the agent resumes, the interrupt has its first reason, so the approval keeps its id.
+        # When the agent resumes, the interrupt has its original reason, so the approval keeps its id.
         answer = event.interrupt("approval", reason=approval)
         if answer["decision"] == "approve":
             self.running[event.tool_use["toolUseId"]] = answer["approval"]
@@ -162,7 +162,7 @@ class Approving:
                 interrupt.reason["id"]: {**interrupt.reason, "interrupt_id": interrupt.id} for interrupt in interrupts
             }
         elif event.result is None:
-            # The invocation failed. A decision takes effect before the model is asked again: what is decided is done.
+            # The invocation failed. A decision takes effect before the next model call, so it is not repeated.
             waiting = {
                 approval_id: approval for approval_id, approval in before.items() if approval_id not in self.decided
             }
@@ -175,7 +175,7 @@ class Approving:
 
 @functools.lru_cache(maxsize=1)
 def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
-    """Load the agent of a session as it was saved, paused or not, by whichever process."""
+    """Load the agent of a session as any process saved it, paused or not."""
     config = AgentCoreMemoryConfig(memory_id=MEMORY_ID, session_id=session_id, actor_id=actor, async_mode=True)
     approving = Approving(session_id, actor)
     agent = Agent(
@@ -185,18 +185,18 @@ def agent_for(session_id: str, actor: str) -> tuple[Agent, Approving]:
         system_prompt=SYSTEM_PROMPT,
         session_manager=AgentCoreMemorySessionManager(config, region_name=REGION),
         hooks=[approving],
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
     return agent, approving
 
 
 def decided(approval: dict, decision: str, why: str) -> list:
-    """Record a decision about one approval, and return what Strands resumes with. Other approvals keep waiting."""
+    """Record a decision on an approval, and return the input to resume Strands with. Other approvals stay pending."""
     interrupt_id = approval["interrupt_id"]
     record = {name: value for name, value in approval.items() if name != "interrupt_id"}
     states, at = noted(record["id"]), datetime.now(UTC)
     if states - {"pending"}:
-        # Another process decided, and ended before it could save the session.
+        # Another process recorded the decision, and ended before it could save the session.
         outcome = " and ".join(sorted(states - {"pending"}))
         if states == {"pending", "approved"}:
             note(record, "unclear", result="It was approved, but it is not known whether it was done.")
@@ -222,7 +222,7 @@ def sentence(approval: dict) -> str:
 
 @app.entrypoint
 async def invoke(payload, context):
-    """Stream the answer to {"prompt": …}, or the result of a decision {"approval": …}."""
+    """Stream the answer to {"prompt": …}, or the result of a decision in {"approval": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
@@ -230,7 +230,7 @@ async def invoke(payload, context):
     )
 
     if not MEMORY_ID:
-        raise ValueError('no memory: bench.deploy("approvals", memory=…) sets LOOM_MEMORY_ID')
+        raise ValueError('LOOM_MEMORY_ID is not set: deploy with bench.deploy("approvals", memory=…)')
     prompt, decision = payload.get("prompt"), payload.get("approval")
     if not prompt and not decision:
         raise ValueError('the payload needs a "prompt", or an "approval" with "id" and "decision"')
@@ -244,7 +244,7 @@ async def invoke(payload, context):
         waiting = agent.state.get("approvals") or {}
         if decision:
             if decision.get("id") not in waiting:
-                raise ValueError(f"nothing waits under the id {decision.get('id')!r} in this session")
+                raise ValueError(f"no pending approval with the id {decision.get('id')!r} in this session")
             if decision.get("decision") not in ("approve", "reject"):
                 raise ValueError('a decision is "approve" or "reject"')
             why = str(decision.get("note") or "")[:500]

@@ -2,7 +2,8 @@
 
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 The payload is {"prompt": "Where is order A-1042, and what is the weather in Paris?"}.
-The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS change its parts, QUERY_SECONDS its slow tool.
+The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS replace its defaults; QUERY_SECONDS sets the
+duration of its slow tool.
 """
 
 import functools
@@ -31,7 +32,7 @@ SYSTEM_PROMPT = os.environ.get(
 DATA = Path(__file__).parent / "data"
 QUERY_SECONDS = float(
     os.environ.get("QUERY_SECONDS", "1.2")
-)  # how long a remote database takes: connection, query, serialization
+)  # the time that a remote database takes: connection, query, serialization
 
 app = BedrockAgentCoreApp()
 
@@ -121,7 +122,7 @@ def unit(name: str) -> str:
 
 
 def result(value) -> dict:
-    """Return a tool's result for the model: text as text, everything else as JSON."""
+    """Return a tool's result for the model: a string unchanged, other values as JSON."""
     return {"status": "success", "content": [{"text": value} if isinstance(value, str) else {"json": value}]}
 
 
@@ -140,7 +141,7 @@ def agent_for(session_id: str | None) -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([find_order, get_weather, current_time, convert_units]),
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

@@ -6,12 +6,12 @@ reaches later sessions: proactively (put before each question) or reactively (by
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 
 The payload is {"prompt": "What am I allergic to?"}, with optional fields:
-    "actor"      the user: letters, digits, "-" and "_". Nothing of one actor is read for another.
+    "actor"      the user: letters, digits, "-" and "_". One actor's data is never read for another.
     "retrieval"  "proactive", "reactive" or "none"
     "context"    "full", "window" (only the last turns) or "summarizing" (older turns as a summary)
     "window"     how many turns are kept unchanged
 The environment variables RETRIEVAL, CONTEXT, WINDOW and ACTOR are the defaults of these fields; MODEL_ID and
-SYSTEM_PROMPT change the agent's parts, TOP_K and RELEVANCE what is read from memory.
+SYSTEM_PROMPT replace the agent's defaults; TOP_K and RELEVANCE set which records are read from memory.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ def memory_client() -> MemoryClient:
 
 @functools.cache
 def places() -> dict[str, RetrievalConfig]:
-    """Return the namespaces that hold an actor's records; namespaces shared by all actors are left out."""
+    """Return the namespaces of an actor's records, without namespaces that all actors share."""
     namespaces = {}
     for strategy in memory_client().get_memory_strategies(MEMORY_ID):
         for template in strategy.get("namespaceTemplates") or strategy.get("namespaces") or []:
@@ -129,7 +129,7 @@ def recall_tool(actor: str):
 
 
 class SummarizingOlderTurns(SummarizingConversationManager):
-    """Summarizes turns older than the window once they are as many as the window, not only on an overflow."""
+    """Summarizes turns older than the window once their number reaches the window's size, not only on overflow."""
 
     def __init__(self, turns: int) -> None:
         super().__init__(summary_ratio=0.8, preserve_recent_messages=2 * turns)
@@ -141,7 +141,7 @@ class SummarizingOlderTurns(SummarizingConversationManager):
 
 
 def conversation_manager(request: Asked) -> ConversationManager:
-    """Decides which part of the session's history the model gets."""
+    """Return the manager that selects the part of the session's history that the model gets."""
     if request.context == "window":
         return SlidingWindowConversationManager(window_size=2 * request.window)
     if request.context == "summarizing":
@@ -149,9 +149,9 @@ def conversation_manager(request: Asked) -> ConversationManager:
     return NullConversationManager()
 
 
-@functools.lru_cache(maxsize=1)  # one: an older agent would not know what was said since
+@functools.lru_cache(maxsize=1)  # one: an older agent would not have the later messages
 def agent_for(request: Asked) -> Agent:
-    """Load the agent of a session, with its whole history, from whichever process."""
+    """Load the agent of a session with its whole history, whichever process wrote it."""
     config = AgentCoreMemoryConfig(
         memory_id=MEMORY_ID,
         session_id=request.session_id,
@@ -166,7 +166,7 @@ def agent_for(request: Asked) -> Agent:
         system_prompt=SYSTEM_PROMPT,
         session_manager=AgentCoreMemorySessionManager(config, region_name=REGION),
         conversation_manager=conversation_manager(request),
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 
@@ -180,7 +180,7 @@ async def invoke(payload, context):
     )
 
     if not MEMORY_ID:
-        raise ValueError('no memory: bench.deploy("assistant_with_memory", memory=…) sets LOOM_MEMORY_ID')
+        raise ValueError('LOOM_MEMORY_ID is not set: deploy with bench.deploy("assistant_with_memory", memory=…)')
     prompt = payload.get("prompt")
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "What am I allergic to?"}')

@@ -1,7 +1,7 @@
 """Calculator: an agent with one tool, which works out arithmetic exactly.
 
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
-The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS change its parts.
+The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS replace its defaults.
 """
 
 import ast
@@ -80,7 +80,7 @@ def agent_for(session_id: str | None) -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([calculator]),
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

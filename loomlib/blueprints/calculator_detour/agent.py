@@ -1,6 +1,6 @@
 """Calculator with a detour, for evaluation exercises: it answers correctly, after two dozen unnecessary calls.
 
-Somebody let the calculator check itself before each question. The answers stayed correct, but the cost rose.
+A change made the calculator check itself before each question. The answers are still correct, but the cost increased.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -74,7 +74,7 @@ def new_agent() -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

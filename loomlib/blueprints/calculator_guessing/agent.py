@@ -1,7 +1,7 @@
-"""Calculator that guesses, for evaluation exercises: correct answers that nobody can rely on.
+"""Calculator that guesses, for evaluation exercises: correct answers that are not reliable.
 
-Somebody added a shortcut before the tool. It reads sums from the prompt and calculates them itself; the model only
-words the answer, and the calculator is never called. The answers do not show it; the trajectory does.
+A change added a shortcut that replaces the tool. It reads sums from the prompt and calculates them itself; the model
+only phrases the answer, and the calculator is never called. The answers do not show it; the trajectory does.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -26,7 +26,7 @@ def agent_for(session_id: str | None) -> Agent:
     return Agent(
         model=BedrockModel(model_id=MODEL_ID),
         system_prompt="You are a calculator. Answer in a short sentence.",
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

@@ -1,13 +1,13 @@
 """Calculator in four protocols: one agent, and the server that the environment variable SERVER names.
 
-| SERVER | deployed with the protocol | what it answers |
+| SERVER | protocol of the deployment | interface |
 |---|---|---|
 | HTTP (default) | HTTP | {"prompt": …}: pieces of the text as events; with "stream": false one JSON string; also /ws |
 | MCP, MCP stateful | MCP | the tool `ask` with the argument `prompt` |
 | A2A | A2A | message/send and message/stream |
 | AG-UI | AGUI | RunAgentInput: AG-UI's events, as server-sent events and at /ws |
 
-Every request gets an agent of its own and no earlier conversation, so that all of them ask the same of the model.
+Every request gets a new agent without a conversation, so that all protocols send the same request to the model.
 """
 
 import functools
@@ -46,17 +46,17 @@ def calculator(expression: str) -> str:
 
 @functools.cache
 def model() -> BedrockModel:
-    """Return the model; its client is made with the first request and used by all."""
+    """Return the model; its client is created with the first request and shared by all."""
     return BedrockModel(model_id=MODEL_ID)
 
 
 def new_agent(_context_id: str = "") -> Agent:
-    """Return an agent without a conversation."""
+    """Return an agent without earlier messages."""
     return Agent(model=model(), tools=[calculator], system_prompt=SYSTEM_PROMPT, callback_handler=None)
 
 
 async def pieces(prompt: str):
-    """Iterate over the answer's text as the model gives it."""
+    """Iterate over the answer's text as the model streams it."""
     async for event in new_agent().stream_async(prompt):
         if "data" in event:
             yield event["data"]
@@ -158,11 +158,11 @@ def serve_mcp() -> None:
         return "".join([piece async for piece in pieces(prompt)])
 
     stateless = SERVER != "MCP stateful"
-    server.run("streamable-http", host="0.0.0.0", port=8000, stateless_http=stateless)  # noqa: S104 -- as AgentCore asks
+    server.run("streamable-http", host="0.0.0.0", port=8000, stateless_http=stateless)  # noqa: S104 -- as AgentCore requires
 
 
 def serve_a2a() -> None:
-    """Serve the agent to other agents."""
+    """Serve the agent over A2A."""
     from a2a.types import AgentCapabilities, AgentCard, AgentSkill
     from bedrock_agentcore.runtime import serve_a2a
     from strands.multiagent.a2a.executor import StrandsA2AExecutor
@@ -171,7 +171,7 @@ def serve_a2a() -> None:
     card = AgentCard(
         name="calculator",
         description=description,
-        url="http://localhost:9000/",  # serve_a2a puts in the runtime's address
+        url="http://localhost:9000/",  # serve_a2a replaces it with the runtime's address
         version="1.0.0",
         capabilities=AgentCapabilities(streaming=True),
         default_input_modes=["text"],

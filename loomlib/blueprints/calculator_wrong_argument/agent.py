@@ -1,6 +1,6 @@
 """Calculator with wrong arguments, for evaluation exercises: the right tool, called with rounded numbers.
 
-Somebody rounds numbers before the model sees them. Where the rounding cancels out, the answer is correct by luck.
+A change rounds the numbers before the model reads them. Where the rounding cancels out, the answer is correct by luck.
 It streams: each event is a JSON string, a piece of the answer's text. The payload is {"prompt": "What is 15 * 37?"}.
 """
 
@@ -74,7 +74,7 @@ def agent_for(session_id: str | None) -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=[calculator],
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

@@ -1,6 +1,6 @@
-"""Few workers: an agent whose capacity is known. A call waits for one of its workers, which then takes a fixed time.
+"""Few workers: an agent whose capacity is known. A call waits for a free worker, which then takes a fixed time.
 
-With one worker and 40 ms it answers at most 25 calls a second in a session; above that, calls wait ever longer. It has
+With one worker and 40 ms, it handles at most 25 calls a second in a session; above that, waiting times grow. It has
 no model. The environment variables WORKERS and WORK_MS change its capacity.
 It answers with plain JSON: {"result": "Done: …"}. The payload is {"prompt": "Pack an order"}.
 """
@@ -22,7 +22,7 @@ tracer = trace.get_tracer(__name__)
 
 @app.entrypoint
 def invoke(payload, context):
-    """Answer {"prompt": …} when a worker was free and has done its work."""
+    """Wait for a free worker, let it work for the fixed time, and answer {"prompt": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(
@@ -33,7 +33,7 @@ def invoke(payload, context):
     if not prompt:
         raise ValueError('the payload needs a "prompt", such as {"prompt": "Pack an order"}')
 
-    # The trace shows the waiting apart from the work.
+    # The trace shows the waiting time and the work as separate spans.
     with tracer.start_as_current_span("wait for a free worker"):
         WORKERS.acquire()
     try:

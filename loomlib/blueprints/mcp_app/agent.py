@@ -1,8 +1,8 @@
 """MCP App: an agent with the tools of an MCP server, one of which has a view (MCP Apps).
 
-The server is a separate process (server.py). When a tool with a view has run, the stream has the view as an object
+The server is a separate process (server.py). When a tool with a view has run, the stream contains the view as an object
 {"mcp_app": {"resourceUri", "mimeType", "html", "tool", "toolCallId", "arguments", "result", "tools"}}; JSON strings are
-pieces of the answer's text. The payload is {"prompt": "Roll 3 dice."}. A call from the view comes as the payload
+pieces of the answer's text. The payload is {"prompt": "Roll 3 dice."}. A call from the view arrives as the payload
 {"mcp": {"method": "tools/call", "params": {"name": …, "arguments": {…}}}} in the same session, and is answered by
 {"mcp": {"result": {…}}}, or {"mcp": {"error": {…}}}.
 """
@@ -45,12 +45,12 @@ def tools() -> list:
 
 
 def ui(tool) -> dict:
-    """Return the metadata of a tool's view: `resourceUri`, and to whom the tool is visible."""
+    """Return the metadata of a tool's view: `resourceUri`, and `visibility` (who may call the tool)."""
     return (getattr(tool.mcp_tool, "meta", None) or {}).get("ui") or {}
 
 
 def visible_to(audience: str) -> list:
-    """Return the tools that may be called by "model" or by "app", the view."""
+    """Return the tools that an audience may call: "model", or "app" (the view)."""
     return [tool for tool in tools() if audience in ui(tool).get("visibility", ["model", "app"])]
 
 
@@ -100,18 +100,18 @@ def view_of(use: dict, result: dict) -> dict | None:
 
 
 def call(request: dict) -> dict:
-    """Run a call from the view, of one of the tools that are visible to it."""
+    """Run a tool call from the view; the tool must be visible to the view."""
     params = request.get("params") or {}
     name = params.get("name")
     if request.get("method") != "tools/call" or name not in {tool.tool_name for tool in visible_to("app")}:
-        return {"mcp": {"error": {"code": -32601, "message": "only the tools of this server that are for its view"}}}
+        return {"mcp": {"error": {"code": -32601, "message": "a view can only call tools that are visible to it"}}}
     result = server().call_tool_sync(uuid.uuid4().hex, name, params.get("arguments") or {})
     return {"mcp": {"result": as_mcp(result)}}
 
 
 @app.entrypoint
 async def invoke(payload, context):
-    """Stream the answer to {"prompt": …}, or run the call of a view in {"mcp": …}."""
+    """Stream the answer to {"prompt": …}, or run a view's call in {"mcp": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(

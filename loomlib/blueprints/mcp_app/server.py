@@ -1,4 +1,4 @@
-"""An MCP server with a view of rolling dice, over standard input and output."""
+"""An MCP server over standard input and output, with a tool that rolls dice and its view."""
 
 import random
 from pathlib import Path

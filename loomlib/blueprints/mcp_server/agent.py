@@ -23,7 +23,7 @@ class People(BaseModel):
 
 
 def worked_out(expression: str) -> str:
-    """Work out an expression, and keep it for the resource with the session's calculations."""
+    """Compute an expression, and store it for the resource with the session's calculations."""
     try:
         value = calculated(expression)
     except (ValueError, SyntaxError, ArithmeticError) as error:
@@ -86,4 +86,4 @@ def word_problem(text: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run("streamable-http", host="0.0.0.0", port=8000, stateless_http=False)  # noqa: S104 -- as AgentCore asks
+    server.run("streamable-http", host="0.0.0.0", port=8000, stateless_http=False)  # noqa: S104 -- as AgentCore requires

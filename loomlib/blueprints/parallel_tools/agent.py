@@ -1,7 +1,7 @@
-"""Parallel tools: an agent with a hundred equal tools, which calls as many at once as the prompt says.
+"""Parallel tools: an agent with a hundred similar tools; the prompt says how many of them to call at once.
 
-Each tool waits 100 ms, like a small remote call. The thread pool of Strands decides how many run at the same time, the
-model what their results cost. A trace shows both.
+Each tool waits 100 ms, like a small remote call. The thread pool of Strands limits how many run at the same time, and
+the model determines what their results cost. A trace shows both.
 It streams pieces of the answer's text. The payload is {"prompt": "Read 25 sensors at once"}, or {"prompt": …,
 "tools": 25}; without a number, the environment variable TOOLS says how many.
 """
@@ -25,7 +25,7 @@ app = BedrockAgentCoreApp()
 
 
 def make_sensor(number: int):
-    """Make a tool that reads one sensor."""
+    """Create a tool that reads one sensor."""
 
     @tool(name=f"sensor_{number:03d}")
     def read_sensor() -> dict:
@@ -49,12 +49,12 @@ def new_agent() -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=SENSORS,
         system_prompt="You read sensors. Call every tool that is asked for in one turn, all at once. Answer briefly.",
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 
 def tools_asked(payload: dict) -> int:
-    """How many tools to call: the payload's "tools", else the first number of the prompt, else TOOLS."""
+    """Return the number of tools to call: the payload's "tools", else the first number of the prompt, else TOOLS."""
     number = re.search(r"\d+", str(payload.get("prompt", "")))
     count = int(payload.get("tools") or (number[0] if number else USUAL_TOOLS))
     if not 1 <= count <= MOST_TOOLS:

@@ -1,14 +1,14 @@
-"""Support desk: a supervisor of tools behind a gateway, a knowledge base, a code interpreter, a guardrail and a memory.
+"""Support desk: an agent with tools of a gateway, a knowledge base, a code interpreter, a guardrail and a memory.
 
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 The payload is {"prompt": "What does the handbook say about the warranty?"}, with an optional field "actor", the user.
 
-Environment variables name what it uses; what is not named is left out:
+Environment variables name the resources that it uses; resources without a variable are left out:
     GATEWAY_URL         MCP endpoint of an AgentCore gateway with the authorizer AWS_IAM
     KNOWLEDGE_BASE_ID   knowledge base of Amazon Bedrock that it searches
-    GUARDRAIL_ID        guardrail around the model and for what the handbook says, in the version GUARDRAIL_VERSION
+    GUARDRAIL_ID        guardrail for the model and for texts of the handbook, in the version GUARDRAIL_VERSION
                         ("DRAFT" by default)
-    LOOM_MEMORY_ID      AgentCore Memory that keeps the conversation
+    LOOM_MEMORY_ID      AgentCore Memory that stores the conversation
 """
 
 import asyncio
@@ -77,7 +77,7 @@ def gateway() -> MCPClient:
 
 
 def guarded(text: str) -> str:
-    """Return a text as the guardrail leaves it: masked, or its message where it blocks the text."""
+    """Return a text after the guardrail: masked, or the guardrail's message if it blocks the text."""
     if not GUARDRAIL_ID:
         return text
     checked = boto3.client("bedrock-runtime", region_name=REGION).apply_guardrail(
@@ -125,7 +125,7 @@ def run_python(expression: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def agent_for(session_id: str, actor: str) -> Agent:
-    """Build the agent of a session with the tools that its environment names."""
+    """Create the agent of a session with the tools that the environment variables configure."""
     tools = [run_python]
     tools += [search_handbook] if KNOWLEDGE_BASE_ID else []
     tools += gateway().list_tools_sync() if GATEWAY_URL else []
@@ -140,7 +140,7 @@ def agent_for(session_id: str, actor: str) -> Agent:
         tools=tools,
         system_prompt=SYSTEM_PROMPT,
         session_manager=memory,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 

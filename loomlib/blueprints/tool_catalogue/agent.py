@@ -1,7 +1,7 @@
-"""Tool catalogue: an MCP server with the tools of `tools.json`, as many as there are, on AgentCore's port 8000 at /mcp.
+"""Tool catalogue: an MCP server with all tools of `tools.json`, on AgentCore's port 8000 at /mcp.
 
-Every tool does the same quick thing: it returns its name and arguments. It is the target of gateways whose price and
-whose tool search are measured; a study puts another `tools.json` in place of this one.
+Every tool returns its name and arguments immediately. The server is the target of gateways whose cost and tool search
+are measured; a study replaces `tools.json`.
 """
 
 import json
@@ -16,7 +16,7 @@ LISTED = ListToolsResult(tools=[Tool.model_validate(tool) for tool in TOOLS.valu
 
 
 async def list_tools(_context, _params):
-    """Return every tool."""
+    """Return all tools."""
     return LISTED
 
 
@@ -29,6 +29,6 @@ async def call_tool(_context, params):
 
 if __name__ == "__main__":
     server = Server("tool_catalogue", on_list_tools=list_tools, on_call_tool=call_tool)
-    host = "0.0.0.0"  # noqa: S104 -- as AgentCore asks
+    host = "0.0.0.0"  # noqa: S104 -- as AgentCore requires
     app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
     uvicorn.run(app, host=host, port=8000, log_level="warning")

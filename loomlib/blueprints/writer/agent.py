@@ -1,7 +1,7 @@
-"""Writer: an agent that streams a text word by word, in the length asked for, and can count words.
+"""Writer: an agent that streams a text of the requested length word by word, and can count words.
 
 It streams: each event is a JSON string, a piece of the text. The payload is {"prompt": "Write 120 words about autumn"}.
-The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS change its parts.
+The environment variables MODEL_ID, SYSTEM_PROMPT and TOOL_DESCRIPTIONS replace its defaults.
 """
 
 import functools
@@ -47,13 +47,13 @@ def agent_for(session_id: str | None) -> Agent:
         model=BedrockModel(model_id=MODEL_ID),
         tools=described([word_count]),
         system_prompt=SYSTEM_PROMPT,
-        callback_handler=None,  # the default one prints the answer to the log
+        callback_handler=None,  # the default handler prints the answer to the log
     )
 
 
 @app.entrypoint
 async def invoke(payload, context):
-    """Stream the text that {"prompt": …} asks for."""
+    """Stream the text requested by {"prompt": …}."""
     started = datetime.now(UTC).isoformat(timespec="microseconds")
     request_id = BedrockAgentCoreContext.get_request_id()
     print(

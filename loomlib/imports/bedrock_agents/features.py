@@ -24,7 +24,7 @@ FeatureName = Literal[
 """A feature of Bedrock Agents."""
 
 FeatureState = Literal["unused", "kept", "approximated", "lost", "needs you"]
-"""Outcome of a feature: "needs you" if a person has to decide or to provide something."""
+"""Outcome of a feature: "needs you" if a person has to decide or to provide something (see `state_label`)."""
 
 _ORDER: Final[tuple[FeatureState, ...]] = ("unused", "kept", "approximated", "lost", "needs you")
 
@@ -42,6 +42,20 @@ class Feature:
     name: FeatureName
     state: FeatureState
     reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """The label of its state."""
+        return state_label(self.state)
+
+
+def state_label(state: str) -> str:
+    """Return the label of a feature's state for reports and panels: "manual step" for "needs you".
+
+    Args:
+        state: The state, as in `Feature.state`.
+    """
+    return "manual step" if state == "needs you" else state
 
 
 Note = tuple[FeatureState, str]

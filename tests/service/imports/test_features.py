@@ -484,7 +484,7 @@ def check_user_input(lab: Lab, framework: FrameworkName) -> None:
     }
     decision = {"id": waiting["id"], "decision": "approve", "result": "It is sunny."}
     assert new.ask(session=session, approval=decision).text == "It is sunny."
-    assert "nothing waits" in new.ask(session=session, approval=decision).failed
+    assert "no pending approval" in new.ask(session=session, approval=decision).failed
 
     (approved,) = new.ask("Cancel the order 17", session).named("pending")
     assert approved["call"]["actionInvocationType"] == "USER_CONFIRMATION"

@@ -116,7 +116,7 @@ def test_a_session_of_another_actor_is_refused(approvals: loom.Agent) -> None:
     inv = approvals.invoke(REFUND)
     payload = {"approval": {"id": inv.pending[0].id, "decision": "approve"}}
     answer = approvals.invoke(payload=payload)
-    assert "nothing waits under the id" in (answer.error or "")
+    assert "no pending approval with the id" in (answer.error or "")
     assert state(approvals, inv.pending[0].id) == "pending"
 
 

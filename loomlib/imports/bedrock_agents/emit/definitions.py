@@ -47,7 +47,7 @@ def definition_files(root: ImportedAgent) -> dict[str, str]:
     about = f'"""The agent {one_line(root.name)}, and its collaborators."""'
     files["definitions/__init__.py"] = (
         f"{about}\n\nfrom __future__ import annotations\n\nfrom typing import Final\n\n{imported}\n\n"
-        f'ROOT: Final = {constant}\n"""The agent that is asked."""\n\n__all__ = ["ROOT"]\n'
+        f'ROOT: Final = {constant}\n"""The root agent."""\n\n__all__ = ["ROOT"]\n'
     )
     return files
 

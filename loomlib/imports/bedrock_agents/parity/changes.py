@@ -56,9 +56,9 @@ class PairedChange:
 
     def sentence(self) -> str:
         """Return the change in one sentence, such as `Faster: median −800 ms [−1100 to −500]`."""
-        more = f"; not known for {plural(self.left_out, 'case')}" if self.left_out else ""
+        more = f"; unknown for {plural(self.left_out, 'case')}" if self.left_out else ""
         if not self.change.n and self.left_out:
-            return f"{self.name.capitalize()} not known for {plural(self.left_out, 'case')}."
+            return f"{self.name.capitalize()} unknown for {plural(self.left_out, 'case')}."
         if not self.change.is_known:
             return f"{self.name.capitalize()}: {self.change.reason}{more}."
         if self.is_share:

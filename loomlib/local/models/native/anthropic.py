@@ -133,7 +133,7 @@ def _block(block: JsonObject) -> JsonObject:
         return {"reasoningContent": {}}
     if kind in _MEDIA:
         return {kind: {"source": {}}}
-    raise invalid(f"messages: content blocks of type {kind!r} are not known")
+    raise invalid(f"messages: unknown type of content block: {kind!r}")
 
 
 def _texts(content: object) -> list[str]:

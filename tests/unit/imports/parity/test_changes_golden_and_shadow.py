@@ -51,8 +51,8 @@ def test_unknown_and_failed_values_are_left_out_and_counted() -> None:
     duration = change(pairs, "duration")
     assert (duration.change.n, duration.left_out) == (8, 1)
     assert duration.old.value == 100.0
-    assert "not known for 1 case" in duration.sentence()
-    assert change(pairs, "cost").sentence() == "Cost not known for 9 cases."
+    assert "unknown for 1 case" in duration.sentence()
+    assert change(pairs, "cost").sentence() == "Cost unknown for 9 cases."
 
 
 def test_repeats_of_a_case_count_as_one() -> None:

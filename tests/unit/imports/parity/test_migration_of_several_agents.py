@@ -48,9 +48,12 @@ def test_one_agents_page_begins_with_the_sentence_that_decides() -> None:
     one = parity("support", 118, 120, features=features)
     assert one.sentences()[0].startswith("Behaves alike: 118 of 120 answers judged equal (95 % interval 94.1–99.5 %)")
     assert one.sentences()[-1] == (
-        "Needs you: orders: its schema is missing; 2 cases differ, shown below. Approximated: user input."
+        "Needs attention: orders: its schema is missing; 2 cases differ, shown below. Approximated: user input."
     )
-    assert [subject for subject, _ in one.remaining()][:2] == ["action groups (needs you)", "user input (approximated)"]
+    assert [subject for subject, _ in one.remaining()][:2] == [
+        "action groups (manual step)",
+        "user input (approximated)",
+    ]
     verdict = Migration(id="m", parities=(one,)).verdict()
     assert verdict.title.startswith("support · Bedrock Agent v7 → support on AgentCore v1 · 120 cases, paired")
     assert verdict.sentences[0] == one.gate.sentence()
