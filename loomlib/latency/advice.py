@@ -144,7 +144,7 @@ def _newest(store: Store, design: StudyDesign, agent_arn: str, scope: str, quali
         if same and study.environment.get("qualifier") == qualifier and study.state == "complete":
             return study
     raise StudyError(
-        "No complete latency study of this agent, endpoint and prompt is stored, so its spread is not known",
+        "No complete latency study of this agent, endpoint and prompt is stored, so the spread of its times is unknown",
         on=agent_arn,
         try_="a pilot first, such as LatencyStudy(agent, cold=10, warm=10, sticky=10).run()",
     )

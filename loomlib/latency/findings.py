@@ -77,7 +77,7 @@ def _start_states(measurements: Sequence[Measurement]) -> StudyFinding | None:
     }
     return StudyFinding(
         kind="starts",
-        title=f"The start of {plural(sum(states.values()), 'call')} of {number(len(searched), 0)} is not known",
+        title=f"The start of {plural(sum(states.values()), 'call')} of {number(len(searched), 0)} is unknown",
         evidence=", ".join(f"{str(state).replace('_', ' ')} {count}" for state, count in states.most_common()),
         advice=advice.get(str(states.most_common(1)[0][0]), ""),
     )
@@ -147,7 +147,7 @@ def _mixture(summary: ScenarioSummary) -> StudyFinding | None:
     title = f"{number(slow.n, 0)} of {plural(slow.n + fast.n, f'{scenario} call')} started a new process"
     if scenario is Scenario.COLD:
         title = f"{number(fast.n, 0)} of {plural(slow.n + fast.n, 'cold call')} found a process that was started before"
-    unknown = f"; of {plural(mixture.unknown, 'call')} it is not known" if mixture.unknown else ""
+    unknown = f"; unknown for {plural(mixture.unknown, 'call')}" if mixture.unknown else ""
     return StudyFinding(
         kind="mixture",
         title=title,

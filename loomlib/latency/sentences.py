@@ -45,7 +45,7 @@ def _session_cost(summary: StudySummary) -> str:
     where = "before the agent starts" if cost.basis == "the agent starts" else f"before {cost.basis}"
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return (
-            f"The cost of a new session is not known: {plural(estimate.n, 'pair')} of a cold and a warm call, "
+            f"The cost of a new session is unknown: {plural(estimate.n, 'pair')} of a cold and a warm call, "
             f"{estimate.needed_n} are needed."
         )
     if estimate.low <= 0 <= estimate.high:

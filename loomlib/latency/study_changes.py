@@ -158,7 +158,7 @@ def _change(before: ScenarioSummary, after: ScenarioSummary) -> ScenarioChange:
 def _of_duration(subject: str, difference: Estimate, before: Estimate) -> str:
     if difference.value is None:
         return (
-            f"the change of {subject} is not known ({difference.n} answered in one study, {difference.needed_n} needed)"
+            f"the change of {subject} is unknown ({difference.n} answered in one study, {difference.needed_n} needed)"
         )
     bounds = f"95 % interval {difference.interval_text('ms')}"
     if not _excludes_zero(difference):

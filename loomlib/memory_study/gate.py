@@ -62,7 +62,7 @@ def _sentence(decision: Decision, summary: ArmSummary, least: float) -> str:
     if recall.value is None:
         few = f"{plural(recall.n, 'case')}, {recall.needed_n} are needed"
         reason = few if recall.needed_n else str(recall)
-        return f"Gate unclear: the recall of “{arm}” is not known ({reason}); more conversations would decide."
+        return f"Gate unclear: the recall of “{arm}” is unknown ({reason}); more conversations are needed."
     advice = (
         f"; {decision.advice('case')}: a conversation has a case for each of its facts" if decision.needed_n else ""
     )

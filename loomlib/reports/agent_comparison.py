@@ -133,7 +133,7 @@ class AgentComparison:
                 f"{plural(len(self._views_with_spans(name)), 'call')} of {name}" for name in (self._first, label)
             )
             return (
-                f"Where the time of {label} and {self._first} differs is not known: {counts} have spans, 6 are needed."
+                f"The parts in which {label} and {self._first} differ are unknown: {counts} have spans, 6 are needed."
             )
         certain = [
             (part, difference.value, difference)
@@ -154,7 +154,7 @@ class AgentComparison:
     def _cost(self, label: str) -> str:
         difference = self.cost_difference(label)
         if difference.value is None or difference.low is None or difference.high is None:
-            return f"Whether {label} or {self._first} costs less is not known: {difference.reason}."
+            return f"The cost difference between {label} and {self._first} is unknown: {difference.reason}."
         if difference.low <= 0 <= difference.high:
             return f"The data do not say whether {label} or {self._first} costs less."
         word = "less" if difference.value < 0 else "more"

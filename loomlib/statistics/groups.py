@@ -84,7 +84,7 @@ def compare_groups(
     if min(n) < SMALLEST_N:
         return _unknown(TOO_SMALL, n, confidence, needed_n=SMALLEST_N)
     if np.ptp(np.concatenate([a, b])) == 0:
-        return _unknown("all values are equal: their variation is not known", n, confidence)
+        return _unknown("all values are equal: their variation cannot be estimated", n, confidence)
     difference = float(b.mean() - a.mean())
     error = math.sqrt(float(a.var(ddof=1)) / n[0] + float(b.var(ddof=1)) / n[1])
     if sum(n) > _MOST_PERMUTED:
@@ -99,7 +99,7 @@ def compare_groups(
         low, high = difference - float(highest) * error, difference - float(lowest) * error
         method = PERMUTATION_METHOD
     if not (error > 0 and math.isfinite(low) and math.isfinite(high)):
-        unknown = _unknown("no value varies within the groups: the interval is not known", n, confidence)
+        unknown = _unknown("no value varies within the groups: the interval cannot be computed", n, confidence)
         return GroupComparison(difference=unknown.difference, p_value=p, n=n)
     estimate = Estimate(
         value=difference,

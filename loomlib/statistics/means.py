@@ -183,7 +183,7 @@ def _moments(sample: FloatArray) -> tuple[float, float]:
 
 
 def _constant(mean: float, n: int, confidence: float, method: str) -> Estimate:
-    reason = f"all {n} cases have {number(mean)}: their variation is not known"
+    reason = f"all {n} cases have {number(mean)}: their variation cannot be estimated"
     return Estimate.missing(reason, n=n, confidence=confidence, method=method)
 
 

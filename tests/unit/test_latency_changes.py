@@ -51,7 +51,7 @@ def test_equal_studies_show_no_change_and_other_prompts_are_named(store: Store) 
 
 def test_too_few_calls_say_how_many_are_needed(store: Store) -> None:
     text = studied(store, 100, warm=20).compare(studied(store, 100)).sentences()[0]
-    assert "the change of warm calls at p90 is not known (20 answered in one study, 36 needed)" in text
+    assert "the change of warm calls at p90 is unknown (20 answered in one study, 36 needed)" in text
 
 
 def test_studies_without_a_common_scenario_are_refused(store: Store) -> None:

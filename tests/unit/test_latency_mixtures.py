@@ -90,7 +90,7 @@ def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summa
     assert rows[2].startswith("warm, found a running process: 90 %")
     (finding,) = [one for one in result.findings() if one.kind == "mixture"]
     assert finding.title == "2 of 20 warm calls started a new process"
-    assert "of 1 call it is not known" in finding.evidence
+    assert "; unknown for 1 call" in finding.evidence
     names = [trace.name for trace in result.figures()["distribution"].data]
     assert any("started a process" in name for name in names)
     (summary,) = result.summary()["scenarios"]

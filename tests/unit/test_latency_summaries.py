@@ -112,7 +112,7 @@ def test_failures_are_reported_by_class() -> None:
 def test_too_few_calls_are_reported_as_too_few() -> None:
     measurements = calls(cold=[300.0], warm=[10.0])
     assert sentences_of(measurements) == [
-        "The cost of a new session is not known: 1 pair of a cold and a warm call, 6 are needed.",
+        "The cost of a new session is unknown: 1 pair of a cold and a warm call, 6 are needed.",
         "In a warm session, too few calls were answered to tell when 9 in 10 begin (1; 10 are needed).",
         "No failures in 2 calls.",
     ]

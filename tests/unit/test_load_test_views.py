@@ -155,7 +155,7 @@ def test_without_traces_it_says_so_and_tells_what_the_socket_knows(tmp_path: Pat
     first = result.sentences()[0]
     assert "no traces: the calls' spans were not exported" in first
     assert "the first byte came 1." in first
-    assert "what 1\u202f000 calls cost is not known: the span states no usage" in first
+    assert "the cost of 1\u202f000 calls is unknown: the span states no usage" in first
     assert "No traces: the calls' spans were not exported." in result.sentences()
 
 
@@ -177,7 +177,7 @@ def test_an_agent_that_is_too_slow_at_any_load_holds_none(tmp_path: Path) -> Non
     alone = stored(tmp_path / "alone", {6.0: calls_at(6, 1300)}, traces={"0": parts(0)}).sentences()[0]
     assert "; at 6 a second, the lowest load, most of a call's time is “model” (76.9 %); " in alone
     unknown = stored(tmp_path / "unknown", {6.0: calls_at(6, 1300)}).sentences()[0]
-    assert "the SLO does not hold; the reason is not known without traces" in unknown
+    assert "the SLO does not hold; the reason is unknown without traces" in unknown
 
 
 def test_an_unfinished_test_says_so(tmp_path: Path) -> None:

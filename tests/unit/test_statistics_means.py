@@ -121,7 +121,7 @@ def test_five_cases_are_too_few_and_state_how_many_it_takes() -> None:
 def test_equal_values_inside_the_scale_have_no_interval_but_all_ones_have() -> None:
     inside = estimate_mean([0.7] * 40)
     assert inside.value is None
-    assert str(inside) == "all 40 cases have 0.70: their variation is not known"
+    assert str(inside) == "all 40 cases have 0.70: their variation cannot be estimated"
     assert estimate_mean([0.7] * 40, bounds=None).value is None
     perfect = estimate_mean([1.0] * 40)
     assert perfect.value == perfect.high == 1

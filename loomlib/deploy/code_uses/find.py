@@ -196,7 +196,7 @@ class _Finder:
         kind = f"{client.service}.{client.path[-1] if client.path else ''}"
         operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
         if operations is None:
-            problem = f"The operations that {name}() of a {client.service} resource calls are not known"
+            problem = f"Unknown operations of the method {name}() of a {client.service} resource"
             self.report(scope.module.file, call.lineno, problem, "use the client: boto3.client(…)")
             return
         arguments = self._evaluator.arguments(call, scope)

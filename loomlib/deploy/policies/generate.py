@@ -236,7 +236,7 @@ class _Maker:
             if rule.action in WITHOUT_RESOURCES:
                 self._add_without_resource(rule.action, f"the agent calls {use.operation}", use.place)
             else:
-                problem = f"The resource that {use.service}'s {use.operation} accesses is not known"
+                problem = f"Unknown resource of the operation {use.operation} of {use.service}"
                 self.open.append(OpenPermission(place=use.place, what=problem, try_=_OWN_POLICY))
             return
         texts = _texts(use, rule)

@@ -71,7 +71,7 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
         study_findings.append(
             StudyFinding(
                 kind="no spans",
-                title="It is not known where the time of some calls went",
+                title="The times of some calls cannot be split into parts",
                 evidence=f"spans are missing for {number(unknown, 0)} of {plural(len(through), 'call')}",
                 advice="On AWS, enable tracing of the gateway and export spans from the MCP server, then run the study "
                 "again with its study_id: it reads the spans that have arrived.",

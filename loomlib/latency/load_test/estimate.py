@@ -51,7 +51,7 @@ class LoadEstimate:
         """Return the estimate in sentences."""
         most = f"at most {plural(self.calls, 'call')}" if self.is_limited else "as many calls as are answered"
         cost = (
-            "what they cost is not known: no stored call of this agent has a known cost"
+            "their cost is unknown: no stored call of this agent has a known cost"
             if self.usd is None or not self.is_limited
             else f"at most {money(self.usd)} at the mean cost of its last {plural(self.of_calls, 'call')}"
         )

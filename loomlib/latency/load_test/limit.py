@@ -158,9 +158,9 @@ def _socket(at: str, low: LoadedStep, knee: LoadedStep, result: LoadResult) -> s
     wholes = [figures.duration[0.5].estimate.value for figures in (low.figures, knee.figures)]
     why = result.traces_error or "the calls' spans were not exported"
     if low.position == knee.position:
-        return f"{at}, the lowest load, the SLO does not hold; the reason is not known without traces ({why})"
+        return f"{at}, the lowest load, the SLO does not hold; the reason is unknown without traces ({why})"
     if None in firsts or None in wholes:
-        return f"{at} the SLO does not hold; the reason is not known without traces ({why})"
+        return f"{at} the SLO does not hold; the reason is unknown without traces ({why})"
     ttft, whole = (firsts[1] or 0.0) - (firsts[0] or 0.0), (wholes[1] or 0.0) - (wholes[0] or 0.0)
     connect = "" if knee.connect_p50_ms is None else f", connections opened in {milliseconds(knee.connect_p50_ms)}"
     rest = milliseconds(max(whole - ttft, 0.0))

@@ -46,9 +46,9 @@ def cost_text(result: LoadResult) -> str:
     step = result.cost_step
     at = "" if step is None else f"{at_load(result, step)} "
     if cost is None:
-        return f"what {count} calls cost is not known: {result.traces_error or 'their traces were not read'}"
+        return f"the cost of {count} calls is unknown: {result.traces_error or 'their traces were not read'}"
     if cost.usd is None:
-        return f"what {count} calls cost is not known: {cost.why_unknown or 'no span states what they used'}"
+        return f"the cost of {count} calls is unknown: {cost.why_unknown or 'no span states what they used'}"
     least = "at least " if cost.usd_is_partial else ""
     marks = "simulated, not billed" if cost.is_simulated else "estimated" if cost.is_estimate else ""
     if result.scope == "local" and not cost.is_simulated:
@@ -59,7 +59,7 @@ def cost_text(result: LoadResult) -> str:
 def _answer(result: LoadResult) -> str:
     highest, slo = result.found, result.design.slo
     if highest is None:
-        return f"The load that the agent holds with {slo} is not known: no step was made."
+        return f"The load that the agent holds with {slo} is unknown: no step was run."
     limit = load_limit(result)
     where = ""
     if highest.load is not None and highest.high is None:
@@ -147,7 +147,7 @@ def _cost_limit(result: LoadResult) -> str:
     if limit is None:
         return ""
     if cost is None or cost.usd is None:
-        return f"It is not known whether a call costs less than {money(limit)}."
+        return f"It is unclear whether a call costs less than {money(limit)}."
     verb = "costs more" if cost.usd > limit else "costs less"
     return f"A call {verb} than the limit of {money(limit)}: {money(cost.usd)} on average."
 

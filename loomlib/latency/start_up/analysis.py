@@ -159,7 +159,7 @@ def findings(result: StartUpResult) -> list[StudyFinding]:
         notable.append(
             StudyFinding(
                 kind="starts",
-                title=f"The parts of {plural(len(unknown), 'start')} are not known",
+                title=f"The parts of {plural(len(unknown), 'start')} are unknown",
                 evidence=f"{plural(len(done_sessions), 'session')} answered, "
                 f"{number(len(done_sessions) - len(unknown), 0)} recorded",
                 advice="Run the study again: it starts no session and reads the records again.",

@@ -223,7 +223,7 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
         ),
         (
             "import boto3\nboto3.client('ec2').terminate_instances(InstanceIds=['i-1'])",
-            "TerminateInstances accesses is not known",
+            "Unknown resource of the operation TerminateInstances",
             "role='arn:…'",
         ),
         (

@@ -52,7 +52,7 @@ class DetailActions:
         try:
             self._read_details(agent, turn, invocation, cancel)
         except LoomError as error:
-            self._send_figures(turn, figures_of(invocation, problem=f"not known: {error.what}"))
+            self._send_figures(turn, figures_of(invocation, problem=f"unknown: {error.what}"))
             self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
             if turn.status != "error":
                 raise

@@ -56,7 +56,7 @@ def _tokens(trace: TraceView | None, pending: str) -> list[dict[str, Any]]:
         return [_row("tokens in", None, "number", note=pending), _row("cost", None, "text", note=pending)]
     if trace.state != "found" and not trace.trace.spans:
         missing = " ".join(trace.sentences())
-        return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="not known")]
+        return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="unknown")]
     cost = trace.cost()
     simulated = "simulated cost, not billed" if cost.is_simulated else ""
     return [

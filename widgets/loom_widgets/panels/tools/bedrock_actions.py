@@ -27,7 +27,7 @@ class BedrockActions:
     @action(lane="knowledge")
     def search_base(self, form: Form) -> None:
         """Show the passages that answer a question best."""
-        key, question, k = self._asked(form)
+        key, question, k = self._question_in_form(form)
         opened = f"bench.bedrock.knowledge_bases.get({key!r})"
         self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}.search({question!r}, k={k})")
         passages = self._panel.bench.bedrock.knowledge_bases.get(key).search(question, k=k)
@@ -41,7 +41,7 @@ class BedrockActions:
     @action(lane="knowledge")
     def ask_base(self, form: Form) -> None:
         """Have a model answer a question from the passages."""
-        key, question, k = self._asked(form)
+        key, question, k = self._question_in_form(form)
         opened = f"bench.bedrock.knowledge_bases.get({key!r})"
         self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}.ask({question!r}, k={k})")
         self._panel.say("Asking …")
@@ -91,7 +91,7 @@ class BedrockActions:
         )
         self._panel.say(f"The guardrail {'intervened' if check.intervened else 'let the text pass'}.")
 
-    def _asked(self, form: Form) -> tuple[str, str, int]:
+    def _question_in_form(self, form: Form) -> tuple[str, str, int]:
         key, question = form.text("key"), form.text("question").strip()
         if not key:
             raise LoomError("No knowledge base is chosen", try_="choose a row of the table")

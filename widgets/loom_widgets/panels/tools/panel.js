@@ -178,7 +178,7 @@ function bedrockAgents(model) {
     turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waiting for you" : "answered", true,
       value && h("p", null, value.took), value?.text && said(value.text), value?.rows?.length > 0 && plainTable("steps", value));
     const found = model.get("state").assessed, features = found?.key === key ? found : null;
-    assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "needs you" : "can move", !features?.needs,
+    assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "manual steps" : "can move", !features?.needs,
       features?.rows.length > 0 && plainTable("features on AgentCore", features), features?.notes.map(said));
     fields = requests.filter((one) => one.needs !== "confirmation").map((one) => [one.name, field(`Result of ${short(one.name, 60)}`)]);
     refill(place, requests.length > 0 && card("Calls that the agent returns", {},

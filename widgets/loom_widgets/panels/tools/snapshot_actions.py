@@ -34,7 +34,9 @@ class SnapshotActions:
         self._panel.show_code(f"{self._code(key, alias)}snapshot.features()")
         snapshot = self._read(key, alias)
         needing = sum(item.state == "needs you" for item in snapshot.value.features)
-        self._panel.say("Nothing needs you." if not needing else f"{needing} of 11 features need you.")
+        self._panel.say(
+            f"Features that need a manual step: {needing} of 11." if needing else "No manual step is needed."
+        )
 
     @action(lane="agent")
     def write_agent(self, form: Form) -> None:
@@ -57,6 +59,8 @@ class SnapshotActions:
         return f"{connect_code(self._panel.bench)}{opened}"
 
     def _read(self, key: str, alias: str) -> AgentSnapshotView:
+        from loomlib.imports.bedrock_agents.features import state_label
+
         self._panel.say("Reading …")
         snapshot = self._panel.bench.bedrock.agents.get(key).snapshot(alias)
         assessed: dict[str, Any] = {
@@ -69,7 +73,7 @@ class SnapshotActions:
                 [
                     short_text(str(row["agent"])),
                     str(row["feature"]).replace("_", " "),
-                    str(row["state"]),
+                    state_label(str(row["state"])),
                     one_line(str(row["reason"]), _LONGEST_REASON),
                 ]
                 for row in snapshot.features().to_dict("records")
