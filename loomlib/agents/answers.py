@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 from loomlib.errors import MalformedResponseError
-from loomlib.json_values import mapping_or_none
+from loomlib.json_values import mapping_or_none, to_text
 
 from .agui.events import is_agui
 from .agui.history import answer_in
@@ -240,7 +240,7 @@ def agent_error(value: object) -> str | None:
     error = fields["error"]
     inner = mapping_or_none(error)
     if inner is not None:
-        error = inner.get("message") or json.dumps(error, ensure_ascii=False)
+        error = inner.get("message") or to_text(inner)
     kind = fields.get("error_type")
     return f"{kind}: {error}" if kind else str(error)
 

@@ -125,7 +125,7 @@ def _error_of(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     code = headers.get("x-amzn-errortype", "")
     try:
         parsed: object = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = None
     message = text
     if isinstance(parsed, dict):

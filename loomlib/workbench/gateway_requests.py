@@ -94,7 +94,7 @@ def send_to_target(
     if code := answer.headers.get("x-amzn-errortype", "").partition(":")[0]:
         try:
             message = as_text(as_mapping(answer.value).get("message"))
-        except ValueError:
+        except (ValueError, RecursionError):
             message = answer.text
         request_id = answer.headers.get("x-amzn-requestid", "")
         raise error_from_response(

@@ -273,7 +273,7 @@ def _read_piece(message: SocketMessage) -> tuple[str, bool, str | None]:
     """Return the text of a message, whether the answer ends with it, and the agent's error."""
     try:
         value: Any = message.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return message.text, False, None
     if isinstance(value, str):
         return value, False, None

@@ -109,6 +109,29 @@ def test_a_question_to_a_person_is_listed_until_the_next_run() -> None:
     assert run_input("x", resume=[answer_to("i")])["messages"][-1]["content"] == "x"
 
 
+def test_a_run_after_a_failed_one_has_neither_its_error_nor_an_earlier_result() -> None:
+    fold = folded(STARTED, {**FINISHED, "result": 5}, STARTED, {"type": "RUN_ERROR", "message": "boom", "code": "X"})
+    run = fold.run()
+    assert (run.status, run.error, run.error_code, run.result) == ("failed", "boom", "X", None)
+    fold.feed(STARTED)
+    fold.feed(FINISHED)
+    run = fold.run()
+    assert (run.status, run.error, run.error_code, run.problems) == ("finished", "", "", ())
+
+
+@pytest.mark.parametrize("tool_calls", [None, 5, "x", {"id": "y"}])
+def test_a_call_joins_a_message_of_a_snapshot_whose_calls_are_no_list(tool_calls: Any) -> None:
+    holder = {"id": "a", "role": "assistant", "toolCalls": tool_calls}
+    run = folded(
+        STARTED,
+        {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": ["x"], "role": "assistant"}, holder, {"id": {}, "role": []}]},
+        {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "add", "parentMessageId": "a"},
+        FINISHED,
+    ).run()
+    assert [message["id"] for message in run.history] == [["x"], "a", {}]
+    assert [call["id"] for call in run.history[1]["toolCalls"]] == ["c"]
+
+
 def test_unknown_types_are_kept_and_malformed_events_are_reported() -> None:
     fold = folded(
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "early"},

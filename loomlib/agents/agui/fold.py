@@ -270,6 +270,7 @@ class AguiFold:
     def _apply_run(self, event: AguiEvent) -> None:
         if event.type == "RUN_STARTED":
             self._status, self._thread_id, self._run_id = "running", event.text("threadId"), event.text("runId")
+            self._error, self._code, self._result = "", "", None
             self._confirmations.clear()
             self._running_steps.clear()
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from loomlib.json_values import as_mapping, mapping_or_none, text_or_none
+from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none, text_or_none
 
 from .parts import GrowingMessage, GrowingTool, content_text
 from .run import AguiRun
@@ -106,7 +106,7 @@ class History:
             is_broken: Whether the run failed; then unanswered tool calls, which no model accepts, are left out.
         """
         wire = [dict(fields) for item in self._snapshot or () if (fields := mapping_or_none(item)) is not None]
-        by_id = {message.get("id"): message for message in wire}
+        by_id = {as_text(message.get("id")): message for message in wire}
         for key, name in self._order.items():
             if key in self._before:
                 continue
@@ -129,7 +129,7 @@ class History:
             {"id": message.id, "role": role, "content": "".join(message.parts)}, "message", message.id
         )
 
-    def _tool_call(self, tool: GrowingTool, places: Mapping[Any, Wire]) -> Wire | None:
+    def _tool_call(self, tool: GrowingTool, places: Mapping[str, Wire]) -> Wire | None:
         """Return the message that contains the call, where there is none yet."""
         function = {"name": tool.name, "arguments": "".join(tool.parts)}
         call = self._with_encrypted({"id": tool.id, "type": "function", "function": function}, "tool-call", tool.id)
@@ -137,7 +137,7 @@ class History:
         holder = places.get(id)
         if holder is None or holder.get("role") != "assistant":
             return {"id": id if holder is None else f"call-{tool.id}", "role": "assistant", "toolCalls": [call]}
-        holder["toolCalls"] = [*holder.get("toolCalls", ()), call]
+        holder["toolCalls"] = [*as_list(holder.get("toolCalls")), call]
         return None
 
     def _with_encrypted(self, message: Wire, kind: str, id: str) -> Wire:

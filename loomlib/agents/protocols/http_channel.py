@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib.aws.addresses import is_loopback
 from loomlib.aws.engine import Engine, shared_engine
 from loomlib.errors import LoomError, MalformedResponseError, TransportError
-from loomlib.json_values import as_list, mapping_or_none, parse_object
+from loomlib.json_values import as_list, mapping_or_none
+from loomlib.presentation.formats import size
 
 from ..interruptions import Explain
 from ..outcome import read_refusal, refusal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from loomlib.aws.transport import HttpResponse
 
 _SESSION: Final = "mcp-session-id"
+_OBJECT_LIMIT: Final = 4_000_000
 
 MakeRequest = Callable[[str, bytes, Mapping[str, str]], "SignedRequest"]
 """Makes the request of a method, a body and headers, signed where that is needed; called in a worker thread."""
@@ -172,7 +174,7 @@ class HttpChannel:
     async def _refused(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
         line = call.line if call is not None else Timeline.begin()
         body = await read_refusal(answer, line)
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             message = mapping_or_none(json.loads(body))
             if message is not None and "jsonrpc" in message and "error" in message:
                 # A JSON-RPC error beside an HTTP status is the more exact of the two.
@@ -190,15 +192,30 @@ async def read_json(request: SignedRequest, *, what: str, on: str) -> Mapping[st
         on: What it is done on, for errors.
 
     Raises:
+        MalformedResponseError: It is not a JSON object, or is longer than 4 MB.
         AwsError: It cannot be read.
     """
     from loomlib.aws.transport import stream_invocation
 
+    body = bytearray()
     async with stream_invocation(shared_engine(), request, read_timeout_s=60.0) as answer:
-        body = await read_refusal(answer, Timeline.begin())
         if answer.status >= 300:
-            raise refusal(answer, body, what=what, on=on)
-    return parse_object(body)
+            raise refusal(answer, await read_refusal(answer, Timeline.begin()), what=what, on=on)
+        async for arrival in answer.arrivals():
+            body += arrival.data
+            if len(body) > _OBJECT_LIMIT:
+                raise MalformedResponseError(
+                    f"{what}: the response is longer than {size(_OBJECT_LIMIT)}", on=on, try_="a shorter response"
+                )
+    try:
+        value = mapping_or_none(json.loads(body))
+    except (ValueError, RecursionError):
+        value = None
+    if value is None:
+        raise MalformedResponseError(
+            f"{what}: the response is not a JSON object", on=f"{on}: {bytes(body[:200])!r}", try_="the agent's log"
+        )
+    return value
 
 
 def _ignore(_at_ns: int) -> None:

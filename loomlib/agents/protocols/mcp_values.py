@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from loomlib.errors import ProtocolError
-from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none
+from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none, to_text
 from loomlib.presentation.formats import size
 
 PROTOCOL_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -153,8 +152,7 @@ def result_text(result: Mapping[str, Any]) -> str:
             f"{as_text(as_mapping(one).get('role'))}: {text_of((as_mapping(one).get('content'),))}" for one in messages
         )
     text = text_of(as_list(result.get("content")))
-    structured = result.get("structuredContent")
-    return text or ("" if structured is None else json.dumps(structured, ensure_ascii=False))
+    return text or to_text(result.get("structuredContent"))
 
 
 def sampling_result(answer: object) -> dict[str, Any]:

@@ -118,4 +118,5 @@ class MeasuredCall:
 
     def _note(self, direction: str, message: Mapping[str, Any], at_ns: int, size: int) -> None:
         entry = TranscriptEntry(direction=direction, at_ms=self.line.offset_ms(at_ns), size=size, message=message)
-        self.line.store_event(entry.to_event().encode())
+        # JSON allows a lone surrogate ("\\ud83d"), which UTF-8 cannot encode.
+        self.line.store_event(entry.to_event().encode("utf-8", "replace"))

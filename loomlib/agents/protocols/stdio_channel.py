@@ -142,23 +142,27 @@ class StdioChannel:
     async def _read(self, process: asyncio.subprocess.Process, on_message: OnMessage, on_closed: OnClosed) -> None:
         assert process.stdout is not None
         error: LoomError | None = None
-        try:
-            while line := await process.stdout.readline():
-                at_ns = time.perf_counter_ns()
-                try:
-                    value: object = json.loads(line)
-                except (ValueError, RecursionError):  # a print() of the server; it belongs on stderr
-                    self.log.append(f"(stdout) {line.decode('utf-8', 'replace').rstrip()[:500]}")
-                    continue
-                for one in as_list(value) or (value,):
-                    if (message := mapping_or_none(one)) is not None:
-                        on_message(message, at_ns, len(line), None)
-        except ValueError:
-            error = PeerClosedError(
-                f"A message is longer than {number(_LINE_LIMIT)} bytes",
-                on=self._name,
-                try_="return less, or a resource link",
-            )
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                error = PeerClosedError(
+                    f"A message is longer than {number(_LINE_LIMIT)} bytes",
+                    on=self._name,
+                    try_="return less, or a resource link",
+                )
+                break
+            if not line:
+                break
+            at_ns = time.perf_counter_ns()
+            try:
+                value: object = json.loads(line)
+            except (ValueError, RecursionError):  # a print() of the server; it belongs on stderr
+                self.log.append(f"(stdout) {line.decode('utf-8', 'replace').rstrip()[:500]}")
+                continue
+            for one in as_list(value) or (value,):
+                if (message := mapping_or_none(one)) is not None:
+                    on_message(message, at_ns, len(line), None)
         if not self._closing:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), _END_S)

@@ -48,7 +48,10 @@ class TranscriptEntry:
     def to_event(self) -> str:
         """Return the entry as it is stored with the invocation."""
         entry = {"direction": self.direction, "at_ms": self.at_ms, "bytes": self.size, "message": self.message}
-        return json.dumps(entry, ensure_ascii=False)
+        try:
+            return json.dumps(entry, ensure_ascii=False)
+        except RecursionError:
+            return json.dumps({**entry, "message": {"text": "(nested too deeply to be stored)"}})
 
 
 def read_transcript(events: Iterable[str]) -> tuple[TranscriptEntry, ...]:

@@ -6,19 +6,25 @@ or a JSON body reports with the status 200, and a body that is declared as JSON 
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Mapping
 from typing import Final, cast
 
+from ...json_values import to_text
+
 ERROR_BYTES: Final = 2_000
 _JSON_BYTES: Final = 65_536
-_SIGNS: Final = (b'"error"', b"event: error", b"event:error", b"RUN_ERROR")
+"""Largest JSON body, and largest part of an event, that is searched for an error."""
 
 
 class FailureEvidence:
-    """Collects the evidence from one response."""
+    """Collects the evidence from one response; any split of the same bytes gives the same evidence.
 
-    __slots__ = ("_body", "_kind", "_previous")
+    The evidence of an event stream is its events that may report an error; the reader of the evidence decides.
+    """
+
+    __slots__ = ("_body", "_kind", "_rest")
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -28,16 +34,12 @@ class FailureEvidence:
         if status >= 300:
             self._kind = "refusal"
         self._body = b""
-        self._previous = b""
+        self._rest = b""
 
     def feed(self, data: bytes) -> None:
         """Process bytes of the body."""
         if self._kind == "events":
-            if self._body:
-                self._body = (self._body + data)[:ERROR_BYTES]
-            elif any(sign in data for sign in _SIGNS):
-                self._body = (self._previous[-ERROR_BYTES // 4 :] + data)[:ERROR_BYTES]
-            self._previous = data
+            self._feed_events(data)
         elif self._kind == "json":
             self._body += data
             if len(self._body) > _JSON_BYTES:
@@ -47,6 +49,9 @@ class FailureEvidence:
 
     def outcome(self) -> tuple[str, bool]:
         """Return the stored evidence, "" for none, and whether the body does not match its content type."""
+        if self._kind == "events":
+            self._keep_errors(self._rest)  # an event without its blank line ends with the stream
+            self._rest = b""
         if self._kind == "json" and self._body.strip():
             try:
                 value: object = json.loads(self._body)
@@ -55,7 +60,47 @@ class FailureEvidence:
             fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
             if not fields.get("error"):
                 return "", False
-            error, kind = fields["error"], fields.get("error_type")
-            error = error if isinstance(error, str) else json.dumps(error)
-            return json.dumps({"error": error[:ERROR_BYTES], "error_type": kind}), False
+            error, kind = to_text(fields["error"]), to_text(fields.get("error_type"))
+            return json.dumps({"error": error[:ERROR_BYTES], "error_type": kind[:ERROR_BYTES]}), False
         return self._body.decode("utf-8", "replace") if self._kind != "json" else "", False
+
+    def _feed_events(self, data: bytes) -> None:
+        start = max(0, len(self._rest) - 1)  # no event ends before it
+        data = self._rest + data
+        if data.endswith(b"\n\n"):  # the common case, fast
+            self._keep_errors(data)
+            self._rest = b""
+            return
+        # Two line ends in a row, of LF, CR LF or CR, contain one of these.
+        end = 1 + max(data.rfind(b"\n\n", start), data.rfind(b"\n\r", start), data.rfind(b"\r\r", start))
+        if end:
+            self._keep_errors(data[:end])
+            data = data[end:]
+        if len(data) > _JSON_BYTES:  # the last byte shows whether the event ends with the next one
+            data = data[:_JSON_BYTES] + data[-1:]
+        self._rest = data
+
+    def _keep_errors(self, events: bytes) -> None:
+        """Store those of some whole events that may report an error."""
+        if b"error" not in events and b"RUN_ERROR" not in events:
+            return
+        events = events.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        for event in events.split(b"\n\n"):
+            if len(self._body) < _JSON_BYTES and _may_report_error(event[:_JSON_BYTES]):
+                self._body += event.strip(b"\n")[:_JSON_BYTES] + b"\n\n"
+
+
+def _may_report_error(event: bytes) -> bool:
+    """Return whether a server-sent event, with LF as the end of its lines, has one of the forms of an error."""
+    if b"error" not in event and b"RUN_ERROR" not in event:
+        return False
+    lines = event.split(b"\n")
+    data = [line[5:] for line in lines if line.startswith(b"data:")]
+    if b"event: error" in lines or b"event:error" in lines:
+        return bool(data)
+    try:
+        value: object = json.loads(b"\n".join(data).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return bool(fields.get("error")) or fields.get("type") == "RUN_ERROR"
