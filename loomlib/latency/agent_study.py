@@ -150,10 +150,17 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
     async def _unreachable_error(self, answer: StoredAnswer) -> StudyInterruptedError | None:
-        """Return the error that ends the study when the service does not accept connections; otherwise None."""
+        """Return the error that ends the study when the service does not accept connections; otherwise None.
+
+        Raises:
+            StudyInterruptedError: The same error, when nothing of a response was received: the unit stays planned.
+        """
         if answer.failure != "transport" or await self._agent.is_alive():
             return None
-        return self._study.unreachable(self._agent.name)
+        error = self._study.unreachable(self._agent.name)
+        if answer.bytes_received == 0:
+            raise error
+        return error
 
     async def _end_session(self, session_id: str) -> None:
         """End a session. A failure is only logged, because it affects no measurement."""

@@ -71,6 +71,4 @@ class Calls(AgentProcedure[Measurement, StudyDesign]):
 
     async def _outcome(self, unit: Measurement, answer: StoredAnswer, *, timed: bool) -> UnitOutcome:
         stop = await self._unreachable_error(answer)
-        if stop is not None and answer.bytes_received == 0:
-            raise stop  # no response: the call stays planned
         return call_outcome(answer, stop) if timed else opening_outcome(answer, stop)

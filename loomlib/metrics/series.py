@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,8 @@ from .window import Window
 _WIDTHS_S: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
 )  # fmt: skip
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class Bin:
 def latency_bins(calls: Sequence[TimedCall] | CallTimes, window: Window, *, bins: int = 30) -> tuple[Bin, ...]:
     """Return the invocations in bins, including empty ones.
 
-    A bin is a round width (1 s, 5 min, 2 h …) and starts at a multiple of it since midnight UTC.
+    A bin is a round width (1 s, 5 min, 2 h …) and starts at a multiple of it since midnight UTC. One that would reach
+    beyond the years 1 to 9999 is cut there.
 
     Args:
         calls: Invocations in the order in which they were sent.
@@ -85,13 +88,20 @@ def _width(wanted_s: float) -> float:
 
 def _bin(start_s: float, width_s: float, durations_ms: NDArray[np.float64], failed: int) -> Bin:
     ordered = np.sort(durations_ms[~np.isnan(durations_ms)])
-    start, n = datetime.fromtimestamp(start_s, UTC), len(durations_ms)
+    n = len(durations_ms)
     return Bin(
-        start=start,
-        end=start + timedelta(seconds=width_s),
+        start=_moment(start_s),
+        end=_moment(start_s + width_s),
         n=n,
         failed=failed,
         p50=estimate_percentile(ordered, 0.5),
         p90=estimate_percentile(ordered, 0.9),
         error_rate=estimate_share(failed, n),
     )
+
+
+def _moment(at_s: float) -> datetime:
+    """Return a time as a datetime, which holds the years 1 to 9999."""
+    if at_s >= _LATEST.timestamp():
+        return _LATEST
+    return _EARLIEST if at_s <= _EARLIEST.timestamp() else datetime.fromtimestamp(at_s, UTC)

@@ -13,6 +13,7 @@ from typing import Final
 
 from ..presentation.formats import number, plural
 from .estimates import Estimate
+from .percentiles import bounded_from
 
 PASSED: Final = "passed"
 MISSED: Final = "missed"
@@ -78,7 +79,14 @@ def decide_at_least(estimate: Estimate, limit: float, values: Iterable[float]) -
     return _decide(outcome_at_least(estimate, limit), estimate, limit, [value < limit for value in values])
 
 
-def decide_at_most(estimate: Estimate, limit: float, values: Iterable[float], *, allow_open: bool = False) -> Decision:
+def decide_at_most(
+    estimate: Estimate,
+    limit: float,
+    values: Iterable[float],
+    *,
+    allow_open: bool = False,
+    percentile: float | None = None,
+) -> Decision:
     """Decide a gate on the largest allowed value.
 
     Args:
@@ -86,9 +94,12 @@ def decide_at_most(estimate: Estimate, limit: float, values: Iterable[float], *,
         limit: The most that is allowed, in the figure's unit.
         values: The single measurements of which the figure is an estimate.
         allow_open: Whether an interval whose upper end is open can pass.
+        percentile: The percentile that the figure is, as a share between 0 and 1; None for other figures. Without
+            `allow_open`, the gate needs enough measurements to bound it above.
     """
     outcome = outcome_at_most(estimate, limit, allow_open=allow_open)
-    return _decide(outcome, estimate, limit, [value > limit for value in values])
+    bounded_n = 0 if allow_open or percentile is None else bounded_from(percentile, estimate.confidence)
+    return _decide(outcome, estimate, limit, [value > limit for value in values], bounded_n=bounded_n)
 
 
 def decide_not_worse(difference: Estimate, margin: float, values: Iterable[float]) -> Decision:
@@ -102,30 +113,36 @@ def decide_not_worse(difference: Estimate, margin: float, values: Iterable[float
     return _decide(outcome_not_worse(difference, margin), difference, -margin, [value < -margin for value in values])
 
 
-def _decide(outcome: str, estimate: Estimate, limit: float, misses: list[bool]) -> Decision:
+def _decide(outcome: str, estimate: Estimate, limit: float, misses: list[bool], *, bounded_n: int = 0) -> Decision:
     n, measured = estimate.n, len(misses)
     if misses and all(misses):
         return Decision(outcome=MISSED, n=n, measured=measured, is_missed_by_all=True)
-    needed_n = _needed(estimate, limit, n) if outcome == UNCLEAR else None
+    needed_n = _needed(estimate, limit, n, bounded_n) if outcome == UNCLEAR else None
     return Decision(outcome=outcome, n=n, measured=measured, needed_n=needed_n)
 
 
-def _needed(estimate: Estimate, limit: float, n: int) -> int | None:
+def _needed(estimate: Estimate, limit: float, n: int, bounded_n: int) -> int | None:
     """Return the sample size at which the interval would no longer contain the limit.
 
-    The interval's half on the limit's side shrinks with the square root of the sample size.
+    The interval's half on the limit's side shrinks with the square root of the sample size. An upper end that the
+    verdict needs is known from `bounded_n` measurements.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None:
-        return estimate.needed_n
+        return None if estimate.needed_n is None else max(estimate.needed_n, bounded_n)
     if not n:
         return None
     distance = abs(limit - estimate.value)
-    half = estimate.high - estimate.value if limit >= estimate.value else estimate.value - estimate.low
+    least = n + 1
+    if limit >= estimate.value:
+        half = estimate.high - estimate.value
+        least = max(least, bounded_n)
+    else:
+        half = estimate.value - estimate.low
     if not half:  # an interval without width, or open above: its width says nothing about the size needed
-        return None
+        return bounded_n if bounded_n > n else None
     if distance <= half * math.sqrt(n / (_MOST_NEEDED + 1)):
         return _MOST_NEEDED + 1
-    return max(n + 1, math.ceil(n * (half / distance) ** 2))
+    return max(least, math.ceil(n * (half / distance) ** 2))
 
 
 def outcome_at_least(estimate: Estimate, limit: float) -> str:

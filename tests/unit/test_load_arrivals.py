@@ -50,6 +50,11 @@ def test_a_ramp_has_the_calls_of_its_mean_rate_most_of_them_late() -> None:
     )
 
 
+@pytest.mark.parametrize("is_random", [True, False])
+def test_a_ramp_of_no_duration_has_no_calls(is_random: bool) -> None:
+    assert RampArrivals(from_per_s=0, to_per_s=10, is_random=is_random).starts(0, seed=0) == ()
+
+
 def test_recorded_arrivals_are_sorted_and_cut() -> None:
     assert _times(RecordedArrivals(times_s=(2.0, 0.5, 9.0)), 5).tolist() == [0.5, 2.0]
 

@@ -56,6 +56,11 @@ def test_an_slo_can_be_written_in_several_ways(text: str, same: str) -> None:
         ("cost < 2", "US dollars", 8),
         ("p90 TTFT", "limit is missing", 8),
         ("p100 TTFT < 1 s", "below 100", 0),
+        ("p90 TTFT < 1e999 ms", "must be finite", 11),
+        ("p90 TTFT < 1e308 min", "must be finite", 11),
+        ("p90 TTFT < 0 ms", "must be above 0", 11),
+        ("cost < $1e999", "must be finite", 7),
+        ("cost < $1e-323 per 1000 calls", "must be above 0", 7),
     ],
 )
 def test_bad_text_says_what_is_wrong_and_where(text: str, what: str, position: int) -> None:

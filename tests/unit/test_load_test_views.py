@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from new_store import new_store
 
 from loomlib.errors import StudyError
 from loomlib.experiments import StudyLedger, UnitOutcome
+from loomlib.latency.load.bodies import SameBody
 from loomlib.latency.load.calls import LoadCall
 from loomlib.latency.load.engine import LoadStep
+from loomlib.latency.load.plans import plan_load
+from loomlib.latency.load.sessions import ColdSessions, Conversations, PreWarmedPool, SessionScenario, WarmSessions
 from loomlib.latency.load_test import LoadDesign, LoadResult
 from loomlib.latency.load_test.estimate import LoadEstimate, check_allowed, estimate_load
 from loomlib.latency.load_test.next_step import MeasuredStep, PlannedStep, next_step
 from loomlib.latency.load_test.steps import step_details
+from loomlib.latency.load_test.traffic import stored_value
 from loomlib.store import StudyRow
 
 SLO = "p90 TTFT < 800 ms, errors < 1 %"
@@ -149,6 +154,20 @@ def test_refused_calls_are_a_quota_and_count_as_failures_never_as_fast_answers(t
     assert last[5].startswith("1") or last[5].startswith("130")
 
 
+@pytest.mark.parametrize(("failed", "share"), [(60, "33.3 %"), (30, "16.7 %")])
+def test_the_share_of_refused_calls_is_one_of_all_calls_of_the_step(tmp_path: Path, failed: int, share: str) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, failed=failed)})
+    assert f"at 18 a second AgentCore refused {share} of the calls (HTTP 429): a quota" in result.sentences()[0]
+
+
+def test_when_all_calls_are_refused_the_share_is_one(tmp_path: Path) -> None:
+    refused_calls = [
+        replace(call, state="failed", first_byte_s=None, status=429, failure="throttle") for call in calls_at(18, 130)
+    ]
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: refused_calls})
+    assert "AgentCore refused 100 % of the calls" in result.sentences()[0]
+
+
 def test_without_traces_it_says_so_and_tells_what_the_socket_knows(tmp_path: Path) -> None:
     empty = {"0": parts(0, n=0, usd=None), "1": parts(0, n=0, usd=None)}
     result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}, traces=empty)
@@ -199,6 +218,20 @@ def test_the_next_step_of_a_search_follows_from_the_steps_before() -> None:
     assert sum(step.elapsed_s for step in steps) < 35
 
 
+@pytest.mark.parametrize(("highest", "most_users"), [(56, 3), (56, 4), (40, 2), (50, 1), (20, 7)])
+def test_a_search_over_users_ends_at_two_neighbouring_numbers_of_users(highest: int, most_users: int) -> None:
+    design = LoadDesign(slo=SLO, arrivals="closed", highest=highest, seconds=60, prompt="Hello")
+    steps: list[MeasuredStep] = []
+    loads: list[float] = []
+    while isinstance(planned_step := next_step(design, steps), PlannedStep):
+        loads.append(planned_step.load)
+        calls = calls_at(60, 130 if planned_step.load <= most_users else 1200)
+        steps.append(MeasuredStep(calls=lambda calls=calls: calls, elapsed_s=planned_step.seconds + LATE))
+    assert planned_step is not None
+    assert (planned_step.load, planned_step.low, planned_step.high) == (most_users, most_users, most_users + 1)
+    assert len(loads) == len(set(loads))
+
+
 class Subject:
     """What the estimate asks of an agent."""
 
@@ -221,6 +254,48 @@ def test_on_aws_many_calls_are_refused_before_the_first_one() -> None:
         check_allowed(estimate_load(users, Subject()), users, Subject())  # pyright: ignore[reportArgumentType]
     limited = LoadDesign(slo=SLO, arrivals="closed", loads=(4, 8), seconds=600, most_calls=80, prompt="Hello")
     assert len(limited.arrivals_at(4, 600).starts(600, seed=0)) == 40
+
+
+@pytest.mark.parametrize(
+    ("scenario", "arrivals"),
+    [
+        (WarmSessions(sessions=200, keep_alive_s=5), "constant"),
+        (WarmSessions(sessions=7, keep_alive_s=0.7), "constant"),
+        (WarmSessions(sessions=3), "poisson"),
+        (PreWarmedPool(size=2_000), "poisson"),
+        (PreWarmedPool(size=5), "poisson"),
+        (ColdSessions(), "bursty"),
+        (Conversations(turns=20), "poisson"),
+    ],
+)
+def test_a_load_test_never_plans_more_calls_than_its_estimate(scenario: SessionScenario, arrivals: str) -> None:
+    for seed in range(20):
+        design = LoadDesign(
+            slo=SLO, arrivals=arrivals, loads=(1, 2, 3), seconds=60, scenario=stored_value(scenario), sessions=0,
+            seed=seed, prompt="Hello",
+        )  # fmt: skip
+        plans = [
+            plan_load(
+                design.arrivals_at(load, 60),
+                SameBody(prompt="Hello"),
+                seconds=60,
+                run="r",
+                seed=seed + position,
+                sessions=design.session_scenario(),
+            )
+            for position, load in enumerate(design.loads)
+        ]
+        opening = [len(plan.before) for plan in plans]
+        planned = sum(len(plan.calls) for plan in plans) + (opening[0] if design.keeps_sessions else sum(opening))
+        assert planned <= estimate_load(design, Subject()).calls  # pyright: ignore[reportArgumentType]
+
+
+def test_on_aws_calls_that_keep_sessions_alive_count_towards_the_limit() -> None:
+    kept = WarmSessions(sessions=200, keep_alive_s=5)
+    design = LoadDesign(slo=SLO, loads=(1, 2, 3), seconds=600, scenario=stored_value(kept), sessions=0, prompt="Hello")
+    estimate = estimate_load(design, Subject())  # pyright: ignore[reportArgumentType]
+    with pytest.raises(StudyError, match="may make more than the allowed 5\u202f000 calls"):
+        check_allowed(estimate, design, Subject())  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

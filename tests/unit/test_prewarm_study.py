@@ -87,6 +87,29 @@ def test_a_stopped_study_measures_only_the_pending_gaps(store: Store) -> None:
     assert before.items() <= {call.position: call.invocation_id for call in result.calls}.items()
 
 
+def test_a_session_that_cannot_be_opened_while_the_service_is_gone_stays_planned(store: Store) -> None:
+    agent = IdleAgent(store, alive=lambda: False)
+    agent.script = lambda number, _: Reply(failure="transport" if number >= 4 else None)
+    planned = study(agent, study_id="gone", gap_s=0.1, ping_every_s=(0,))
+    with pytest.raises(StudyInterruptedError, match=r"PrewarmStudy\.resume"):
+        planned.run(Silent())
+    assert Counter(call.state for call in planned.result().calls) == {"done": 2, "planned": 4}
+    agent.script = lambda _number, _labels: Reply()
+    assert all(call.is_done for call in PrewarmStudy.resume(agent, "gone").run(Silent()).calls)
+
+
+def test_the_pings_of_failed_gaps_are_not_counted_for_the_answered_ones(store: Store) -> None:
+    class FailingAgent(IdleAgent):
+        def reply(self, number: int, labels: Sequence[str]) -> Reply:
+            is_failed = "timed" in labels and len(self.timed()) % 2 == 0
+            return Reply(failure="agent_error" if is_failed else None)
+
+    result = study(FailingAgent(store), gap_s=0.4, ping_every_s=(0.25,), gaps=6).run(Silent())
+    assert sum(call.is_failed for call in result.calls) == 3
+    assert [len(call.pings_ms) for call in result.calls] == [1] * 6
+    assert result.table()["pings"].tolist() == ["1"]
+
+
 def test_a_gap_that_cannot_end_a_session_is_a_finding(store: Store) -> None:
     result = study(IdleAgent(store), gaps=1, idle_timeout_s=60, gap_s=0.2).run(Silent())
     assert [finding.kind for finding in result.findings()] == ["short gap"]

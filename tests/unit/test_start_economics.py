@@ -251,6 +251,31 @@ def test_a_limit_that_no_policy_meets_is_named_with_the_fastest_policy() -> None
     assert economics.gate(100).outcome == "unclear"
 
 
+def test_a_policy_with_too_few_calls_for_a_p90_may_still_meet_the_limit() -> None:
+    measured = MeasuredStarts.given(
+        "V2",
+        cold_ms=[2000.0 + 10 * number for number in range(20)],
+        warm_ms=[100.0 + number for number in range(5)],
+        vcpu_s=0.1,
+        memory_gb=0.5,
+    )
+    economics = compare_policies(measured, traffic(sessions_per_day=2000, calls_per_session=1), max_p90_ms=500)
+    assert {outcome.outcome for outcome in economics.outcomes if outcome.policy.pool} == {"unclear"}
+    first, second, *_ = economics.sentences()
+    assert first.startswith(
+        "No policy is shown to answer 9 of 10 calls within 500 ms: too few calls were measured to tell whether “pool of"
+    )
+    assert "the fastest, “no pre-warming, idle timeout 1 min 00 s” on platform V2, has a p90 of 2.18 s" in first
+    assert second.startswith("Elsewhere the same traffic costs ")
+
+
+def test_without_a_limit_the_answer_has_a_p90_only_where_enough_calls_were_measured() -> None:
+    measured = MeasuredStarts.given("V2", cold_ms=[2000.0] * 3, warm_ms=[100.0] * 3, vcpu_s=0.1, memory_gb=0.5)
+    text = compare_policies(measured, traffic()).sentences()[1]
+    assert text.startswith("Then ")
+    assert "too small" not in text
+
+
 def test_a_policy_whose_interval_contains_the_limit_is_not_the_answer() -> None:
     calls = [1000.0 * factor for factor in np.random.default_rng(2).lognormal(0, 0.5, 60)]
     measured = MeasuredStarts.given("V2", cold_ms=calls, warm_ms=calls, vcpu_s=0.1, memory_gb=0.3, source="study 1")

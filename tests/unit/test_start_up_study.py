@@ -124,7 +124,8 @@ def test_the_views_of_a_result_are_sentences_a_page_json_and_a_chart(store: Stor
     for platform in ("V1", "V2"):
         assert sum(shares.get(platform, 0) for shares in bars.values()) == pytest.approx(1)
     assert result.findings() == []
-    assert result.gate(150, allow_overload=True).outcome == "unclear"  # six sessions do not bound a quartile
+    unclear = result.gate(150, allow_overload=True)  # six sessions do not bound a quartile above
+    assert unclear.text.endswith("; about 13 sessions are needed to decide (there are 6).")
     assert result.gate(100, allow_overload=True).is_missed
     assert "sessions=6, later_calls=1" in result.method().run_again
 
@@ -243,6 +244,18 @@ def test_a_stopped_study_starts_only_the_pending_sessions(store: Store) -> None:
     result = StartUpStudy.resume(v1, v2, "stopped").run(Silent())
     assert result.state == "complete"
     assert before.items() <= {unit.position: unit.invocation_id for unit in result.sessions}.items()
+
+
+def test_a_session_whose_later_call_meets_a_service_that_is_gone_stays_planned(store: Store) -> None:
+    v1, v2 = agents(store)
+    for agent in (v1, v2):
+        agent.fails, agent.alive = (lambda call: "transport" if call == 1 else None), lambda: False
+    planned = StartUpStudy(v1, v2, sessions=2, later_calls=1, study_id="gone")
+    with pytest.raises(StudyInterruptedError):
+        planned.run(Silent())
+    assert {unit.state for unit in StartUpResult.load(store, "gone").sessions} == {"planned"}
+    v1.fails = v2.fails = lambda _call: None
+    assert all(unit.is_done for unit in StartUpStudy.resume(v1, v2, "gone").run(Silent()).sessions)
 
 
 def test_a_study_refuses_agents_on_the_wrong_platform_and_other_agents_than_its_own(store: Store) -> None:

@@ -40,6 +40,24 @@ def test_too_few_measurements_name_the_smallest_sample() -> None:
     assert decide_at_least(estimate, 0.9, [0.5, 1.0]).needed_n == estimate.needed_n
 
 
+@pytest.mark.parametrize("count", [3, 10, 12])
+@pytest.mark.parametrize("step_ms", [0.0, 10.0])
+def test_a_percentile_that_is_open_above_needs_the_sample_that_bounds_it(count: int, step_ms: float) -> None:
+    values, more = ([600 + step_ms * number for number in range(size)] for size in (count, 13))
+    decision = decide_at_most(estimate_percentile(values, 0.75), 2000, values, percentile=0.75)
+    assert (decision.outcome, decision.needed_n) == ("unclear", 13)
+    assert decide_at_most(estimate_percentile(more, 0.75), 2000, more, percentile=0.75).outcome == "passed"
+
+
+def test_a_percentile_whose_upper_end_does_not_matter_needs_no_upper_end() -> None:
+    values = [900.0] * 3 + [1100.0 + 40 * number for number in range(7)]
+    estimate = estimate_percentile(values, 0.75)
+    assert estimate.open_above
+    needed_n = decide_at_most(estimate, 1000, values).needed_n
+    assert decide_at_most(estimate, 1000, values, percentile=0.75).needed_n == needed_n
+    assert decide_at_most(estimate, 2000, values, percentile=0.75, allow_open=True).outcome == "passed"
+
+
 @pytest.mark.parametrize(("differences", "missed"), [([-0.5], True), ([-0.5, -0.01], False), ([], False)])
 def test_a_baseline_gate_is_missed_when_every_case_is_worse_by_more_than_the_margin(
     differences: list[float], missed: bool

@@ -57,10 +57,14 @@ def _answer(economics: StartEconomics) -> str:
     )
     if fastest is None:
         return "Too few calls were measured to tell which policy meets the limit."
-    return (
-        f"No policy answers 9 of 10 calls within {milliseconds(economics.max_p90_ms)}: the fastest, {fastest.name}, "
-        f"has a p90 of {figure_text(fastest.p90, 'ms')} and costs {_cost(economics, fastest)}."
-    )
+    limit = milliseconds(economics.max_p90_ms)
+    figures = f"has a p90 of {figure_text(fastest.p90, 'ms')} and costs {_cost(economics, fastest)}"
+    if perhaps is not None:
+        return (
+            f"No policy is shown to answer 9 of 10 calls within {limit}: too few calls were measured to tell whether "
+            f"{perhaps.name} does; of those with a known p90, the fastest, {fastest.name}, {figures}."
+        )
+    return f"No policy answers 9 of 10 calls within {limit}: the fastest, {fastest.name}, {figures}."
 
 
 def _within(economics: StartEconomics) -> str:
@@ -79,7 +83,7 @@ def _cost(economics: StartEconomics, outcome: PolicyOutcome) -> str:
 
 def _reason(economics: StartEconomics) -> str:
     best = economics.cheapest or economics.perhaps
-    if best is None or best.usd.value is None:
+    if best is None or best.usd.value is None or (economics.cheapest is None and not best.p90.is_known):
         return ""
     parts = [
         f"{money(part.value)} for {name}"
@@ -90,10 +94,10 @@ def _reason(economics: StartEconomics) -> str:
         )
         if part.value
     ]
-    return (
-        f"Then {percent(best.cold.value)} of the calls are cold, p50 is {figure_text(best.p50, 'ms')} and p90 "
-        f"{figure_text(best.p90, 'ms')}; of the cost, {join(parts)}."
+    latency = (
+        f", p50 is {figure_text(best.p50, 'ms')} and p90 {figure_text(best.p90, 'ms')}" if best.p90.is_known else ""
     )
+    return f"Then {percent(best.cold.value)} of the calls are cold{latency}; of the cost, {join(parts)}."
 
 
 def _undecided(economics: StartEconomics) -> str:

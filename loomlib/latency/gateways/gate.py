@@ -20,7 +20,7 @@ def judge(result: GatewayResult, max_added_ms: float) -> Gate:
     if max_added_ms <= 0:
         raise ValueError(f"a limit must be above 0 ms, not {max_added_ms}")
     estimates = call_estimates(result)
-    decision = decide_at_most(estimates.added, max_added_ms, estimates.differences)
+    decision = decide_at_most(estimates.added, max_added_ms, estimates.differences, percentile=0.5)
     text = f"p50 added to a call by the gateway: {estimates.added.text('ms')}, limit {milliseconds(max_added_ms)}"
     if decision.is_missed_by_all and estimates.added.value is None:
         text += f"; {decision.all_missed('pair')}"

@@ -197,6 +197,8 @@ class RampArrivals(_OpenLoop):
             seed: Seed of the random times.
         """
         _check_seconds(seconds)
+        if not seconds:
+            return ()
         expected = (self.from_per_s + self.to_per_s) / 2 * seconds
         if self.is_random:
             counts = np.fromiter((start.at_s for start in _renewals(1.0, 1.0, expected, seed)), np.float64)

@@ -223,6 +223,7 @@ class _Search:
             if seconds <= 0:
                 return self._result(None, TIME_IS_UP)
             step = self._step(load, seconds)
+            load = step.load  # rounded when loads are whole
             if step.outcome != DOES_NOT_HOLD:  # few calls say little; at twice the load there are more
                 self._highest_held = max(self._highest_held, load)
                 if self._failed < math.inf:

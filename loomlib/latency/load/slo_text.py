@@ -11,6 +11,7 @@ Case and spaces do not matter. `<` and `<=` mean the same: a measured time is ne
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -110,10 +111,11 @@ class _Condition:
         if sign or unit not in _MS:
             self.at = unit_at
             raise self._error("The limit on a time needs the unit ms, s or min", "800 ms, or 1.5 s")
-        if amount <= 0:
+        limit_ms = amount * _MS[unit]
+        if not 0 < limit_ms < math.inf:
             self.at = amount_at
-            raise self._error("A limit on a time must be above 0", "800 ms")
-        return LatencyObjective(metric=metric, p=p, limit_ms=amount * _MS[unit])
+            raise self._error(f"A limit on a time must be {'finite' if limit_ms else 'above 0'}", "800 ms")
+        return LatencyObjective(metric=metric, p=p, limit_ms=limit_ms)
 
     def _errors(self) -> ErrorObjective:
         self._relation()
@@ -138,10 +140,11 @@ class _Condition:
         if match is None or not (sign or rest.upper().startswith(("USD", "$"))):
             self.at = unit_at
             raise self._error("The limit on cost is in US dollars a call", "cost < $0.02, or cost < $20 per 1000 calls")
-        if amount <= 0:
+        limit_usd = amount / 1000 if match.group(1) else amount
+        if not 0 < limit_usd < math.inf:
             self.at = amount_at
-            raise self._error("A limit on cost must be above 0", "cost < $0.02")
-        return CostObjective(limit_usd=amount / 1000 if match.group(1) else amount)
+            raise self._error(f"A limit on cost must be {'finite' if limit_usd else 'above 0'}", "cost < $0.02")
+        return CostObjective(limit_usd=limit_usd)
 
     def _relation(self) -> None:
         relation_at = self.at

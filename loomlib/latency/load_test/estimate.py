@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from loomlib.errors import StudyError
 from loomlib.presentation.formats import money, number, plural, seconds
 
-from .design import LoadDesign
+from ..load.arrivals import BurstyArrivals
+from ..load.sessions import Conversations, PreWarmedPool, WarmSessions
+from .design import MOST_SEARCH_STEPS, LoadDesign
 from .subject import LoadedAgent
 
 NEW_SESSIONS_PER_MINUTE: Final = 100
@@ -24,7 +27,7 @@ class LoadEstimate:
     """Upper bounds on the calls, time, sessions and cost of a load test.
 
     Attributes:
-        calls: The most calls.
+        calls: The most calls, with those that open sessions or keep them alive.
         seconds: The longest time that calls are offered.
         new_sessions: The most sessions that are opened.
         usd_per_call: Mean cost of the agent's last calls; None when no stored call has a known cost.
@@ -77,13 +80,13 @@ def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
     else:
         steps_s = [design.step_s(load) for load in design.loads]
         lasts_s, calls = sum(steps_s), sum(load * s for load, s in zip(design.loads, steps_s, strict=True))
-    # Arrivals are random: three standard deviations of a Poisson count above the mean.
-    most = round(calls + 3 * calls**0.5)
     if (traffic := design.traffic) is not None:
         most = traffic.calls * len(design.loads)
+    else:
+        # Arrivals are random: three standard deviations above the mean.
+        most = round(calls + 3 * (_dispersion(design) * calls) ** 0.5)
     new_sessions = design.new_sessions(most)
-    if design.keeps_sessions:
-        most += new_sessions  # each is opened by a call
+    most += _untimed_calls(design, most, lasts_s)
     usual = agent.usual_cost()
     return LoadEstimate(
         calls=most,
@@ -94,6 +97,26 @@ def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
         is_limited=not design.is_closed_loop,
         warnings=tuple(_warnings(design)) if agent.scope == "aws" else (),
     )
+
+
+def _dispersion(design: LoadDesign) -> float:
+    """Return the variance of the number of calls over its mean: 1 for a Poisson process."""
+    arrivals, scenario = design.arrivals_at(design.most_load, design.seconds), design.session_scenario()
+    variance = arrivals.variation**2 if isinstance(arrivals, BurstyArrivals) else 1.0
+    return variance * (scenario.turns if isinstance(scenario, Conversations) else 1)
+
+
+def _untimed_calls(design: LoadDesign, calls: int, lasts_s: float) -> int:
+    """Return the most calls that open sessions before the steps or keep them alive."""
+    if design.traffic is not None:
+        return 0
+    match design.session_scenario():
+        case WarmSessions(sessions=sessions, keep_alive_s=keep_alive_s):
+            return sessions + (0 if keep_alive_s is None else math.ceil(sessions * lasts_s / keep_alive_s))
+        case PreWarmedPool(size=size):
+            return min(size * (len(design.loads) or MOST_SEARCH_STEPS), calls)
+        case _:
+            return 0
 
 
 def _warnings(design: LoadDesign) -> list[str]:

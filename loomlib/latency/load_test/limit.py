@@ -81,7 +81,9 @@ def load_limit(result: LoadResult) -> LoadLimit:
     if (client := _client(low, knee)) is not None:
         return LoadLimit(kind=CLIENT, load=knee.load, text=f"{at} this client was the limit, not the agent: {client}")
     if refused := {status: count for status, count in knee.statuses.items() if status in ("402", "429")}:
-        share = sum(refused.values()) / max(1, knee.figures.n)
+        count = sum(refused.values())
+        # Statuses are those of the whole step; `figures.n` leaves out its first calls.
+        share = count / max(count, round(knee.figures.made_per_s * knee.figures.seconds))
         if share > _LARGE_FAILURE_SHARE:
             statuses = join([f"HTTP {status}" for status in refused])
             text = f"{at} AgentCore refused {percent(share)} of the calls ({statuses}): a quota"

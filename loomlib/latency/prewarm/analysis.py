@@ -39,7 +39,7 @@ class PrewarmArm:
         calls: Its calls.
         p50: Median latency of the first call after a gap, in milliseconds.
         saved: Median paired difference to the baseline arm, in milliseconds; None for the baseline.
-        pings: Mean number of pings in a gap.
+        pings: Mean number of pings in a gap, of those whose next call was answered.
         session_s: Seconds of a gap for which the session is kept and billed.
         usd_per_1000: Memory price of 1000 gaps at list prices, in dollars; None when the price is unknown.
     """
@@ -67,7 +67,8 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
     results: list[PrewarmArm] = []
     for every in design.ping_every_s:
         calls = tuple(call for call in result.calls if call.ping_every_s == every)
-        durations_ms = {call.block: call.duration_ms for call in calls if call.is_done and call.duration_ms is not None}
+        answered = [call for call in calls if call.is_done]
+        durations_ms = {call.block: call.duration_ms for call in answered if call.duration_ms is not None}
         pairs = [
             (before, now)
             for block, now in durations_ms.items()
@@ -84,7 +85,7 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
                 calls=calls,
                 p50=estimate_percentile(list(durations_ms.values()), 0.5),
                 saved=saved if every != design.ping_every_s[0] else None,
-                pings=sum(len(call.pings_ms) for call in calls) / max(1, len(durations_ms)),
+                pings=sum(len(call.pings_ms) for call in answered) / max(1, len(answered)),
                 session_s=session_s,
                 usd_per_1000=price,
             )
@@ -278,7 +279,7 @@ def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Gate
     if arm is None:
         raise ValueError(f"{arm_key(ping_every_s)} is not an arm of the study")
     durations = [call.duration_ms for call in arm.calls if call.is_done and call.duration_ms is not None]
-    decision = decide_at_most(arm.p50, max_p50_ms, durations)
+    decision = decide_at_most(arm.p50, max_p50_ms, durations, percentile=0.5)
     text = f"p50 of the first call after a gap, {arm.key}: {arm.p50.text('ms')}, limit {milliseconds(max_p50_ms)}"
     if decision.is_missed_by_all and arm.p50.value is None:
         text += f"; {decision.all_missed('call')}"

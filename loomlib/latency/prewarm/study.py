@@ -36,8 +36,6 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
         pings = await self._pass_gap(unit, session_id)
         answer = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
         stop = await self._unreachable_error(answer)
-        if stop is not None and answer.bytes_received == 0:
-            raise stop
         outcome = call_outcome(answer, stop)
         return UnitOutcome(
             failure=outcome.failure, values=outcome.values, details={**outcome.details, "pings": pings}, stop=stop

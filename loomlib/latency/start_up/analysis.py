@@ -260,7 +260,7 @@ def judge(result: StartUpResult, max_p75_ms: float, platform: str) -> Gate:
     if platform not in PLATFORMS:
         raise ValueError(f"a platform is {' or '.join(PLATFORMS)}, not {platform!r}")
     cost = next(start for start in platform_starts(result) if start.platform == platform).cost
-    decision = decide_at_most(cost.p75, max_p75_ms, cost.values)
+    decision = decide_at_most(cost.p75, max_p75_ms, cost.values, percentile=0.75)
     text = f"p75 of a new session's cost on {platform}: {cost.p75.text('ms')}, limit {milliseconds(max_p75_ms)}"
     if decision.is_missed_by_all and cost.p75.value is None:
         text += f"; {decision.all_missed('session')}"

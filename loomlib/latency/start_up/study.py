@@ -41,10 +41,7 @@ class Sessions(AgentProcedure[StartedSession, StartUpDesign]):
         """Make the first call, whose duration is the unit's, and the later ones."""
         assert session_id is not None
         first = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
-        stop = await self._unreachable_error(first)
-        if stop is not None and first.bytes_received == 0:
-            raise stop
-        outcome = call_outcome(first, stop)
+        outcome = call_outcome(first, await self._unreachable_error(first))
         later_ms: list[float] = []
         while outcome.failure is None and len(later_ms) < self._design.later_calls:
             labels = (f"study:{self._study_id}", "later", f"position:{unit.position}")

@@ -84,6 +84,8 @@ def watch_agent(
     if wrong := [name for name in metrics if name not in WATCH_METRICS]:
         raise ValueError(f"a watched figure must be one of {', '.join(WATCH_METRICS)}, not {wrong[0]!r}")
     moment = now or datetime.now(UTC)
+    if days >= moment.toordinal():
+        raise ValueError(f"days must not reach back before the year 1, as {days} days do")
     begin = _beginning(moment, days, since)
     endpoint = {"scope": scope, "arn": agent_arn, "qualifier": qualifier}
     stored = read_nights(store, **endpoint, since=begin, allow_overload=allow_overload)
