@@ -2,9 +2,9 @@
 
 An alarm is sent once to each address, and again as a reminder while it lasts. A failed notification is retried at the
 next check after a delay of 1 minute that doubles each time, `MOST_TRIES` attempts in all (over two hours); after that
-the address is skipped until there is something new to send, and every check reports it. The end of an alarm is sent
-once, to those who received the alarm. A notification whose process was killed is sent again: a duplicate is better than
-none.
+the address is skipped until there is something new to send, and every check reports it. Retries do not delay reminders.
+The end of an alarm is sent once, to those who received the alarm. A notification whose process was killed is sent
+again: a duplicate is better than none.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Due:
-    """A notification that is due: its kind, and the attempts so far for each name."""
+    """A notification that is due: its kind, the attempts so far for each name, and the time of the first attempt."""
 
     kind: str
     tries: Mapping[str, int]
+    sent_at: datetime
 
 
 def deliver(
@@ -64,7 +65,7 @@ def deliver(
         return Delivered(problems=_abandoned(row, rule, state))
     is_again = row.notified_state == state and _kind(row) == due.kind
     others = {name: count for name, count in _tries(row).items() if is_again and name not in due.tries}
-    pending = {"kind": due.kind, "tries": {**others, **due.tries}}
+    pending = {"kind": due.kind, "tries": {**others, **due.tries}, "sent_at": due.sent_at.isoformat()}
     # Claim before sending, so that only one of two concurrent checks sends.
     if not store.alerts.claim_notification(row, state, at=now, pending=pending) or not due.tries:
         return Delivered()
@@ -86,7 +87,7 @@ def deliver(
         else []
     )
     tries = others | {name: due.tries[name] + 1 for name in missed}
-    store.alerts.set_pending(row.id, {"kind": due.kind, "tries": tries})
+    store.alerts.set_pending(row.id, {**pending, "tries": tries})
     notified = tuple(name for name in due.tries if name not in missed)
 
     def record(kind: str, text: str) -> None:
@@ -110,19 +111,20 @@ def _due(row: AlertRow, rule: AlertRule, state: str, now: datetime) -> _Due | No
     in_alarm = row.notified_state == ALARM
     if state == OK and in_alarm:  # only those who received the alarm receive its end
         reached = everybody if _kind(row) == "reminder" else {name: 0 for name in everybody if not tries.get(name)}
-        return _Due(kind=RESOLVED, tries=reached)
+        return _Due(kind=RESOLVED, tries=reached, sent_at=now)
     if state == ALARM and not in_alarm:
-        return _Due(kind="alarm", tries=everybody)
+        return _Due(kind="alarm", tries=everybody, sent_at=now)
     if state not in (OK, ALARM) or row.notified_state != state:
         return None
+    sent_at = _sent_at(row)
+    if state == ALARM and rule.remind_every is not None and (sent_at is None or now - sent_at >= rule.remind_every):
+        return _Due(kind="reminder", tries=everybody, sent_at=now)
     waited = timedelta.max if row.notified_at is None else now - row.notified_at
-    if state == ALARM and rule.remind_every is not None and waited >= rule.remind_every:
-        return _Due(kind="reminder", tries=everybody)
     retries = {
         name: count for name, count in tries.items()
         if name in everybody and count < MOST_TRIES and waited >= _FIRST_DELAY * 2 ** max(0, count - 1)
     }  # fmt: skip
-    return _Due(kind=_kind(row) or "alarm", tries=retries) if retries else None
+    return _Due(kind=_kind(row) or "alarm", tries=retries, sent_at=sent_at or now) if retries else None
 
 
 def _abandoned(row: AlertRow, rule: AlertRule, state: str) -> tuple[str, ...]:
@@ -141,6 +143,12 @@ def _kind(row: AlertRow) -> str:
 
 def _tries(row: AlertRow) -> dict[str, int]:
     return dict((row.pending or {}).get("tries") or {})
+
+
+def _sent_at(row: AlertRow) -> datetime | None:
+    """Return when the last notification was first sent; `notified_at` is the time of the last attempt."""
+    sent_at: str | None = (row.pending or {}).get("sent_at")
+    return datetime.fromisoformat(sent_at) if sent_at else row.notified_at
 
 
 def _problems(notify: Notify, notification: Notification) -> Sequence[str]:

@@ -27,6 +27,9 @@ MIN_N: Final = 20
 """Default of `min_n`. With fewer invocations Wilson's lower bound is too high: 1 failure in 3 would be an alarm at 5 %,
 and it happens in every seventh night to an agent that fails in 5 % of its invocations."""
 
+LONGEST_WINDOW: Final = timedelta(days=365_000)
+"""A window must not begin before the year 1, the first year of a `datetime`."""
+
 _COUNTS: Final = ("invocations", "sessions")
 """Metrics for which no observations mean 0, not unknown."""
 
@@ -40,7 +43,7 @@ class AlertRule:
         above: Alarm above this limit.
         below: Alarm below this limit; exactly one of the two is given.
         agent: The agent's name, None for all agents together.
-        window: The time over which the metric is computed.
+        window: The time over which the metric is computed, at most `LONGEST_WINDOW`.
         min_n: Least number of observations; with fewer nothing is decided.
         name: The alert's name; by default its condition.
         notify: Names of the addresses to notify. Each is a URL in the environment (`LOOM_ALERT_URL_TEAM` for "team") or
@@ -84,6 +87,8 @@ class AlertRule:
             raise ValueError(f"a share must be between 0 and 1 (write 5 % as 0.05), not {exact(limit)}")
         if window <= timedelta(0) or (remind_every is not None and remind_every <= timedelta(0)):
             raise ValueError("window and remind_every must be longer than zero")
+        if window > LONGEST_WINDOW:
+            raise ValueError(f"window must be at most {LONGEST_WINDOW.days} days, not {window.days}")
         if min_n < 1:
             raise ValueError(f"min_n must be at least 1, not {min_n}")
         if isinstance(notify, str):
@@ -136,6 +141,7 @@ class AlertRule:
         limit, value = limit_text(self.number, self.limit), value_text(self.number, estimate)
         if state == NO_DATA:
             return f"{number}: no data in this period."
+        value = value if estimate.is_known else f"unknown: {value}"
         evidence = f"{number} is {value}, n = {estimate.n}, limit {limit}"
         if state == ALARM:
             return f"{evidence}: the whole interval is {side} the limit."
@@ -143,6 +149,10 @@ class AlertRule:
             return f"{evidence}: within the limit."
         if self._is_too_small(estimate):
             return f"{evidence}: not decided, fewer than {self.min_n} observations."
+        if not estimate.is_known:
+            return f"{evidence}: not decided, there is no interval."
+        if estimate.confidence == 1:
+            return f"{evidence}: not decided, a part is unknown."
         return f"{evidence}: not decided, the interval includes the limit."
 
     def _is_too_small(self, estimate: Estimate) -> bool:

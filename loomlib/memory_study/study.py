@@ -25,12 +25,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_OF_ITS_OWN: Final = "of-its-own"
+"""Stands for the name of a memory that the study creates itself; AgentCore's names have no hyphens."""
 _SETTLE_S: Final = {"local": (20.0, 2.0), "aws": (300.0, 60.0)}
 
 
 def reached(memory: NamedMemory) -> StudiedMemory:
     """Return a workbench's memory, accessed through AgentCore's operations."""
     return MemoryAccess(reader=memory.reader)
+
+
+def _memory_of(stored: StudyRow, design: MemoryDesign) -> str | None:
+    """Return the memory with which a study was started, None for one of its own, "" if it is unknown."""
+    if stored.environment.get("memory_is_own"):
+        return None
+    memory_id: str | None = stored.environment.get("memory_id")
+    if memory_id is not None or design.mode == AGENT:
+        return memory_id or ""
+    # The study was stopped before it had found the memory: its subject names it.
+    name = stored.agent_arn.rpartition("/")[2]
+    return None if name == _OF_ITS_OWN else name
 
 
 def _ignored(_line: str) -> None:
@@ -148,8 +162,8 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         design = MemoryDesign.read(stored.design)
         if design.mode == AGENT and (agent is None or agent.arn != stored.agent_arn):
             raise StudyError(f"The study asks the agent {stored.agent_name}", on=study_id, try_="agent=…")
-        memory = None if stored.environment.get("memory_is_own") else stored.environment.get("memory_id")
-        if agent is not None and memory is None:
+        memory = _memory_of(stored, design)
+        if memory == "":
             raise StudyError("The study's memory is unknown", on=study_id, try_="a new study")
         study = cls(bench, memory=memory, agent=agent, study_id=study_id, access=access)
         study.design, study.keep = design, bool(stored.environment.get("keep"))
@@ -186,7 +200,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         if self.agent is not None:
             subject = self.agent.arn
         elif memory is None or isinstance(memory, str):
-            subject = f"memory/{memory or 'of-its-own'}"
+            subject = f"memory/{memory or _OF_ITS_OWN}"
         else:
             subject = memory.arn
         return self.row(
@@ -232,6 +246,9 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
     def _memory(self, run: StudyRun) -> StudiedMemory:
         """Return the named memory, else the study's own, which is created if it does not exist."""
         ledger, chosen = run.ledger, self._chosen_memory
+        different = StudyError("The study was started with a different memory", on=self.study_id, try_="a new study")
+        if chosen is None and _memory_of(ledger.stored, self.design) is not None:
+            raise different
         delete_left_memories(self.bench)
         stored_id = ledger.stored.environment.get("memory_id")
         ledger.save("running", keep=self.keep)
@@ -240,7 +257,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         else:
             memory: NamedMemory = self.bench.memories.get(chosen) if isinstance(chosen, str) else chosen
         if stored_id not in (None, memory.id):
-            raise StudyError("The study was started with a different memory", on=self.study_id, try_="a new study")
+            raise different
         ledger.save(
             "running", memory_id=memory.id, memory_name=memory.name, memory_arn=memory.arn, memory_is_own=chosen is None
         )

@@ -37,11 +37,18 @@ class Window:
             until: The end; a `timedelta` counts back from now.
             now: The current time, for tests.
 
+        Raises:
+            ValueError: A duration reaches back before the year 1.
+
         Examples:
             >>> Window.of(timedelta(hours=1))
         """
         at = now or datetime.now(UTC)
-        bounds = [at - bound if isinstance(bound, timedelta) else bound for bound in (since, until)]
+        try:
+            bounds = [at - bound if isinstance(bound, timedelta) else bound for bound in (since, until)]
+        except OverflowError as error:
+            durations = " and ".join(f"{bound.days} days" for bound in (since, until) if isinstance(bound, timedelta))
+            raise ValueError(f"a window must not begin or end before the year 1: {durations} before {at}") from error
         return cls(since=bounds[0], until=bounds[1])
 
     def __str__(self) -> str:

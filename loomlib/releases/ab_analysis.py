@@ -89,6 +89,7 @@ def _metric(
         control=control,
         treatment=treatment,
         difference=comparison.difference,
+        mean_difference=comparison.mean_difference,
         p_value=comparison.p_value,
         adjusted_p=None,
         sessions=comparison.n,

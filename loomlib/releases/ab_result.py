@@ -31,6 +31,7 @@ class AbMetric:
         control: Mean over the control's sessions.
         treatment: Mean over the treatment's sessions.
         difference: The treatment's mean minus the control's.
+        mean_difference: The same without an interval, which is known wherever the p-value is.
         p_value: p-value of the hypothesis of no difference; None if unknown.
         adjusted_p: The same, adjusted for the number of metrics (Holm).
         sessions: Number of sessions with the figure, of control and treatment.
@@ -43,6 +44,7 @@ class AbMetric:
     control: Estimate
     treatment: Estimate
     difference: Estimate
+    mean_difference: float | None
     p_value: float | None
     adjusted_p: float | None
     sessions: tuple[int, int]
@@ -58,9 +60,9 @@ class AbMetric:
             return TOO_FEW_SESSIONS if self.difference.needed_n else NO_VARIATION
         if is_early:
             return NOT_YET
-        if self.adjusted_p >= LEVEL or self.difference.value is None:
+        if self.adjusted_p >= LEVEL or self.mean_difference is None:
             return NO_DIFFERENCE
-        return BETTER if (self.difference.value < 0) == self.is_lower_better else WORSE
+        return BETTER if (self.mean_difference < 0) == self.is_lower_better else WORSE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

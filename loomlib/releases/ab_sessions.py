@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..store import INTERRUPTED, AbCall
+from ..metrics.figures import CALLER_FAILURES
+from ..store import AbCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbSession:
     """One session of a test; None marks unknown figures.
 
+    A call that the caller cancelled, or whose client ended early, counts in none of the figures.
+
     Attributes:
         id: The runtime session.
         arm: "control" or "treatment".
         latency_ms: Mean duration of its answered calls.
-        failure_share: Share of its calls that failed; calls whose client ended early do not count.
-        cost: Cost of all its calls in US dollars; None while the cost of one is unknown.
+        failure_share: Share of its calls that failed.
+        cost: Cost of its calls in US dollars; None while the cost of one is unknown.
         scores: Mean score by evaluator.
     """
 
@@ -48,7 +51,7 @@ def gather_sessions(
 def _session(
     id: str, arm: str, calls: Sequence[AbCall], scores: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> AbSession:
-    counted = [call for call in calls if call.failure != INTERRUPTED]
+    counted = [call for call in calls if call.failure not in CALLER_FAILURES]
     failed = sum(call.status == "error" for call in counted)
     durations = [call.duration_ms for call in counted if call.status == "complete" and call.duration_ms is not None]
     costs = [

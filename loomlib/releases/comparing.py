@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -23,6 +25,8 @@ SHOWN_FILES: Final = 60
 """Further files are listed without a diff."""
 _COMPARED_BYTES: Final = 50_000_000
 """Larger files are compared only by size and checksum (CRC-32)."""
+# What zipfile raises for damage besides BadZipFile; a RuntimeError if a file is encrypted or its compression unknown.
+_DAMAGE: Final = (EOFError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
 
 
 def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str) -> VersionDifference:
@@ -53,7 +57,7 @@ def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str)
         except (AwsError, NotSupportedError) as error:
             note = f"The code cannot be compared: {error}"
         except zipfile.BadZipFile as error:
-            note = f"The code cannot be compared, because a package is not a zip file: {error}"
+            note = f"The code cannot be compared, because a package cannot be read as a zip file: {error}"
     unshown = [file for file in files or () if file.reason]
     if unshown:
         note = f"{plural(len(unshown), 'file')} listed without a diff: binary, large, or too many."
@@ -77,10 +81,17 @@ def compare_packages(before: bytes, after: bytes, document: Document) -> tuple[F
         document: Redacts the diffs.
 
     Raises:
-        zipfile.BadZipFile: One of them is not a zip file.
+        zipfile.BadZipFile: One of them is not a zip file, or is damaged.
     """
     if before == after:
         return ()
+    try:
+        return _compared(before, after, document)
+    except _DAMAGE as error:
+        raise zipfile.BadZipFile(f"a file in it cannot be read ({error})") from error
+
+
+def _compared(before: bytes, after: bytes, document: Document) -> tuple[FileDifference, ...]:
     with zipfile.ZipFile(io.BytesIO(before)) as old, zipfile.ZipFile(io.BytesIO(after)) as new:
         old_files = {info.filename: info for info in old.infolist() if not info.is_dir()}
         new_files = {info.filename: info for info in new.infolist() if not info.is_dir()}

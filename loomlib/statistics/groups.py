@@ -52,13 +52,16 @@ class GroupComparison:
 
     Attributes:
         difference: The second group's mean minus the first's.
-        p_value: Two-sided p-value of "no difference"; None if the difference is unknown.
+        p_value: Two-sided p-value of "no difference"; None if it is unknown.
         n: Number of values in each group.
+        mean_difference: The difference of the means, which is known wherever the p-value is. `difference` has no value
+            where no value varies within the groups, because its interval is unknown.
     """
 
     difference: Estimate
     p_value: float | None
     n: tuple[int, int]
+    mean_difference: float | None = None
 
 
 def compare_groups(
@@ -100,7 +103,7 @@ def compare_groups(
         method = PERMUTATION_METHOD
     if not (error > 0 and math.isfinite(low) and math.isfinite(high)):
         unknown = _unknown("no value varies within the groups: the interval cannot be computed", n, confidence)
-        return GroupComparison(difference=unknown.difference, p_value=p, n=n)
+        return GroupComparison(difference=unknown.difference, p_value=p, n=n, mean_difference=difference)
     estimate = Estimate(
         value=difference,
         low=min(low, difference),
@@ -109,7 +112,7 @@ def compare_groups(
         confidence=confidence,
         method=method,
     )
-    return GroupComparison(difference=estimate, p_value=p, n=n)
+    return GroupComparison(difference=estimate, p_value=p, n=n, mean_difference=difference)
 
 
 def permutation_p_values(

@@ -20,8 +20,8 @@ from .tenancy import own_columns
 class AlertRow:
     """A stored rule with its state, the time of the last change, and which state was notified when.
 
-    `notified_at` and `notified_state` are the last notification. `pending` has the addresses that were not reached yet,
-    by name, with the number of attempts.
+    `notified_at` and `notified_state` are the last notification or the last attempt to send it again. `pending` has the
+    addresses that were not reached yet, by name, with the number of attempts, and the time of the first one.
     """
 
     id: int

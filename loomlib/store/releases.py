@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ..errors import StoreError
@@ -60,7 +60,8 @@ class AbTestRow:
 class AbCall(NamedTuple):
     """One ended call of a session of an A/B test.
 
-    `cost` is in `currency`, without the items whose cost is unknown; None where no cost is stored.
+    `cost` is in `currency`, without the items whose cost is unknown; None where no cost is stored. `invocation_id` is
+    None for a call that is not stored.
     """
 
     session_id: str
@@ -70,6 +71,7 @@ class AbCall(NamedTuple):
     cost: Decimal | None
     unknown_items: int
     currency: str
+    invocation_id: int | None = None
 
 
 class StoredReleases:
@@ -198,13 +200,18 @@ class StoredReleases:
     def calls(self, test_id: str, agent_id: int) -> tuple[AbCall, ...]:
         """Return the ended calls of a test's sessions, oldest first.
 
+        Calls made before the session joined the test or after the test ended are not part of the test: the agent may
+        have had another version then.
+
         Args:
             test_id: The test.
             agent_id: The agent's id in the store.
         """
         costs = invocation_costs.c
+        began = invocations.c.created_at
         chosen = (
             select(
+                invocations.c.id,
                 invocations.c.session_id,
                 invocations.c.status,
                 invocations.c.failure,
@@ -214,9 +221,11 @@ class StoredReleases:
                 costs.currency,
             )
             .join(ab_sessions, ab_sessions.c.session_id == invocations.c.session_id)
+            .join(ab_tests, ab_tests.c.id == ab_sessions.c.test_id)
             .outerjoin(invocation_costs, costs.invocation_id == invocations.c.id)
             .where(ab_sessions.c.test_id == test_id, invocations.c.agent_id == agent_id)
             .where(invocations.c.status.in_(("complete", "error")))
+            .where(began >= ab_sessions.c.at, or_(ab_tests.c.ended_at.is_(None), began < ab_tests.c.ended_at))
             .order_by(invocations.c.id)
         )
         with self._database.read() as connection:
@@ -229,8 +238,9 @@ class StoredReleases:
                     cost=None if picos is None else Decimal(picos) / PICOS,
                     unknown_items=unknown or 0,
                     currency=currency or "",
+                    invocation_id=id,
                 )
-                for session, status, failure, duration, picos, unknown, currency in connection.execute(chosen)
+                for id, session, status, failure, duration, picos, unknown, currency in connection.execute(chosen)
             )
 
     def count_sessions(self, test_id: str) -> int:

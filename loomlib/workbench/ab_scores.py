@@ -9,6 +9,7 @@ from ..evals.capture.scoring import score_conversations
 from ..evals.evaluators.connecting import connected
 from ..evals.registry import Choice, make_evaluator
 from ..evals.runs import EvalRun
+from ..store import AbCall
 from .capturing import add_tools
 from .context import Context
 from .conversations import conversation_of
@@ -35,9 +36,13 @@ def run_scores(runs: Iterable[EvalRun]) -> SessionScores:
 
 
 def conversation_scores(
-    context: Context, entry: AgentEntry, sessions: Sequence[str], evaluators: Sequence[Choice]
+    context: Context,
+    entry: AgentEntry,
+    sessions: Sequence[str],
+    calls: Iterable[AbCall],
+    evaluators: Sequence[Choice],
 ) -> SessionScores:
-    """Return the scores of stored conversations by session.
+    """Return the scores of stored conversations by session, without the calls that are not part of the test.
 
     A conversation has no score if one of its requests failed, or if the evaluator fails or does not apply to it.
 
@@ -45,11 +50,14 @@ def conversation_scores(
         context: The workbench's resources.
         entry: The agent.
         sessions: The sessions.
+        calls: The calls of the test.
         evaluators: Evaluators that need no expected answer, or their names.
     """
     connected_evaluators = [connected(make_evaluator(choice), context.clients, context.store) for choice in evaluators]
+    tested_ids = {call.invocation_id for call in calls}
     stored = [context.store.invocations.list(entry.id, session, limit=None)[::-1] for session in sessions]
-    talks = [conversation_of(rows, entry.name) for rows in stored if rows]
+    tested = [[row for row in rows if row.id in tested_ids] for rows in stored]
+    talks = [conversation_of(rows, entry.name) for rows in tested if rows]
     if any(evaluator.needs_tools for evaluator in connected_evaluators):
         talks = add_tools(context, entry, talks)
     scores: SessionScores = {evaluator.name: {} for evaluator in connected_evaluators}

@@ -165,7 +165,7 @@ class AbTest:
         scores = run_scores(runs)
         if evaluators:
             planned = list(arms)[: self.design.sessions]
-            scores |= conversation_scores(self._context, self._entry, planned, evaluators)
+            scores |= conversation_scores(self._context, self._entry, planned, calls, evaluators)
         result = analyze(self.design, arms, calls, scores, notes=notes)
         return AbResultView(result, self._entry.name, self._context.labels)
 

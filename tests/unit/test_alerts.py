@@ -18,7 +18,7 @@ from loomlib.alerts import ALARM, NO_DATA, OK, UNCLEAR, Addresses, AlertRule, No
 from loomlib.alerts.delivery import MOST_TRIES
 from loomlib.errors import AgentNotFoundError, StoreError
 from loomlib.metrics import Window
-from loomlib.statistics import Estimate, estimate_share
+from loomlib.statistics import Estimate, estimate_mean, estimate_percentile, estimate_share
 from loomlib.store import Store
 from loomlib.workbench.alerts import alert_frame
 
@@ -74,6 +74,19 @@ def test_a_cost_of_which_a_part_is_unknown_is_not_below_a_limit() -> None:
     at_least = Estimate(value=2.0, low=2.0, high=2.0, n=9, confidence=1.0, method="", open_above=True)
     assert AlertRule("cost", above=5.0).judge(at_least) == UNCLEAR
     assert AlertRule("cost", above=1.0).judge(at_least) == ALARM
+    sentence = AlertRule("cost", above=5.0).sentence(UNCLEAR, at_least)
+    assert sentence == "cost of all agents is at least $2.00, n = 9, limit $5.00: not decided, a part is unknown."
+
+
+def test_an_undecided_rule_says_that_the_interval_includes_the_limit_only_if_there_is_one() -> None:
+    wide = estimate_share(2, 25)
+    assert "is 8 % [2.2–25], n = 25, limit 5 %: not decided, the interval includes" in errors().sentence(UNCLEAR, wide)
+    few, constant = estimate_percentile([1000.0] * 4, 0.9), estimate_mean([1000.0] * 25, bounds=None)
+    for number, estimate, n in (("duration_p90_ms", few, 4), ("cold_start_mean_ms", constant, 25)):
+        rule = AlertRule(number, above=900, min_n=3)
+        sentence = rule.sentence(rule.judge(estimate), estimate)
+        assert "of all agents is unknown: " in sentence
+        assert sentence.endswith(f"n = {n}, limit 900 ms: not decided, there is no interval.")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +99,7 @@ def test_a_cost_of_which_a_part_is_unknown_is_not_below_a_limit() -> None:
         {"above": float("nan")},
         {"above": 0.1, "min_n": 0},
         {"above": 0.1, "window": timedelta(0)},
+        {"above": 0.1, "window": timedelta(days=365_001)},
         {"above": 0.1, "notify": ["json://user:hunter2@example.com"]},
     ],
 )
@@ -184,6 +198,17 @@ def test_a_failed_address_is_retried_alone_and_given_up_in_the_end(store: Store)
     assert check(timedelta(days=30, hours=1)).problems == ()
 
 
+@pytest.mark.parametrize("broken", [[], ["night"]])
+def test_retries_of_one_address_do_not_delay_the_reminders_of_the_others(store: Store, broken: list[str]) -> None:
+    both(store, remind_every=HOUR)
+    inbox = Inboxes(*broken)
+    checks = {
+        at: check_alerts(store, "local", shares(30, 90), inbox, now=NOON + at * MINUTE) for at in range(0, 190, 5)
+    }
+    notified = [at for at, alert_check in checks.items() if "team" in alert_check.checked[0].notified]
+    assert notified == [0, 60, 120, 180]
+
+
 def test_a_late_delivery_is_sent_once_and_the_end_goes_to_those_notified(store: Store) -> None:
     both(store)
     inbox = Inboxes("night")
@@ -249,6 +274,20 @@ def test_a_rule_that_cannot_be_read_keeps_no_other_from_being_checked(store: Sto
     assert "newer: The stored rule cannot be read" in alert_check.unreadable[0]
     assert list(alert_frame(store.alerts.list("local"))["state"]) == ["unreadable", OK]
     assert check_alerts(store, "local", shares(30, 90), Inboxes(), now=NOON + HOUR).exit_code == 2
+
+
+def test_a_stored_window_that_begins_before_the_year_1_keeps_no_other_rule_from_being_checked(store: Store) -> None:
+    store.alerts.add("local", "ever", {**errors().to_dict(), "name": "ever", "window_s": 86400e6}, at=NOON)
+    both(store)
+    alert_check = check_alerts(store, "local", shares(0, 300), Inboxes(), now=NOON)
+    assert [(result.rule.name, result.state) for result in alert_check.checked] == [("errors", OK)]
+    (sentence,) = alert_check.unreadable
+    assert "window must be at most 365000 days, not 1000000" in sentence
+
+
+def test_the_longest_window_is_checked(store: Store) -> None:
+    store.alerts.add("local", "errors", errors(window=timedelta(days=365_000)).to_dict(), at=NOON)
+    assert check_alerts(store, "local", shares(0, 300), None, now=NOON).checked[0].state == OK
 
 
 def test_of_two_concurrent_checks_one_notifies(store: Store) -> None:

@@ -119,14 +119,14 @@ def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_na
     assert bench.deleted == [OneMemory().id]
 
 
-def own_study(bench, memory, **options):
+def own_study(bench, written, **options):
     return MemoryStudy(
         bench,
         script=seven_facts(),
         conversations=0,
         arms=["none+full"],
         settle_s=0.0,
-        access=lambda _: memory,
+        access=lambda _: written,
         **options,
     )
 
@@ -183,6 +183,47 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     MemoryStudy.resume(killing, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
     assert len(created_names) == 1
     assert killing.deleted == [OneMemory().id]
+
+
+class NamingBench(SmallBench):
+    """A workbench that has a memory of every name."""
+
+    def get(self, key):
+        return OneMemory(id=key, name=key)
+
+    def create(self, name, *, strategies=()):
+        return self.get(name)
+
+
+@pytest.mark.parametrize(("memory", "name"), [("production", "production"), (OneMemory(), OneMemory.id)])
+def test_a_study_that_was_stopped_before_it_found_the_named_memory_resumes_with_it(store, memory, name):
+    bench = NamingBench(store)
+    study = own_study(bench, WrittenMemory(BROUGHT), memory=memory)
+    store.studies.create(study.header())  # and the process ends here
+    with pytest.raises(StudyError, match="started with a different memory"):
+        own_study(bench, WrittenMemory(BROUGHT), study_id=study.study_id).run()
+    MemoryStudy.resume(bench, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
+    assert store.studies.get(study.study_id).environment["memory_name"] == name
+    assert bench.deleted == []
+
+
+def test_a_study_that_was_stopped_before_it_created_its_own_memory_creates_and_deletes_one(store):
+    bench = NamingBench(store)
+    study = own_study(bench, WrittenMemory(BROUGHT))
+    store.studies.create(study.header())
+    MemoryStudy.resume(bench, study.study_id, access=lambda _: WrittenMemory(BROUGHT)).run()
+    name = store.studies.get(study.study_id).environment["memory_name"]
+    assert name.startswith("recall_")
+    assert bench.deleted == [name]
+
+
+def test_a_named_memory_is_not_deleted_as_the_studys_own_when_the_study_is_resumed_without_it(bench):
+    study = own_study(bench, WrittenMemory(BROUGHT), memory=OneMemory())
+    with pytest.raises(StudyInterruptedError):
+        study.run(budget_s=0)
+    with pytest.raises(StudyError, match="started with a different memory"):
+        own_study(bench, WrittenMemory(BROUGHT), study_id=study.study_id).run()
+    assert bench.deleted == []
 
 
 def test_a_gate_on_the_few_cases_of_one_conversation_is_unclear_and_raises_no_alarm(bench):

@@ -8,9 +8,13 @@ from decimal import Decimal
 
 import pytest
 
+import loomlib as loom
+from loomlib.evals.evaluators.functions import FunctionEvaluator
+from loomlib.evals.values.answers import CaseAnswer
 from loomlib.releases.ab_analysis import analyze
 from loomlib.releases.ab_design import AbArm, AbDesign
 from loomlib.store import AbCall
+from loomlib.workbench.ab_scores import conversation_scores
 
 
 def design(share=0.1, sessions=40, id="t1"):
@@ -94,6 +98,14 @@ def test_sessions_whose_every_call_failed_or_whose_cost_is_unknown_are_left_out_
     assert any("latency: unknown for 2 and 2 sessions" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("failure", ["cancelled", "interrupted"])
+def test_calls_that_the_caller_ended_count_in_no_figure(failure):
+    arms = arms_of(20, 20)
+    answered = [call(session, 100.0 + at) for at, session in enumerate(arms)]
+    ended = [call(session, 9.0, failure=failure, cost=None) for session in arms if session[0] == "t"]
+    assert analyze(design(0.5, 40), arms, answered + ended) == analyze(design(0.5, 40), arms, answered)
+
+
 def test_the_session_is_the_unit_not_the_call():
     arms = arms_of(12, 12)
     once = [call(session, 100.0 + 7 * at % 50) for at, session in enumerate(arms)]
@@ -116,6 +128,16 @@ def test_nothing_is_decided_before_the_planned_number_of_sessions():
     assert "After 30 sessions, version 4 against version 3: latency worse (p < 0.001)." in final.sentence()
     assert final["failure rate"].verdict(is_early=False) == "no variation"
     assert final["cost"].verdict(is_early=False) == "no variation"
+
+
+def test_a_version_that_fails_every_call_is_worse_and_its_rival_is_better():
+    arms = arms_of(20, 20)
+    for failing, verdict in (("t", "worse"), ("c", "better")):
+        calls = [call(session, failure="agent_error" if session[0] == failing else None) for session in arms]
+        scores = {"exact": {session: [float(session[0] != failing)] for session in arms}}
+        result = analyze(design(0.5, 40), arms, calls, scores)
+        assert f"exact {verdict} (p < 0.001), failure rate {verdict} (p < 0.001)" in result.sentence()
+        assert "no value varies within the groups" in result.rows()[0]["difference [95 %]"]
 
 
 def test_sessions_after_the_planned_number_do_not_change_the_result():
@@ -145,3 +167,47 @@ def test_scores_are_compared_by_session_and_p_values_are_adjusted_for_the_number
     assert exact.adjusted_p > exact.p_value
     assert [metric.name for metric in result.metrics] == ["exact", "failure rate", "latency", "cost"]
     assert result.to_dict()["metrics"][0]["sessions"] == [30, 30]
+
+
+def calls_of_a_test(store, scope="local"):
+    """The calls of a test whose session was in use before it joined and is in use after the test ended."""
+    arn = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
+    agent_id = store.agents.upsert(
+        scope=scope, arn=arn, runtime_id="calculator-AbC123dEf4", name="calculator", status="READY", region="us-east-1",
+        account_id="123456789012", log_group="/x", available_qualifiers=["DEFAULT"], raw_metadata={},
+    ).id  # fmt: skip
+
+    def invoke(duration_ms, failure=None):
+        key = store.invocations.begin(agent_id=agent_id, session_id="user-1", prompt="Hi", client_invoke_time=1.0)
+        status = "error" if failure else "complete"
+        store.invocations.finish(
+            key, status=status, response="4", client_done_time=2.0, client_duration_ms=duration_ms, failure=failure
+        )
+
+    invoke(5000.0, "agent_error")
+    store.releases.start_test("t1", scope, arn, "prod", {})
+    store.releases.join_test("t1", "user-1", "treatment")
+    invoke(100.0)
+    invoke(200.0)
+    running = store.releases.calls("t1", agent_id)
+    store.releases.stop_test("t1")
+    invoke(7777.0)
+    assert store.releases.calls("t1", agent_id) == running
+    return running
+
+
+def test_only_calls_between_the_joining_of_a_session_and_the_end_of_the_test_count(store):
+    assert [call.duration_ms for call in calls_of_a_test(store)] == [100.0, 200.0]
+
+
+def test_only_the_turns_of_a_conversation_that_belong_to_the_test_are_scored(tmp_path):
+    def has_two_turns(answer: CaseAnswer):
+        return len(answer.turns) == 2
+
+    bench = loom.connect("aws", region="us-east-1", home=tmp_path)
+    calls = calls_of_a_test(bench.context.store, scope="aws")
+    entry = bench.context.catalog.get("calculator")
+    evaluator = FunctionEvaluator(function=has_two_turns, name="two turns")
+    scores = conversation_scores(bench.context, entry, ["user-1"], calls, [evaluator])
+    assert scores == {"two turns": {"user-1": [1.0]}}
+    bench.close()

@@ -78,6 +78,15 @@ def test_a_package_that_is_no_zip_file_is_an_error():
         compare_packages(b"no zip file", packed(a__py=""), Redactor().document())
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 8, b""])
+def test_a_package_with_a_damaged_file_is_an_error_of_the_same_kind(damage):
+    whole = packed(a__py="x = 1\n" * 20)
+    at = whole.index(b"a.py") + len(b"a.py")
+    damaged = whole[:at] + damage + whole[at + 8 :]
+    with pytest.raises(zipfile.BadZipFile):
+        compare_packages(damaged, packed(a__py="x = 2\n"), Redactor().document())
+
+
 def test_rollbacks_go_back_one_version_after_the_other():
     changes = [changed("created", "1"), changed("promoted", "2"), changed("promoted", "3")]
     assert served_versions(changes, "3") == ("1", "2", "3")
