@@ -196,7 +196,7 @@ def _conclude(
     return code
 
 
-_NOTHING = "No answer could be scored. The reasons are listed above and in the file of --json-file."
+_NOTHING = "No answer could be scored. The reasons are listed above and in the file of --json."
 
 
 def _compared(run: EvalRun, before: EvalRun, margin: float) -> Comparison:

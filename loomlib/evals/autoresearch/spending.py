@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,34 +12,39 @@ from .journal import JournalEntries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Seconds, model tokens and US dollars used; the cost is None when the cost of any part is unknown."""
+    """Seconds, model tokens and US dollars used, judges included: the sum of what is known.
+
+    The cost is None when no cost is known.
+    """
 
     seconds: float = 0.0
     tokens: int = 0
     cost: float | None = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        cost = _known_sum([self.cost, other.cost])
         return Spent(seconds=self.seconds + other.seconds, tokens=self.tokens + other.tokens, cost=cost)
 
     @classmethod
     def of(cls, run: EvalRun, *, seconds: float) -> Spent:
-        """Return what a run consumed; reused answers cost nothing.
+        """Return what a run consumed, its judges included; reused answers and their scores cost nothing.
 
         Args:
             run: The run.
             seconds: Duration of the run in seconds.
         """
-        tokens, cost = 0, 0.0
-        is_known = True
+        tokens = 0
+        costs: list[float | None] = []
         for judgement in run.judgements():
             if judgement.is_reused:
                 continue
-            tokens += judgement.answer.tokens or 0
-            for turn in judgement.answer.turns:
-                is_known = is_known and turn.cost is not None
-                cost += turn.cost or 0.0
-        return cls(seconds=seconds, tokens=tokens, cost=cost if is_known else None)
+            scores = [
+                score for verdict in judgement.verdicts.values() if isinstance(verdict, tuple) for score in verdict
+            ]
+            tokens += sum(part.tokens or 0 for part in (*judgement.answer.turns, *scores))
+            costs += [turn.cost for turn in judgement.answer.turns]
+            costs += [score.cost for score in scores if score.cost != 0]  # 0: an evaluator that calls no model
+        return cls(seconds=seconds, tokens=tokens, cost=_known_sum(costs))
 
     def plain(self) -> dict[str, Any]:
         """Return JSON values that `read` reads."""
@@ -54,6 +59,12 @@ class Spent:
             tokens=int(stored.get("tokens", 0)),
             cost=None if cost is None else float(cost),
         )
+
+
+def _known_sum(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of the known costs, None when there are only unknown ones."""
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs) if known_costs or not costs else None
 
 
 def spent_by(entries: JournalEntries) -> Spent:

@@ -36,8 +36,8 @@ class Trial:
         run_id: The candidate's run.
         against: The run of the best candidate before this trial.
         seconds: Duration in seconds.
-        tokens: Model tokens, both directions.
-        cost: US dollars, None when unknown.
+        tokens: Model tokens, both directions, judges included.
+        cost: US dollars as far as they are known, judges included; None when no cost is known.
         labels: Provenance labels.
         at: When the trial began (ISO 8601, UTC).
     """

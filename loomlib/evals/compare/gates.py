@@ -90,7 +90,10 @@ def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdic
         text = f"{_undecided(decision, estimate, comparison.n)} in both runs; largest accepted loss {allowed}"
     elif outcome == UNCLEAR:
         text += f"; {decision.advice('case')}"
-    if outcome == PASSED and estimate.low is not None and estimate.low - comparison.unscored_share < -margin:
+    values = [value for flip in comparison.flips for value in (flip.value, flip.baseline)]
+    # The largest loss of one attempt: 1 for shares, the range of the values for scores on a larger scale.
+    span = max(1.0, max(values, default=0.0) - min(0.0, min(values, default=0.0)))
+    if outcome == PASSED and estimate.low is not None and estimate.low - comparison.unscored_share * span < -margin:
         outcome = UNCLEAR
         text += (
             f"; but {percent(comparison.unscored_share)} of the new run's attempts have no score and could reverse it"

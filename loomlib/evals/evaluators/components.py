@@ -51,6 +51,10 @@ class ToolCalls(BaseEvaluator):
     def _matching(self) -> ToolMatching:
         return ToolMatching(self.arguments)
 
+    @property
+    def _version(self) -> int:
+        return super()._version + (not isinstance(self.arguments, bool))
+
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the score of the case and one part for each call.
 

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.cases import EvalCase
 from ..values.digests import digest_of
-from ..values.evaluator import LEVELS, NotApplicable, Score
+from ..values.evaluator import LEVELS, NotApplicable, Score, reaches
 from ..values.judge_error import JudgeFailedError
 
 _PLAIN: Final = (str, int, float, bool, bytes, type(None))
@@ -92,7 +92,7 @@ class FunctionEvaluator:
             value = float(verdict)
             if value - value != 0:
                 raise JudgeFailedError(f"{self.name} returned {value}", kind="malformed", try_="return a finite number")
-            return Score(value=value, passed=None if self.threshold is None else value >= self.threshold)
+            return Score(value=value, passed=None if self.threshold is None else reaches(value, self.threshold))
         if isinstance(verdict, (list, tuple)):
             parts = cast("Sequence[object]", verdict)
             if all(isinstance(part, Score) for part in parts):

@@ -16,7 +16,7 @@ from ..values.cases import EvalCase, Turn
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from ..values.tool_use import ExpectedTool, ToolUse
-from .turn_by_turn import PASSED, BaseEvaluator, TurnScores, judge_turns
+from .turn_by_turn import BaseEvaluator, TurnScores, judge_turns
 
 MATCHES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 SPANS: Final = ("turns", "conversation")
@@ -79,6 +79,10 @@ class PathJudgement(BaseEvaluator):
         """How one call is compared with an expected one."""
         return ToolMatching(self.arguments)
 
+    @property
+    def _version(self) -> int:
+        return super()._version + (not isinstance(self.arguments, bool))
+
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
         """Return the score of one trajectory.
 
@@ -132,7 +136,7 @@ class TrajectoryMatch(PathJudgement):
         """Return 1 or 0; the details of a 0 hold the alignment."""
         is_met, possible = _MET[self.match], self.extra or len(expected) == len(actual)
         if possible and is_met(expected, actual, self.matching, False):
-            return PASSED
+            return self.full_score
         if possible and is_met(expected, actual, self.matching, True):
             raise JudgeFailedError(
                 "The arguments of a call that could match were not recorded",
@@ -183,10 +187,12 @@ _MET: Final[Mapping[str, Callable[[Sequence[ExpectedTool], Sequence[ToolUse], To
 class EditDistance(PathJudgement):
     """1 − edits ÷ length of the longer trajectory, where an edit inserts, removes or replaces a call."""
 
+    VERSION: ClassVar[int] = 2
+
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
         """Return a value between 0 and 1; the details hold the alignment and the number of edits."""
         if self.matching.fits_all(expected, actual):
-            return PASSED
+            return self.full_score
         if any(use.arguments is None for use in actual) and self.matching.needs_arguments(expected):
             raise JudgeFailedError(
                 "The arguments were not recorded", kind="no_trajectory", on=case.id, try_="arguments=False"

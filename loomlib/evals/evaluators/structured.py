@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final, cast
 from loomlib.presentation.formats import number
 
 from ..matching.assignment import assign
-from ..matching.matchers import ABSENT, json_equal, matcher
+from ..matching.matchers import ABSENT, json_equal, matcher, needs_expected
 from ..matching.tool_matching import printable
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .texts import quoted_text
-from .turn_by_turn import PASSED, AnswerJudgement
+from .turn_by_turn import AnswerJudgement
 
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
 _START: Final = re.compile(r"[{\[]")
@@ -68,7 +68,7 @@ class Structured(AnswerJudgement):
         listed = sorted(verdicts.items(), key=lambda pair: pair[1])[:_MOST_DETAILS]
         details = {"fields": {printable(path): matches for path, matches in listed}}
         if right == len(verdicts):
-            return self.score(1.0, details=details) if verdicts else PASSED
+            return self.score(1.0, details=details) if verdicts else self.full_score
         wrong = ", ".join(quoted_text(path, 40) for path, matches in listed[:10] if not matches)
         return self.score(right / len(verdicts), f"unexpected values: {wrong}", details=details)
 
@@ -77,7 +77,7 @@ class Structured(AnswerJudgement):
         while waiting:
             one, other, path = waiting.pop()
             spec = self.fields.get(path) or self.fields.get(re.sub(r"\[\d+\]", "[]", path))
-            if spec is not None:
+            if spec is not None and not (one is ABSENT and needs_expected(spec)):
                 if spec != "ignore":
                     verdicts[path or "$"] = matcher(spec)(one, other)
             elif isinstance(one, Mapping) and isinstance(other, Mapping) and (one or other):

@@ -12,7 +12,7 @@ from ..matching.matchers import normalized
 from ..matching.tool_matching import printable
 from ..values.cases import Turn
 from ..values.evaluator import NotApplicable, Score
-from .turn_by_turn import PASSED, AnswerJudgement
+from .turn_by_turn import AnswerJudgement
 
 _LONGEST_SEARCHED = 1_000_000
 
@@ -23,7 +23,7 @@ class Exact(AnswerJudgement):
 
     def compare(self, expected: str, answer: str) -> Score:
         """Return 1 or 0; the rationale of a 0 shows the first difference."""
-        return PASSED if expected == answer else self.score(0.0, difference(expected, answer))
+        return self.full_score if expected == answer else self.score(0.0, difference(expected, answer))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class Normalized(AnswerJudgement):
     def compare(self, expected: str, answer: str) -> Score:
         """Return 1 or 0; the rationale of a 0 shows the first difference between the normalized texts."""
         if expected == answer:
-            return PASSED
+            return self.full_score
         one, other = normalized(expected), normalized(answer)
-        return PASSED if one == other else self.score(0.0, difference(one, other))
+        return self.full_score if one == other else self.score(0.0, difference(one, other))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Contains(AnswerJudgement):
         searched = answer if self.case_sensitive else answer.casefold()
         missing = [text for text in texts if (text if self.case_sensitive else text.casefold()) not in searched]
         if not missing:
-            return PASSED
+            return self.full_score
         listed = ", ".join(quoted_text(text) for text in missing)
         return self.score(1 - len(missing) / len(texts), f"the answer does not contain {listed}")
 
@@ -90,7 +90,7 @@ class Regex(AnswerJudgement):
     def compare(self, expected: str, answer: str) -> Score:
         """Return 1 or 0."""
         if re.search(expected, answer[:_LONGEST_SEARCHED], self._flags):
-            return PASSED
+            return self.full_score
         return self.score(0.0, f"nothing in the answer matches the pattern {quoted_text(expected)}")
 
 

@@ -17,7 +17,7 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_of_answer
-from .turn_by_turn import PASSED, BaseEvaluator
+from .turn_by_turn import BaseEvaluator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,10 @@ class ToolUsed(BaseEvaluator):
     def _matching(self) -> ToolMatching:
         return ToolMatching(self.matchers)
 
+    @property
+    def _version(self) -> int:
+        return super()._version + (not isinstance(self.matchers, bool))
+
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Score | NotApplicable:
         """Return the score over all turns together."""
         if self.tool is None:
@@ -56,7 +60,7 @@ class ToolUsed(BaseEvaluator):
         if most != count and self._is_right(count) != self._is_right(most):
             raise JudgeFailedError("The arguments of a call were not recorded", kind="no_trajectory", on=case.id)
         if self._is_right(count):
-            return PASSED
+            return self.full_score
         bound = f"at least {self.at_least}" if count < self.at_least else f"at most {self.at_most}"
         name = call_text(self.tool, self.arguments) if self.arguments is not None else self.tool
         return self.score(0.0, f"{name} was called {count} times; required: {bound}")
@@ -71,7 +75,7 @@ class ToolUsed(BaseEvaluator):
         used_names = {use.name for use in tools_of_answer(case, answer)}
         missing = [name for name in expected_names if name not in used_names]
         if not missing:
-            return PASSED
+            return self.full_score
         return self.score(1 - len(missing) / len(expected_names), f"never called: {', '.join(missing)}")
 
 
@@ -98,7 +102,7 @@ class ForbiddenTools(BaseEvaluator):
             if any(fnmatchcase(use.name, pattern) for pattern in forbidden)
         ]
         if not calls:
-            return PASSED
+            return self.full_score
         listed = [f"call {position}: {call_text(use.name, use.arguments)}" for position, use in calls[:50]]
         return self.score(0.0, f"forbidden calls: {'; '.join(listed[:3])}", details={"calls": listed})
 
@@ -126,7 +130,7 @@ class RedundantCalls(BaseEvaluator):
             elif len(earlier_calls) < 1000:
                 earlier_calls.append(use)
         if not listed:
-            return PASSED
+            return self.full_score
         rationale = f"{len(listed)} of {len(tools)} calls were redundant: {'; '.join(listed[:3])}"
         return self.score(1 - len(listed) / len(tools), rationale, details={"calls": listed[:50]})
 

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Final, TypeAlias
 from ..values.answers import CaseAnswer, TurnAnswer
 from ..values.cases import EvalCase, Turn
 from ..values.digests import digest_of
-from ..values.evaluator import NotApplicable, Score
+from ..values.evaluator import NotApplicable, Score, reaches
 from ..values.judge_error import JudgeFailedError
 
 TurnScores: TypeAlias = "Score | NotApplicable | list[Score]"
 """The score of the case alone, or first the score of the case (its `part` is "") and then its parts."""
 
 PASSED: Final = Score(value=1.0, passed=True)
-"""One shared score for passes without details, which are most of a good agent's scores."""
+"""One shared score for passes without details, which are most of a good agent's scores; see `full_score`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,12 @@ class BaseEvaluator:
     @cached_property
     def _digest(self) -> str:
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
-        return digest_of(type(self).__name__, self.VERSION, options)
+        return digest_of(type(self).__name__, self._version, options)
+
+    @property
+    def _version(self) -> int:
+        """Version of the rules that apply with these options; with others, the scores of release 0.1 still apply."""
+        return self.VERSION + (self.threshold != 1.0)
 
     @abstractmethod
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
@@ -52,7 +57,12 @@ class BaseEvaluator:
 
     def passes(self, value: float) -> bool | None:
         """Return whether a value reaches the threshold, None when there is none."""
-        return None if self.threshold is None else value >= self.threshold
+        return None if self.threshold is None else reaches(value, self.threshold)
+
+    @cached_property
+    def full_score(self) -> Score:
+        """The score of 1 without details: `PASSED` where 1 passes."""
+        return PASSED if self.passes(1.0) else self.score(1.0)
 
     def score(self, value: float, rationale: str = "", **more: Any) -> Score:
         """Return a score with `passed` set by this evaluator's threshold."""

@@ -1,7 +1,7 @@
 """A run as JUnit XML, with one test case per case.
 
-A case that did not pass is a failure; a missing answer or verdict is an error; a case to which no evaluator applies is
-skipped. A case with repeats fails when one of them does.
+A case that did not pass is a failure; a missing answer or verdict is an error, also of a case that a stopped run never
+asked; a case to which no evaluator applies is skipped. A case with repeats fails when one of them does.
 
 The format is the one that Jenkins, GitLab and GitHub Actions read (`testsuites` with one `testsuite`). XML 1.0 allows
 neither control characters nor lone surrogates, not even escaped: each becomes U+FFFD.
@@ -18,11 +18,13 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from loomlib.jobs import whole_file
+from loomlib.presentation.formats import number, plural
 
 from ..compare import GateVerdict
 from ..runs.case_results import case_results
 from ..runs.eval_run import EvalRun
 from ..values.case_states import FAILED, NOT_ANSWERED, NOT_APPLICABLE, NOT_JUDGED, CaseResult
+from ..values.cases import EvalCase
 from .case_text import describe, headline
 
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,12 +43,21 @@ def junit_xml(run: EvalRun, gates: Sequence[GateVerdict] = ()) -> str:
     cases: list[str] = []
     suite = f"{run.evalset.name} · {run.target.name}"
     seconds = 0.0
+    unasked_cases = {case.id: case for case in run.evalset.cases}
     for result in case_results(run):
+        del unasked_cases[result.case.id]
         element = _ELEMENTS.get(result.state, "")
         took = sum(judgement.answer.duration_ms or 0.0 for judgement in result.judgements) / 1000
-        counted[element] += 1
         seconds += took
-        cases.append(_case(result, element, took, run.target.name))
+        unasked_repeats = run.repeats - len(result.judgements)
+        if unasked_repeats and not element:
+            element, why = "error", f"{number(unasked_repeats, 0)} of {plural(run.repeats, 'repeat')} not asked"
+            cases.append(_unasked(run, result.case, took, why))
+        else:
+            cases.append(_case(result, element, took, run.target.name))
+        counted[element] += 1
+    cases += [_unasked(run, case, 0.0, "not asked") for case in unasked_cases.values()]
+    counted["error"] += len(unasked_cases)
     for gate in gates:
         element = {"missed": "failure", "unclear": "skipped"}.get(gate.outcome, "")
         counted[element] += 1
@@ -96,6 +107,13 @@ def _case(result: CaseResult, element: str, took: float, target: str) -> str:
     message, text = (headline(result), describe(result)) if element else ("", "")
     facts = [("tag", tag) for tag in result.case.tags]
     return _testcase(result.case.id, f"loom.{target}", took, element, result.state, message, text, facts)
+
+
+def _unasked(run: EvalRun, case: EvalCase, took: float, why: str) -> str:
+    message = f"{why}: {run.reason}" if run.reason else why
+    text = f"{message}\nrun_id={run.id!r} resumes the run." if run.state != "complete" else message
+    facts = [("tag", tag) for tag in case.tags]
+    return _testcase(case.id, f"loom.{run.target.name}", took, "error", NOT_ANSWERED, message, text, facts)
 
 
 def _testcase(

@@ -81,9 +81,9 @@ def _cell(value: Any) -> Any:
     """Return a cell as a plain Python value; missing values of pandas and numpy become None."""
     if value is None or isinstance(value, (str, int, bool, list, tuple, Mapping)):
         return cast("Any", value)
-    if type(value).__name__ in ("NAType", "NaTType") or value != value:
+    if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    unpacked = getattr(value, "tolist", None)  # numpy's scalars and arrays
+    unpacked = getattr(value, "tolist", None)  # numpy's scalars and arrays, which have no truth value
     if callable(unpacked):
-        return unpacked()
-    return value
+        value = unpacked()
+    return None if value != value else value

@@ -33,7 +33,7 @@ from ..evaluators.factories import EVALUATOR_FACTORIES
 from ..values.answers import CaseAnswer
 from ..values.cases import EvalCase, Rubric
 from ..values.digests import digest_of
-from ..values.evaluator import Evaluator, NotApplicable, Score
+from ..values.evaluator import Evaluator, NotApplicable, Score, reaches
 from .adk_kinds import ASKED_ONCE, EXACT, JUDGES, WITHOUT_COUNTERPART, WITHOUT_COUNTERPART_DIGESTS
 from .judge import ModelJudge
 from .model import DEFAULT_MODEL
@@ -111,7 +111,7 @@ class AdkJudge:
             return scores
         parts = [self._part(score) for score in scores]
         value = sum(part.value for part in parts) / len(parts)
-        passed = value >= self.threshold
+        passed = reaches(value, self.threshold)
         if len(parts) == 1:
             return [replace(parts[0], passed=passed, part="")]
         labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))

@@ -17,7 +17,11 @@ ROW_KINDS: Final = ("kept", "changed", "moved", "missing", "extra")
 
 ROW_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
 """The sign shown beside each kind of row."""
-_MAX_CELLS: Final = 250_000  # of the edit-distance table; the rest of longer paths becomes missing and extra
+# Most cells of the edit-distance table. For longer paths it contains only a band around its diagonal: the distance is
+# still the least when it is at most the width of the band to either side, else an upper bound. Of paths whose lengths
+# differ by more, all calls between the common start and end become missing and extra.
+_MAX_CELLS: Final = 250_000
+_OUTSIDE: Final = 1 << 62  # the cost outside the band
 # Of alignments with equally few edits, prefer those that replace a call by one of the same tool.
 _EDIT, _OTHER_TOOL = 1_000_000, 1
 
@@ -39,7 +43,8 @@ class Alignment:
 
     Attributes:
         rows: The aligned calls.
-        distance: Edit distance: the least number of calls to insert, remove or replace (Levenshtein, 1966).
+        distance: Edit distance: the least number of calls to insert, remove or replace (Levenshtein, 1966). An upper
+            bound for paths of more than 500 calls that differ a lot.
         differs_at: The first step, from 1, at which the paths differ; None when they are equal.
     """
 
@@ -133,36 +138,44 @@ def _middle(
 ) -> tuple[list[Pair], int]:
     """Return the aligned pairs between the common prefix and suffix, and their edit distance."""
     n, m = len(expected) - start - end, len(actual) - start - end
-    if not n or not m or n * m > _MAX_CELLS:
+    width = max(n, m) if n * m <= _MAX_CELLS else (_MAX_CELLS // n - 1) // 2
+    if not n or not m or abs(n - m) > width:
         only: list[Pair] = [(start + i, None) for i in range(n)]
         return only + [(None, start + j) for j in range(m)], max(n, m)
-    costs = [[j * _EDIT for j in range(m + 1)]]
-    for i in range(1, n + 1):
-        above, row = costs[-1], [i * _EDIT]
-        expected_tool = expected[start + i - 1]
-        for j in range(1, m + 1):
-            row.append(
-                min(
-                    above[j - 1] + _cost(expected_tool, actual[start + j - 1], matching),
-                    above[j] + _EDIT,
-                    row[-1] + _EDIT,
-                )
-            )
+    costs: list[list[int]] = []
+
+    def cost_at(i: int, j: int) -> int:
+        at = j - max(0, i - width)
+        return costs[i][at] if 0 <= at < len(costs[i]) else _OUTSIDE
+
+    for i in range(n + 1):
+        above, first = costs[-1] if i else [], max(0, i - width)
+        above_first = max(0, i - 1 - width)
+        row: list[int] = []
+        for j in range(first, min(m, i + width) + 1):
+            if not i or not j:
+                row.append((i + j) * _EDIT)
+                continue
+            at = j - above_first
+            replaced = above[at - 1] + _cost(expected[start + i - 1], actual[start + j - 1], matching)
+            missing = above[at] + _EDIT if at < len(above) else _OUTSIDE
+            row.append(min(replaced, missing, row[-1] + _EDIT if row else _OUTSIDE))
         costs.append(row)
     pairs: list[Pair] = []
     i, j = n, m
     while i or j:
-        cost = costs[i][j]
-        if i and j and cost == costs[i - 1][j - 1] + _cost(expected[start + i - 1], actual[start + j - 1], matching):
+        cost = cost_at(i, j)
+        replaced = _cost(expected[start + i - 1], actual[start + j - 1], matching) if i and j else 0
+        if i and j and cost == cost_at(i - 1, j - 1) + replaced:
             i, j = i - 1, j - 1
             pairs.append((start + i, start + j))
-        elif i and cost == costs[i - 1][j] + _EDIT:
+        elif i and cost == cost_at(i - 1, j) + _EDIT:
             i -= 1
             pairs.append((start + i, None))
         else:
             j -= 1
             pairs.append((None, start + j))
-    return pairs[::-1], costs[n][m] // _EDIT
+    return pairs[::-1], cost_at(n, m) // _EDIT
 
 
 def _cost(expected: ExpectedTool, actual: ToolUse, matching: ToolMatching) -> int:

@@ -76,6 +76,12 @@ def _matcher_of(spec: str) -> Matcher:
     return MATCHERS[name](argument if colon else None)
 
 
+def needs_expected(spec: str) -> bool:
+    """Return whether a matcher compares with the expected value rather than with the text after its colon."""
+    name, colon, _ = spec.partition(":")
+    return name not in ("ignore", "present") and (name == "numeric" or not colon)
+
+
 def arguments_match(expected: Mapping[str, Any] | None, matchers: Mapping[str, str], actual: Mapping[str, Any]) -> bool:
     """Return whether a call's arguments match the expected ones.
 

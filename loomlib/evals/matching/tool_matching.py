@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ..values.tool_use import ExpectedTool, ToolUse
-from .matchers import arguments_match, matcher
+from .matchers import arguments_match, matcher, needs_expected
 
 Arguments: TypeAlias = "bool | Mapping[str, str]"
 """True: arguments are compared as the case specifies. False: only names are compared. A mapping: arguments are
 compared, these fields by a matcher ({"date": "ignore"}; see `loomlib.evals.matching.matchers`) that overrides the
-case's."""
+case's. A matcher that needs an expected value ("contains") applies only to calls for which the case has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ToolMatching:
         if self._fields:
             matchers = {
                 **matchers,
-                **{name: spec for name, spec in self._fields.items() if self._concerns(name, expected, actual)},
+                **{name: spec for name, spec in self._fields.items() if _concerns(name, spec, expected, actual)},
             }
         if expected.arguments is None and not matchers:
             return True
@@ -63,9 +63,10 @@ class ToolMatching:
         """Return whether the arguments of any of these calls are compared."""
         return self._counts and any(call.arguments is not None or call.matchers or self._fields for call in expected)
 
-    def _concerns(self, name: str, expected: ExpectedTool, actual: ToolUse) -> bool:
-        """Return whether the call has the field of a matcher that applies to all tools."""
-        return name in (expected.arguments or ()) or name in (actual.arguments or ())
+
+def _concerns(name: str, spec: str, expected: ExpectedTool, actual: ToolUse) -> bool:
+    """Return whether a matcher for a field of all tools applies to a call: the call has what the matcher compares."""
+    return name in (expected.arguments or ()) or (name in (actual.arguments or ()) and not needs_expected(spec))
 
 
 _json: Final = json.JSONEncoder(ensure_ascii=False, default=str, check_circular=False).encode

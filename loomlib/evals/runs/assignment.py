@@ -81,7 +81,7 @@ class RunEvaluators:
         connect: Connects a judge to its model.
 
     Raises:
-        EvalError: No evaluator is specified.
+        EvalError: No evaluator is specified, or two different evaluators of one list have the same name.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RunEvaluators:
         self.evaluators: list[Evaluator] = []
         self._indexes: dict[tuple[str, str], int] = {}
         self._constructed: dict[str, int] = {}
-        common = self._by_name([*choices, *evalset.evaluators])
+        common = self._by_name(choices) | self._by_name(evalset.evaluators)
         by_position: dict[int, tuple[int, ...]] = {}
         for position, case in enumerate(evalset.cases):
             if case.evaluators:
@@ -128,7 +128,13 @@ class RunEvaluators:
         indexes: dict[str, int] = {}
         for choice in choices:
             index = self._index(choice)
-            indexes[self.evaluators[index].name] = index
+            name = self.evaluators[index].name
+            if indexes.setdefault(name, index) != index:
+                raise EvalError(
+                    "Two different evaluators have the same name",
+                    on=name,
+                    try_="the option name= for one of them, or FunctionEvaluator(function=…, name=…)",
+                )
         return indexes
 
     def _index(self, choice: Choice) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -41,6 +42,11 @@ class Score:
     def __post_init__(self) -> None:
         if self.value != self.value or self.value in (float("inf"), float("-inf")):
             raise ValueError("a score must be a finite number; report a case that cannot be judged as a CaseFailure")
+
+
+def reaches(value: float, threshold: float) -> bool:
+    """Return whether a value is at least the threshold, apart from rounding errors of floats such as 1 - 0.8 < 0.2."""
+    return value >= threshold or math.isclose(value, threshold, rel_tol=1e-12)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eval_runs import Says
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.errors import EvalError
-from loomlib.evals import EvalSet
+from loomlib.evals import EvalSet, Score, TurnAnswer
 from loomlib.evals.autoresearch import Autoresearch, Journal, Proposal, ResearchState, Trial, next_alpha
-from loomlib.evals.runs import Budget
+from loomlib.evals.autoresearch.spending import Spent, limits_left
+from loomlib.evals.runs import Budget, Silent, evaluate
 
 SET = EvalSet.from_rows(
     [{"id": f"c{n}", "prompt": f"question {n}", "expected": f"answer {n}"} for n in range(40)], name="forty"
@@ -191,8 +193,6 @@ def test_a_research_stops_by_its_rules(tmp_path: Path, rule: dict[str, Any], sto
 
 def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) -> None:
     def thinking(environment: Mapping[str, str]) -> Any:
-        from loomlib.evals import TurnAnswer
-
         return lambda prompt: TurnAnswer(text="?", tools=(), input_tokens=9, output_tokens=1, cost=0.0)
 
     budget = Budget(tokens=1_000)  # the baseline takes 400, each trial as much
@@ -203,6 +203,20 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
     more = research(tmp_path, thinking, proposals, budget=budget).run()
     assert len(more.trials) == 1
     assert len(research(tmp_path, thinking, proposals).run().trials) == 3
+
+
+def test_a_budget_counts_what_is_known_and_the_judges(tmp_path: Path) -> None:
+    left = limits_left(Budget(money=1.0), Spent(cost=0.75) + Spent(cost=None))
+    assert left == Budget(money=0.25)
+
+    def agent(prompt: str) -> TurnAnswer:
+        return TurnAnswer(text="?", input_tokens=9, output_tokens=1, cost=0.5 if prompt == "question 0" else None)
+
+    judge = Says("paid", Score(value=1.0, tokens=5, cost=0.25))
+    run = evaluate(agent, SET, ["exact", judge], store=str(tmp_path / "loom.db"), progress=Silent())
+    assert Spent.of(run, seconds=1.0) == Spent(seconds=1.0, tokens=40 * 15, cost=10.5)
+    run = evaluate(lambda prompt: "?", SET, ["exact"], store=str(tmp_path / "loom.db"), progress=Silent())
+    assert Spent.of(run, seconds=1.0) == Spent(seconds=1.0, cost=None)
 
 
 def test_a_proposer_is_reported_what_was_tried_and_may_not_repeat_itself_for_ever(tmp_path: Path) -> None:

@@ -134,6 +134,14 @@ def test_a_version_that_stops_answering_does_not_pass_its_gate() -> None:
     assert gate.outcome == "unclear"
 
 
+def test_a_missing_score_counts_as_the_worst_of_its_scale() -> None:
+    old = [7.0 + case % 3 for case in range(60)]
+    new = [7.0 + (case + 1) % 3 for case in range(42)] + ["judge_failed"] * 18
+    (gate,) = compare(run(new), run(old), margin=1.0).gates()
+    assert gate.outcome == "unclear"
+    assert "30 % of the new run's attempts have no score" in gate.sentence()
+
+
 def test_power_advice_states_how_many_cases_a_difference_takes() -> None:
     advice = compare(run([True, False] * 20 + [True] * 20), run([True] * 40 + [False, True] * 10))[
         "exact"

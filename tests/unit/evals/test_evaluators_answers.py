@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged import answer_of, case_of, judged, value
+from judged import answer_of, case_of, expected, judged, used, value
 
 from loomlib.embeddings.stemming import stem
-from loomlib.evals import EvaluatorChoice, NotApplicable, Turn
+from loomlib.evals import EvaluatorChoice, NotApplicable, Turn, TurnAnswer
+from loomlib.evals.evaluators.functions import FunctionEvaluator
 from loomlib.evals.evaluators.numbers import numbers_in
 from loomlib.evals.evaluators.rouge import longest_common
 from loomlib.evals.evaluators.structured import json_in
+from loomlib.evals.evaluators.turn_by_turn import BaseEvaluator
 from loomlib.evals.matching.matchers import normalized
+from loomlib.evals.registry import make_evaluator
 from loomlib.evals.values.judge_error import JudgeFailedError
 
 HOSTILE = [
@@ -66,6 +70,8 @@ HOSTILE = [
         ("json", "[1, 2, 3]", "[3, 1, 2]", 0.0),
         ("json(fields={'at': 'ignore', 'items[].price': 'numeric:0.01'})",
          '{"at": 1, "items": [{"price": 1}, {"price": 2}]}', '{"items": [{"price": 1.001}, {"price": 2.5}]}', 0.5),
+        ("json(fields={'at': 'contains'})", '{"a": 1}', '{"a": 1, "at": "now"}', 0.5),
+        ("json(fields={'at': 'numeric:1'}, extra=True)", '{"a": 1}', '{"a": 1, "at": "now"}', 1.0),
         ("json", '{"a": {"b": 1, "c": 2}}', '{"a": null}', 0.0),
         ("json", '{"a": 1}', "no json at all", 0.0),
         ("json", "words", "{}", None),
@@ -155,6 +161,24 @@ def test_a_threshold_decides_what_passes_and_without_one_nothing_does() -> None:
     assert judged(EvaluatorChoice(name="rouge1", threshold=0.9), case, answer_of("the dog")).passed is False
 
 
+def test_rounding_errors_do_not_decide_about_a_threshold() -> None:
+    one = case_of(Turn(prompt="p"))
+    assert judged("contains(texts=['a', 'b', 'c', 'd', 'e'], threshold=0.2)", one, answer_of("a")).passed is True
+    assert judged("contains(texts=['a', 'b', 'c', 'd', 'e'], threshold=0.21)", one, answer_of("a")).passed is False
+    rates = FunctionEvaluator(function=lambda answer: sum([0.7, 0.7, 0.7]) / 3, name="rates", threshold=0.7)
+    assert judged(rates, one, answer_of("a")).passed is True
+
+
+def test_a_full_score_without_a_threshold_does_not_pass_either() -> None:
+    case = case_of(Turn(prompt="p", expected_answer="7", expected_tools=expected("a")))
+    answer = answer_of(TurnAnswer(text="7", tools=used("a")))
+    for name in ("exact", "normalized", "contains", "regex", "numeric", "json", "trajectory", "tool_used:a"):
+        evaluator = make_evaluator(name)
+        assert isinstance(evaluator, BaseEvaluator)
+        score = judged(replace(evaluator, threshold=None), case, answer)
+        assert (judged(evaluator, case, answer).passed, score.passed, score.value) == (True, None, 1.0)
+
+
 def test_what_means_the_same_is_close_and_states_by_which_model() -> None:
     case = case_of(Turn(prompt="p", expected_answer="Order 7 is shipped."))
     near = judged("embedding", case, answer_of("Your order 7 has been sent."))
@@ -186,6 +210,12 @@ def test_a_number_in_words_is_read_back(number: float, around: str) -> None:
 def test_numbers_are_distinguished_from_words_and_lists() -> None:
     assert numbers_in("v7 1,2,3 and 1,234,567.5 − −3 3-5 .5") == [1, 2, 3, 1234567.5, -3, 3, 5, 0.5]
     assert numbers_in("1e999") == []
+
+
+def test_a_comma_of_the_sentence_after_thousands_does_not_split_the_number() -> None:
+    assert numbers_in("It costs $1,000, which is fine") == [1000]
+    assert numbers_in("1,234,567, or 2") == [1234567, 2]
+    assert numbers_in("1,000,5 and 1,2345") == [1, 0, 5, 1, 2345]
 
 
 @settings(deadline=None)

@@ -104,6 +104,17 @@ def test_arguments_count_do_not_count_or_count_by_field(options: str, value: flo
     assert path_score(f"trajectory({options})", [expected_tool], [tool_use]).value == value
 
 
+@pytest.mark.parametrize("spec", ["contains", "regex", "normalized", "one_of", "numeric:1", "exact"])
+def test_a_matcher_for_all_tools_applies_only_where_it_has_something_to_compare_with(spec: str) -> None:
+    matcher_of_field = f"trajectory(arguments={{'date': '{spec}'}})"
+    with_date = ToolUse(name="weather", arguments={"city": "Paris", "date": "now"})
+    only_city = ExpectedTool(name="weather", arguments={"city": "Paris"})
+    assert path_score(matcher_of_field, [only_city], [with_date]).value == 0.0
+    assert path_score(matcher_of_field, ["weather"], [with_date]).value == 1.0
+    own_matcher = ExpectedTool(name="weather", matchers={"date": "regex:^n"})
+    assert path_score(matcher_of_field, [own_matcher], [with_date]).value == 1.0
+
+
 @pytest.mark.parametrize(
     ("spec", "wanted", "came", "fits"),
     [
@@ -247,6 +258,14 @@ def test_what_an_agent_called_its_tool_is_never_markup_or_a_terminal_code() -> N
 def test_a_long_detour_is_aligned_in_bounded_time() -> None:
     alignment = align(expected(*("a" * 30)), used(*("b" * 20_000)))
     assert (alignment.distance, alignment.count("missing"), alignment.count("extra")) == (20_000, 30, 20_000)
+
+
+def test_few_differences_of_long_paths_are_found() -> None:
+    middle = [f"tool {step % 7}" for step in range(600)]
+    alignment = align(expected("first", *middle, "last"), used("other", *middle, "end"))
+    assert (alignment.distance, alignment.count("kept")) == (2, 600)
+    alignment = align(expected("first", *middle, "last"), used(*middle, "end", "end"))
+    assert (alignment.distance, alignment.count("kept")) == (3, 600)
 
 
 def test_the_use_of_single_tools() -> None:

@@ -15,7 +15,7 @@ from loomlib.evals import EvalSet
 from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.exports import run_document, write_json, write_junit
 from loomlib.evals.exports.junit import _attribute, _text
-from loomlib.evals.runs import EvalRun
+from loomlib.evals.runs import Budget, EvalRun, Silent, evaluate
 from loomlib.evals.values.choices import default_evaluators, split_evaluators
 
 
@@ -94,6 +94,21 @@ def test_a_case_with_repeats_fails_when_one_of_them_does(tmp_path: Path) -> None
     assert suite.get("tests") == "1"
     assert failure is not None
     assert "in 1 of 3 repeats" in (failure.get("message") or "")
+
+
+@pytest.mark.parametrize(("repeats", "passed"), [(1, 2), (2, 0)])
+def test_what_a_stopped_run_never_asked_is_an_error(tmp_path: Path, repeats: int, passed: int) -> None:
+    evalset = EvalSet(name="five", cases=sums_with_tools(5).cases[:5])
+    run = evaluate(
+        lambda prompt: {**good(prompt), "cost": 0.1}, evalset, ["contains"], repeats, concurrency=1,
+        budget=Budget(money=0.25), store=str(tmp_path / "loom.db"), progress=Silent(),
+    )  # fmt: skip
+    assert (run.state, len(list(run.judgements()))) == ("stopped", 2)
+    suite = ElementTree.parse(write_junit(run, tmp_path / "out.xml")).getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("5", str(5 - passed))
+    error = suite.find(".//testcase[@name='sum 4']/error")
+    assert error is not None
+    assert (error.get("message") or "").startswith("not asked: another answer would exceed the budget")
 
 
 def test_evaluators_are_split_at_the_commas_between_them() -> None:

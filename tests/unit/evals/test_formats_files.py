@@ -190,6 +190,17 @@ def test_a_frame_with_missing_values_and_numbers():
     assert evalset["case-1"].metadata == {"n": 1}
 
 
+def test_the_cells_of_a_frame_may_be_numpys_values():
+    import numpy as np
+    import pandas as pd
+
+    cells = [np.array(["x", "y"]), np.array([]), np.float32("nan"), np.datetime64("NaT"), np.int64(3)]
+    frame = pd.DataFrame({"prompt": list("abcde"), "tags": [*cells[:4], None], "n": [*cells[1:], 2.5]}, dtype=object)
+    evalset = EvalSet.from_frame(frame, name="cells")
+    assert [case.tags for case in evalset] == [("x", "y"), (), (), (), ()]
+    assert [case.metadata.get("n") for case in evalset] == [[], None, None, 3, 2.5]
+
+
 def test_a_formula_in_a_table_is_no_formula():
     evalset = EvalSet(
         name="e", cases=(EvalCase(id="=cmd|' /C calc'!A0", turns=(Turn(prompt="=1+1", expected_answer="-2"),)),)

@@ -108,6 +108,19 @@ async def test_grades_are_means_and_adks_one_to_five_is_nought_to_one() -> None:
     assert (score.value, score.passed) == (0.5, True)
 
 
+async def test_a_mean_that_is_the_threshold_up_to_rounding_passes() -> None:
+    judge = adk(
+        "adk:hallucinations_v1",
+        by_sample("4", "4", "4", "4", "3"),
+        judge_model_options={"num_samples": 5},
+        threshold=0.7,
+    )
+    case = case_of(Turn(prompt="a"), Turn(prompt="b"), Turn(prompt="c"))
+    whole, *turns = await judge.judge(case, answer_of(*(TurnAnswer(text=text, tools=()) for text in "xyz")))  # type: ignore[misc]
+    assert [score.passed for score in turns] == [True, True, True]
+    assert (whole.value < 0.7, whole.passed) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("named", "model", "asked_for"),
     [

@@ -11,7 +11,18 @@ from eval_runs import Adder, Says, SaysLater, case_of, sums
 
 import loomlib as loom
 from loomlib.errors import EvalError, EvalInterruptedError
-from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, EvalSet, NotApplicable, Score, ToolUse, Turn, TurnAnswer
+from loomlib.evals import (
+    CaseAnswer,
+    CaseFailure,
+    EvalCase,
+    EvalSet,
+    EvaluatorChoice,
+    NotApplicable,
+    Score,
+    ToolUse,
+    Turn,
+    TurnAnswer,
+)
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun, RunSnapshot, Silent, rescore
 from loomlib.store import Store
 
@@ -375,14 +386,32 @@ def test_two_processes_cannot_do_one_run(store: Store) -> None:
 
 
 def test_evaluators_of_the_set_and_of_a_case_judge_too(store: Store) -> None:
-    from loomlib.evals import EvaluatorChoice
-
     cases = (case_of(1), replace(case_of(2), evaluators=(EvaluatorChoice(name="contains"),)))
     set_ = EvalSet(name="s", cases=cases, evaluators=(EvaluatorChoice(name="exact"),))
     run = loom.evaluate(Adder(), set_, store=store)
     assert [(outcome.case_id, outcome.evaluator) for outcome in run.outcomes()] == [
         ("sum 1", "exact"), ("sum 2", "exact"), ("sum 2", "contains"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "evaluators",
+    [
+        [lambda answer: len(answer) < 3, lambda answer: "2" in answer],
+        ["rouge1(threshold=0.2)", "rouge1(threshold=0.9)"],
+    ],
+)
+def test_two_evaluators_of_one_list_cannot_have_one_name(store: Store, evaluators: list[Any]) -> None:
+    adder = Adder()
+    with pytest.raises(EvalError, match="Two different evaluators have the same name"):
+        loom.evaluate(adder, sums(1), evaluators, store=store)
+    assert not adder.asked
+
+
+def test_an_evaluator_that_is_named_twice_judges_once_and_the_sets_replaces_the_runs(store: Store) -> None:
+    own = EvalSet(name="own", cases=sums(1).cases, evaluators=(EvaluatorChoice(name="rouge1", threshold=0.9),))
+    run = loom.evaluate(Adder(), own, ["exact", "exact", "rouge1(threshold=0.2)"], store=store)
+    assert [outcome.evaluator for outcome in run.outcomes()] == ["exact", "rouge1"]
 
 
 def test_a_run_without_evaluators_fails_before_anything_is_asked(store: Store) -> None:
