@@ -15,6 +15,7 @@ from ..aws.knowledge_bases import find_knowledge_base
 from ..aws.memory import list_memories
 from ..aws.runtimes import find_runtime
 from ..errors import DeployError, ResourceNotFoundError
+from .policies import AwsPlace
 from .spec import AgentSpec, ResourceBinding
 
 _AGENTCORE_ID: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")
@@ -142,13 +143,14 @@ def _function(clients: Clients, key: str) -> LocatedResource:
 
 
 def _agent(clients: Clients, key: str) -> LocatedResource:
-    place = f"arn:aws:bedrock-agentcore:{clients.region}:{clients.account_id()}:runtime/"
     if key.startswith("arn:"):
         return LocatedResource(id=key, arn=key, name=key.rpartition("/")[2].rpartition("-")[0])
     runtime_id = key if _AGENTCORE_ID.fullmatch(key) else find_runtime(clients, key)
     if runtime_id is None:
         raise ResourceNotFoundError("There is no such agent", on=key)
-    return LocatedResource(id=f"{place}{runtime_id}", arn=f"{place}{runtime_id}", name=runtime_id.rpartition("-")[0])
+    place = AwsPlace(account=clients.account_id(), region=clients.region)
+    arn = place.arn("bedrock-agentcore", f"runtime/{runtime_id}")
+    return LocatedResource(id=arn, arn=arn, name=runtime_id.rpartition("-")[0])
 
 
 _FINDERS: Final[Mapping[str, Callable[[Clients, str], LocatedResource]]] = {

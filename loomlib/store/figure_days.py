@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, select, text, update
 
 from .figure_tables import DAY_S, figure_days
-from .operation_tables import invocation_costs
+from .operation_tables import MICRO, invocation_costs, sums_of
 from .postgresql import BINARY_RESULTS
 from .tables import invocations
 
@@ -163,7 +163,7 @@ def read_part(
     priced = select(
         agent,
         costs.currency,
-        func.sum(costs.known_picos),
+        *sums_of(costs.known_picos),
         func.sum(costs.unknown_items),
         func.max(case((costs.is_estimate, 1), else_=0)),
         func.sum(case((costs.is_simulated, 1), else_=0)),
@@ -184,8 +184,8 @@ def read_part(
             agent_id=agent_id,
             outcomes=outcomes[agent_id],
             costs=[
-                (currency, int(picos), int(unknown), bool(estimate), int(simulated), priced)
-                for currency, picos, unknown, estimate, simulated, priced in sums.get(agent_id, ())
+                (currency, int(micros) * MICRO + int(picos), int(unknown), bool(estimate), int(simulated), priced)
+                for currency, micros, picos, unknown, estimate, simulated, priced in sums.get(agent_id, ())
             ],
             timed=len(durations.get(agent_id, ())),
             durations=np.array([value for (value,) in durations.get(agent_id, ())], dtype="<f8"),

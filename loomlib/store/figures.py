@@ -18,6 +18,8 @@ from .operation_tables import invocation_costs
 from .tables import invocations, traces
 
 OptionalTime: TypeAlias = datetime | None
+_MOST_PICOS: Final = 2**63 - 1
+"""The largest amount that the column can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +149,8 @@ class FigureQueries:
     ) -> None:
         """Store the cost of an invocation, replacing an earlier one; rounded to 10⁻¹² of the currency.
 
+        A sum above 9 million, which the database cannot hold, is stored as one more unknown item.
+
         Args:
             invocation_id: The invocation.
             known: The sum of the items whose cost is known, in `currency`.
@@ -155,8 +159,11 @@ class FigureQueries:
             is_simulated: Whether the tokens are those of a scripted model, which nobody bills.
             currency: The currency's ISO 4217 code.
         """
+        picos = int((known * PICOS).to_integral_value())
+        if picos > _MOST_PICOS:
+            picos, unknown = 0, unknown + 1
         values: dict[str, Any] = {
-            "known_picos": int((known * PICOS).to_integral_value()),
+            "known_picos": picos,
             "unknown_items": unknown,
             "is_estimate": is_estimate,
             "is_simulated": is_simulated,
@@ -174,7 +181,7 @@ class FigureQueries:
                 ):  # another process inserted it first (not on SQLite, which has one writer at a time)
                     connection.execute(change)
             if currency == "USD":
-                settle_charge(connection, invocation_id, values["known_picos"])
+                settle_charge(connection, invocation_id, picos)
 
     def _all(self, chosen: Executable) -> Sequence[Any]:
         with self._database.read() as connection:

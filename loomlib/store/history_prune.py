@@ -15,7 +15,7 @@ from .database import Database
 from .figure_tables import DAY_S, figure_days
 from .history_export import ExportSelection, ended_within
 from .history_files import HistoryFolder, details, import_duckdb, key_of, read_list
-from .operation_tables import invocation_costs
+from .operation_tables import MICRO, invocation_costs, sums_of
 from .tables import agents, invocations, metadata, traces
 
 _BATCH: Final = 500
@@ -133,7 +133,12 @@ def _verify(database: Database, folder: HistoryFolder, table: Table, conditions:
 
 _FILE_SUMS: Final = {
     invocations.name: ("count(*)", "count(start_state)", "count(cold_start_latency_ms)", "sum(length(response))"),
-    invocation_costs.name: ("count(*)", "sum(known_picos)", "sum(unknown_items)"),
+    invocation_costs.name: (
+        "count(*)",
+        f"sum(known_picos // {MICRO})",
+        f"sum(known_picos % {MICRO})",
+        "sum(unknown_items)",
+    ),
     traces.name: ("count(*)", "sum(span_count)", "count(CASE WHEN is_complete THEN 1 END)"),
 }
 
@@ -145,7 +150,7 @@ def _sums(table: Table) -> list[Any]:
         cold, text = invocations.c.cold_start_latency_ms, func.length(invocations.c.response)
         return [count, func.count(invocations.c.start_state), func.count(cold), func.sum(text)]
     if table is invocation_costs:
-        return [count, func.sum(table.c.known_picos), func.sum(table.c.unknown_items)]
+        return [count, *sums_of(table.c.known_picos), func.sum(table.c.unknown_items)]
     if table is traces:
         return [count, func.sum(table.c.span_count), func.count(case((table.c.is_complete, 1)))]
     return [count]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MEMORY: Final = "1GB"
-_VECTOR: Final = 2048
-"""Rows of a vector, in which DuckDB counts what it returns."""
 
 
 def query_history(
@@ -51,7 +49,7 @@ def query_history(
             stop.start()
             try:
                 connection.execute(_bare(sql))
-                return connection.fetch_df_chunk(-(-limit // _VECTOR)).head(limit)
+                return _first_rows(connection, limit)
             except duckdb.InterruptException as error:
                 raise StoreError(
                     "The query took too long", on=time_limit(timeout_s), try_="a smaller range, or a larger timeout_s"
@@ -77,6 +75,18 @@ def _refuse_others(duckdb: Any, sql: str) -> None:
         raise StoreError(f"DuckDB cannot read the query: {error}", try_="one SELECT") from error
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise StoreError("Only one SELECT can be run over the history", try_="SELECT … FROM invocations")
+
+
+def _first_rows(connection: Any, limit: int) -> pd.DataFrame:
+    """Return rows of the executed query; a chunk can have few of them, such as those of one small file."""
+    import pandas as pd
+
+    chunks = [connection.fetch_df_chunk()]
+    rest = limit - len(chunks[0])
+    while rest > 0 and len(chunk := connection.fetch_df_chunk()):
+        chunks.append(chunk)
+        rest -= len(chunk)
+    return pd.concat(chunks, ignore_index=True).head(limit)
 
 
 def _create_views(connection: Any, folders: list[HistoryFolder]) -> list[Path]:

@@ -193,7 +193,7 @@ class Invocations:
         if client_invoke_time is not None:
             values["client_invoke_time"] = client_invoke_time
         self._change(id, **values)
-        if failure in NEVER_BEGAN:
+        if failure in NEVER_BEGAN or (failure is not None and client_invoke_time is None and self._is_unsent(id)):
             with self._database.write() as connection:
                 settle_charge(connection, id, 0)
 
@@ -291,17 +291,30 @@ class Invocations:
         with self._database.read() as connection:
             return {id: trace_id for id, trace_id in connection.execute(chosen.order_by(invocations.c.id))}
 
-    def sessions(self, agent_id: int, limit: int | None = 100) -> tuple[SessionRow, ...]:
+    def sessions(
+        self,
+        agent_id: int,
+        limit: int | None = 100,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[SessionRow, ...]:
         """Return the agent's sessions, most recently used first.
 
         `cold_start_latency_ms` is that of a session's first invocation.
+
+        Args:
+            agent_id: The agent's id in the store.
+            limit: How many at most; None for all.
+            since: Only sessions with an invocation that was sent at this time or later (and before `until`).
+            until: Only sessions with an invocation that was sent before this time.
         """
         self.close_abandoned()
-        if limit is None:
+        if limit is None and since is None and until is None:
             records = self._summaries(agent_id)
         else:
             # The newest sessions are those of the newest calls: all others need not be summed up.
-            ids = self._newest_sessions(agent_id, limit)
+            ids = self._newest_sessions(agent_id, limit, since, until)
             records = [
                 record
                 for at in range(0, len(ids), _BATCH)
@@ -332,11 +345,19 @@ class Invocations:
         with self._database.read() as connection:
             return connection.execute(summary).mappings().all()
 
-    def _newest_sessions(self, agent_id: int, count: int) -> list[str]:
-        """Return the ids of the sessions that were used most recently."""
+    def _newest_sessions(
+        self, agent_id: int, count: int | None, since: datetime | None, until: datetime | None
+    ) -> list[str]:
+        """Return the ids of the sessions that were used most recently in a time window."""
         sessions: dict[str, None] = {}
-        chosen = select(invocations.c.session_id).where(invocations.c.agent_id == agent_id)
-        chosen = chosen.order_by(invocations.c.id.desc()).execution_options(yield_per=1000)
+        chosen, sent = select(invocations.c.session_id), invocations.c.client_invoke_time
+        chosen = chosen.where(invocations.c.agent_id == agent_id)
+        if since is not None:
+            chosen = chosen.where(sent >= since.timestamp())
+        if until is not None:
+            chosen = chosen.where(sent < until.timestamp())
+        newest = invocations.c.id if since is None and until is None else sent  # the column of an index
+        chosen = chosen.order_by(newest.desc()).execution_options(yield_per=1000)
         with self._database.read() as connection:
             for (session_id,) in connection.execute(chosen):
                 sessions[session_id] = None
@@ -378,6 +399,12 @@ class Invocations:
             change = change.values(status="error", failure=INTERRUPTED, error_message=message)
             closed += self._database.write_again(lambda connection, change=change: connection.execute(change).rowcount)
         return closed
+
+    def _is_unsent(self, id: int) -> bool:
+        """Return whether no time of the request is stored, not even by `begin` or `progress`."""
+        chosen = select(invocations.c.client_invoke_time).where(invocations.c.id == id)
+        with self._database.read() as connection:
+            return connection.execute(chosen).scalar_one_or_none() is None
 
     def _change(self, id: int, **values: Any) -> None:
         with self._database.write() as connection:

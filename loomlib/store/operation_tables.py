@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+)
 
 from .columns import AgentText, JsonText, UtcDateTime, tenant_column
 from .tables import metadata
+
+MICRO: Final = 10**6
+"""Units of `known_picos` in a millionth of the currency."""
 
 invocation_costs = Table(
     "invocation_costs",
     metadata,
     Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
-    # Integers of 10⁻¹²: sums are exact, and nine million dollars fit into 64 bits.
+    # Integers of 10⁻¹²: sums are exact, and nine million dollars fit into 64 bits; sum them with `sums_of`.
     Column("known_picos", BigInteger, nullable=False),
     Column("unknown_items", Integer, nullable=False),
     Column("is_estimate", Boolean, nullable=False),
@@ -56,3 +73,8 @@ alert_events = Table(
     Index(None, "scope", "alert"),
     sqlite_autoincrement=True,
 )
+
+
+def sums_of(picos: ColumnElement[Any]) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Return the sums of the millionths (`MICRO`) and of the rests of amounts; SQLite sums integers of 64 bits only."""
+    return func.sum(picos // MICRO), func.sum(picos % MICRO)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, case, func, make_url, select, update
 from ..errors import StoreError
 from .credits import PICOS
 from .database import Database
-from .operation_tables import invocation_costs
+from .operation_tables import MICRO, invocation_costs, sums_of
 from .row_security import grant, literal, quoted
 from .schema import migrate
 from .tables import invocations
@@ -239,13 +239,15 @@ class Tenants:
         """
         costs = invocation_costs.c
         is_dollar = costs.currency == "USD"
+        micros, picos = sums_of(case((is_dollar, costs.known_picos), else_=0))
         chosen = (
             select(
                 invocations.c.tenant,
                 invocations.c.user_id.label("user"),
                 func.count().label("calls"),
                 func.sum(case((invocations.c.status == "error", 1), else_=0)).label("errors"),
-                func.coalesce(func.sum(case((is_dollar, costs.known_picos))), 0).label("known"),
+                micros.label("micros"),
+                picos.label("picos"),
                 func.sum(case((is_dollar, 0), else_=1)).label("unpriced"),
                 func.sum(case((costs.is_simulated, 1), else_=0)).label("simulated"),
             )
@@ -323,7 +325,7 @@ def _use(record: Any) -> TenantUse:
         user=record.user or "",
         calls=int(record.calls),
         errors=int(record.errors),
-        known=Decimal(record.known) / PICOS,
+        known=(int(record.micros) * MICRO + int(record.picos)) / PICOS,
         unpriced=int(record.unpriced),
         simulated=int(record.simulated),
     )

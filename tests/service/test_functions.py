@@ -52,7 +52,7 @@ def handle(event, context):
             return file.read()
     if action == "hold":
         time.sleep(1)
-    print("hello from", context.function_name)
+    print("hello\u2028from", context.function_name)
     log.info("logged %s", event)
     return {
         "event": event,
@@ -213,7 +213,7 @@ def test_the_log_has_aws_s_lines_and_the_functions_own(aws: Any, functions: Any,
     answer, _ = call(functions, echo, {"b": 2}, LogType="Tail")
     tail = base64.b64decode(answer["LogResult"]).decode()
     assert tail.startswith("START RequestId: ")
-    assert f"hello from {echo}" in tail
+    assert f"hello\u2028from {echo}" in tail
     assert "logged {'b': 2}" in tail
     assert "REPORT RequestId: " in tail
 

@@ -170,6 +170,21 @@ def test_the_missing_package_is_named_with_its_extra(store: Store, tmp_path: Pat
     assert "pip install 'loomlib[history]'" in process.stderr
 
 
+def test_calls_whose_costs_have_a_sum_beyond_64_bits_are_pruned(store: Store, tmp_path: Path) -> None:
+    agent_id, folder = agent(store), tmp_path / "history"
+    for _ in range(2):
+        store.figures.put_cost(
+            call(store, agent_id, NOW - 40 * DAY_S),
+            known=Decimal("6e6"),
+            unknown=0,
+            is_estimate=False,
+            is_simulated=False,
+            currency="USD",
+        )
+    store.history.export(folder)
+    assert store.history.prune(folder, datetime.fromtimestamp(NOW - 30 * DAY_S, UTC).date()).invocations == 2
+
+
 def test_nothing_is_pruned_that_is_not_exported_as_it_is(store: Store, tmp_path: Path) -> None:
     agent_id, folder = filled(store, 10), tmp_path / "history"
     day = datetime.fromtimestamp(NOW, UTC).date()
@@ -191,6 +206,16 @@ def test_rows_that_are_not_exported_are_read_from_the_store(store: Store, tmp_pa
     call(store, agent_id, NOW)
     assert store.history.query(folder, count)["n"].tolist() == [4]
     assert store.history.query(folder, count, live=False)["n"].tolist() == [3]
+
+
+def test_a_query_returns_the_rows_of_all_months_up_to_its_limit(store: Store, tmp_path: Path) -> None:
+    agent_id, folder = agent(store), tmp_path / "history"
+    for month in range(8):
+        call(store, agent_id, NOW - month * 31 * DAY_S)
+    store.history.export(folder)
+    for sql in ("SELECT id FROM invocations", "SELECT id FROM invocations; -- all", "FROM invocations ORDER BY id"):
+        assert sorted(store.history.query(folder, sql)["id"]) == list(range(1, 9))
+        assert len(store.history.query(folder, sql, limit=7)) == 7
 
 
 @pytest.mark.parametrize(

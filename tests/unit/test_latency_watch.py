@@ -228,6 +228,8 @@ def test_bad_arguments_say_what_is_allowed(store: Store) -> None:
         watch(store, 3)
     with pytest.raises(ValueError, match="days must be at least 1, not 0"):
         watch(store, 3, days=0)
+    with pytest.raises(ValueError, match="days must not reach back before the year 1, as 800000 days do"):
+        watch(store, 3, days=800_000)
     with pytest.raises(ValueError, match=r"0\.1 for 10 %, not -0\.1"):
         watch(store, 3, max_slower=-0.1)
     with pytest.raises(ValueError, match=r"a watched figure must be one of p50, p90, .*, cost, .*, not 'p95'"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -138,6 +138,17 @@ def test_a_cost_is_the_sum_of_what_is_known_and_states_how_much_is_not(store: St
     assert "at least $1.75" in next(headline.value for headline in headlines(total) if headline.name == "cost")
 
 
+def test_costs_too_large_for_the_database_are_summed_or_stored_as_unknown(store: Store) -> None:
+    id = agent(store)
+    for number, dollars in enumerate(("6e6", "6000000.000000000001", "3e7")):
+        invocation_id = call(store, id, session=f"s{number}")
+        store.figures.put_cost(
+            invocation_id, known=Decimal(dollars), unknown=0, is_estimate=False, is_simulated=False, currency="USD"
+        )
+    total = read_figures(store, [id], Window()).total
+    assert (total.cost.known, total.cost.unknown) == (Decimal("12000000.000000000001"), 1)
+
+
 def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> None:
     id = agent(store)
     call(store, id, session="unknown")
@@ -201,6 +212,8 @@ def test_a_window_is_aware_of_its_zone_and_not_empty() -> None:
         Window(since=datetime(2026, 1, 1))
     with pytest.raises(ValueError, match="since must be before until"):
         Window(since=NOON, until=NOON)
+    with pytest.raises(ValueError, match="before the year 1: 1000000 days before 2026"):
+        Window.of(timedelta(days=1_000_000), now=NOON)
     assert Window.of(timedelta(hours=1), now=NOON).since == NOON - timedelta(hours=1)
     assert str(Window()) == "all time"
 
@@ -225,6 +238,26 @@ def test_every_call_is_in_exactly_one_bin(asked: list[tuple[float, bool]], bins:
     for call in calls:
         asked_at = datetime.fromtimestamp(call.asked_s, UTC)
         assert any(latency_bin.start <= asked_at < latency_bin.end for latency_bin in histogram)
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (datetime.min.replace(tzinfo=UTC), None),
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), None),
+        (None, datetime.max.replace(tzinfo=UTC)),
+        (None, datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))),
+        (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
+    ],
+)
+def test_bins_of_a_window_to_the_first_or_last_year_are_cut_there(
+    since: datetime | None, until: datetime | None
+) -> None:
+    call = TimedCall(asked_s=NOON.timestamp(), duration_ms=5.0, failed=False, failure=None)
+    histogram = latency_bins([call], Window(since=since, until=until))
+    assert sum(latency_bin.n for latency_bin in histogram) == 1
+    assert all(before.end == after.start for before, after in itertools.pairwise(histogram))
+    assert all(latency_bin.start < latency_bin.end for latency_bin in histogram)
 
 
 def test_bins_cover_the_window_even_where_nothing_was_asked() -> None:

@@ -35,6 +35,8 @@ def said(*texts: str, role: str = "user") -> dict[str, Any]:
         ("The user lives in Lisbon.\nThe user's name is Ana.", "What is my name?", "Your name is Ana."),
         ('{"preference": "The user prefers aisle seats.", "categories": []}', "Which seats do I prefer?",
          "You prefer aisle seats."),
+        ('{"preference": "The user prefers aisle\u2028seats.", "categories": []}', "Which seats do I prefer?",
+         "You prefer aisle\u2028seats."),
         ("The user is allergic to nuts.", "Can I eat the pesto?", "What I remember: You are allergic to nuts."),
     ],
 )  # fmt: skip

@@ -18,6 +18,7 @@ from ...aws.roles import (
 from ...errors import DeployError
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags
+from ..policies import AwsPlace
 from ..spec import AgentSpec
 from .part import Report
 
@@ -38,7 +39,8 @@ class AgentRole:
     @property
     def arn(self) -> str:
         """The role's ARN, even before the role exists."""
-        return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
+        place = AwsPlace(account=self._clients.account_id(), region=self._clients.region)
+        return place.arn("iam", f"role/{self._name}", region="")
 
     def find(self, failure: str, try_: Callable[[RoleDescription], str]) -> RoleDescription | None:
         """Return the role; None before it exists.

@@ -15,7 +15,11 @@ _AGENTCORE_ID: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}"
 _GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{8,15}")
 _BASE_ID: Final = re.compile(r"[0-9A-Z]{10}")
 _QUEUE: Final = re.compile(r"https?://[^/]+/(\d{12})/([\w-]{1,80}(?:\.fifo)?)")
-_FUNCTION_NAME: Final = re.compile(r"[a-zA-Z0-9-_]{1,140}(?::[a-zA-Z0-9-_$]+)?")
+_FUNCTION: Final = re.compile(
+    r"(?:(?:(?P<region>[a-z]{2}(?:-[a-z]+)+-\d):)?(?:(?P<account>\d{12}):)?function:)?"
+    r"(?P<name>[a-zA-Z0-9-_]{1,140}(?::(?:[a-zA-Z0-9-_$]+|\*))?)"
+)
+"""A function's name or the end of its ARN, with or without a qualifier; `*` for one that is computed at run time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +191,10 @@ def _simple(service: str, resource: str) -> Callable[[str, AwsPlace], tuple[str,
 
 
 def _functions(name: str, place: AwsPlace) -> tuple[str, ...]:
-    plain = name.rpartition("function:")[2] if "function:" in name else name
-    return (place.arn("lambda", f"function:{plain}"),) if _FUNCTION_NAME.fullmatch(plain) else ()
+    match = _FUNCTION.fullmatch(name)
+    if match is None:
+        return ()
+    return (place.arn("lambda", f"function:{match['name']}", account=match["account"], region=match["region"]),)
 
 
 def _secrets(name: str, place: AwsPlace) -> tuple[str, ...]:

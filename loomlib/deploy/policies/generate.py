@@ -209,6 +209,8 @@ class _Maker:
             self.statements.add(label, action, target, reason, place)
         if statement_targets:
             self._used.add((CONFIGURED_KINDS.get(kind, kind), name if kind != "objects" else name.partition("/")[0]))
+            if kind == "functions":
+                self._used.add((kind, name.rpartition(":")[0]))  # the function, if the call names a qualifier
         return bool(statement_targets)
 
     def _add_without_resource(self, action: str, reason: str, place: str) -> None:
@@ -343,6 +345,8 @@ def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
         return _joined(use.arguments, "agentId", "agentAliasId", "/")
     if rule.kind == "flow_aliases":
         return _joined(use.arguments, "flowIdentifier", "flowAliasIdentifier", "/alias/")
+    if rule.kind == "functions" and "Qualifier" in use.arguments:
+        return _joined(use.arguments, "FunctionName", "Qualifier", ":")
     if rule.kind == "copied_objects" and "CopySource.Bucket" in use.arguments:
         return _joined(use.arguments, "CopySource.Bucket", "CopySource.Key", "/")
     if rule.parameters == ("RequestItems",):  # a DynamoDB parameter whose keys are the tables

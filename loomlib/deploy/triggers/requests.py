@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
+from ..policies import AwsPlace
 from .values import AgentTrigger
 
 EXECUTION_ID: Final = "<aws.scheduler.execution-id>"
@@ -119,7 +120,7 @@ def object_event(
         "source": "aws.s3",
         "account": account,
         "region": region,
-        "resources": [f"arn:aws:s3:::{trigger.bucket}"],
+        "resources": [AwsPlace(account="", region=region).arn("s3", trigger.bucket, region="")],
         "detail": {
             "version": "0",
             "bucket": {"name": trigger.bucket},

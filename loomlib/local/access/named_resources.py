@@ -14,6 +14,8 @@ from urllib.parse import parse_qs, unquote
 from loomlib.json_values import as_text, parse_object
 
 _FUNCTION: Final = re.compile(r"/(?:2015-03-31|2014-11-13|2021-11-15)/functions/([^/]+)/")
+_FUNCTION_NAME: Final = re.compile(r"(?:(?:([a-z]{2}(?:-[a-z]+)+-\d):)?(?:(\d{12}):)?function:)?(.+)")
+"""The region, the account and the name of a function: the end of its ARN, which may start at any of them."""
 _QUEUE: Final = re.compile(r"https?://[^/]+/(\d{12})/([^/?]+)")
 _PROFILE: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.(?=[a-z0-9-]+\.)")
 IAM_OPERATIONS: Final[Mapping[str, str]] = {
@@ -61,9 +63,10 @@ def named_resources(
     start = f"arn:aws:{service}:{region}:{account_id}"
     if service == "lambda" and (match := _FUNCTION.match(path)):
         name = unquote(match[1])
-        arn = name if name.startswith("arn:") else f"{start}:function:{name.rpartition('function:')[2]}"
+        if not name.startswith("arn:") and (parts := _FUNCTION_NAME.fullmatch(name)):
+            name = f"arn:aws:lambda:{parts[1] or region}:{parts[2] or account_id}:function:{parts[3]}"
         qualifier = (parse_qs(query).get("Qualifier") or [""])[0]
-        return [f"{arn}:{qualifier}" if qualifier else arn]
+        return [f"{name}:{qualifier}" if qualifier else name]
     if service == "sns":
         form = parse_qs(body().decode("latin-1") or query)
         topics = form.get("TopicArn") or form.get("TargetArn")

@@ -39,8 +39,8 @@ class CallLog:
 
     def lines(self, output: bytes) -> None:
         """Write the function's output."""
-        for line in output.decode("utf-8", "replace").splitlines():
-            self._write(line)
+        for line in output.splitlines():  # those of a text also end at U+2028 and others
+            self._write(line.decode("utf-8", "replace"))
 
     def report(self, taken_s: float, init_s: float, memory_mb: object) -> None:
         """Write the last lines of a call.

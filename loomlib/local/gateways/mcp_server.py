@@ -144,7 +144,8 @@ class _SessionEndedError(TargetError):
 def _rpc_result(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
     """Return the result of a JSON-RPC request from its response, which is JSON or an event stream."""
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
-        parts = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith("data:")]
+        lines = answer.body.splitlines()  # those of a text also end at U+2028 and others, which JSON may contain
+        parts = [line.removeprefix(b"data:").decode("utf-8", "replace") for line in lines if line.startswith(b"data:")]
     else:
         parts = [answer.text]
     for part in parts:

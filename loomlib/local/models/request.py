@@ -153,7 +153,7 @@ def record_lines(text: str) -> list[str]:
     Preferences are JSON; summaries are topics in tags.
     """
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         plain = line.strip()
         if plain.startswith("{"):
             with contextlib.suppress(ValueError, RecursionError):

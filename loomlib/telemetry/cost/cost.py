@@ -178,11 +178,10 @@ def _token_lines(
             price = None if entry is None else entry.price(kind, call.prompt_tokens)
             counted = call.state == "counted"
             why = _why(call, kind, model, entry is not None, price, tokens)
-            groups.setdefault((model, kind, price, counted, why), []).append((call, tokens or 0))
-    for (model, kind, price, counted, why), calls in groups.items():
+            groups.setdefault((model, kind, price, counted, why, tokens is None), []).append((call, tokens or 0))
+    for (model, kind, price, counted, why, is_unknown), calls in groups.items():
         entry = table.model(model)
-        is_known = all(_tokens(call, kind) is not None for call, _ in calls)
-        quantity = Decimal(sum(tokens for _, tokens in calls)) if is_known else None
+        quantity = None if is_unknown else Decimal(sum(tokens for _, tokens in calls))
         is_estimate = estimated or counted
         yield CostLine(
             item=_TOKENS[kind],

@@ -10,6 +10,7 @@ from loomlib.errors import LoomError
 from loomlib.json_values import count_or_none, to_text
 
 from ..traces import ModelCall, Span, Step, Trace, model_calls
+from ..traces.calls import stated_tokens
 from ..traces.messages import messages_of
 
 CountTokens = Callable[[str, Sequence[Mapping[str, Any]], Sequence[str]], int]
@@ -101,8 +102,8 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
         if any(trace.operation(above) == "invoke_agent" for above in trace.ancestors(span)):
             continue  # included in the outer agent's sum
         get, usage = span.facts.get, "gen_ai.usage."
-        input_ = count_or_none(get(usage + "input_tokens", get(usage + "prompt_tokens")))
-        output = count_or_none(get(usage + "output_tokens", get(usage + "completion_tokens")))
+        input_ = stated_tokens(get(usage + "input_tokens", get(usage + "prompt_tokens")))
+        output = stated_tokens(get(usage + "output_tokens", get(usage + "completion_tokens")))
         has_usage = input_ is not None or output is not None
         usages.append(
             CallUsage(
@@ -110,8 +111,8 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
                 model=_model(span),
                 input_tokens=input_,
                 output_tokens=output,
-                cache_read_tokens=count_or_none(get(usage + "cache_read.input_tokens")) or 0,
-                cache_write_tokens=count_or_none(get(usage + "cache_creation.input_tokens")) or 0,
+                cache_read_tokens=stated_tokens(get(usage + "cache_read.input_tokens")) or 0,
+                cache_write_tokens=stated_tokens(get(usage + "cache_creation.input_tokens")) or 0,
                 state="stated" if has_usage else "missing",
                 why="the agent's sum, as its model calls have no spans" if has_usage else "no span states any usage",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from loomlib.json_values import as_list, count_or_none, number_or_none, to_text
 
@@ -13,10 +14,13 @@ from .messages import messages_of
 from .span import LogRecord, Span
 from .trace import Trace
 
+_MOST_TOKENS: Final = 10**9
+"""Tokens of one kind; a span that states more is wrong: an agent uses fewer in the hours of a session."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One attempt of a model call. Values that the span does not state are None.
+    """One attempt of a model call. Values that the span does not state are None, as are impossible counts of tokens.
 
     Attributes:
         span_id: The call's span.
@@ -200,10 +204,10 @@ def _model_call(span: Span, duplicate: Span | None, records: Sequence[LogRecord]
         start_ns=span.start_ns,
         duration_ns=span.duration_ns,
         ttft_ms=_wait_ms(get("gen_ai.server.time_to_first_token")),
-        input_tokens=count_or_none(get(usage + "input_tokens", usage + "prompt_tokens")),
-        output_tokens=count_or_none(get(usage + "output_tokens", usage + "completion_tokens")),
-        cache_read_tokens=count_or_none(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
-        cache_write_tokens=count_or_none(
+        input_tokens=stated_tokens(get(usage + "input_tokens", usage + "prompt_tokens")),
+        output_tokens=stated_tokens(get(usage + "output_tokens", usage + "completion_tokens")),
+        cache_read_tokens=stated_tokens(get(usage + "cache_read.input_tokens", usage + "cache_read_input_tokens")),
+        cache_write_tokens=stated_tokens(
             get(usage + "cache_creation.input_tokens", usage + "cache_write_input_tokens")
         ),
         finish_reason=_finish_reason(span, get("gen_ai.response.finish_reasons"), records),
@@ -211,6 +215,12 @@ def _model_call(span: Span, duplicate: Span | None, records: Sequence[LogRecord]
         error=_error(span),
         http_retries=count_or_none(get("retry_attempts", "aws.retry_attempts")),
     )
+
+
+def stated_tokens(value: object) -> int | None:
+    """Return the count of tokens that a span states; None for anything else and for an impossible count."""
+    count = count_or_none(value)
+    return count if count is not None and count <= _MOST_TOKENS else None
 
 
 def _finish_reason(span: Span, value: object, records: Iterable[LogRecord]) -> str | None:

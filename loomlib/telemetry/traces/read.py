@@ -161,7 +161,7 @@ class _Reader:
         try:
             value: object = json.loads(text)
         except (ValueError, RecursionError) as error:
-            lines = text.splitlines()
+            lines = text.rstrip().split("\n")  # the other line ends of `splitlines` may occur in JSON strings
             if len(lines) > 1:
                 for number, line in enumerate(lines, 1):
                     self.line(line, f"{where}, line {number}", depth + 1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from loomlib.json_values import count_or_none, number_or_none, text_or_none
+from loomlib.json_values import number_or_none, text_or_none
 
 from .alignment import agent_servers, align
 from .attribution import callers
 from .bars import PART_OF_OPERATION, Bar
+from .calls import stated_tokens
 from .parts import ClientTiming
 from .span import Span
 from .trace import Trace
@@ -64,8 +65,8 @@ def _row(trace: Trace, depth: int, span: Span, zero_ns: int) -> dict[str, Any]:
         "status_message": span.status_message,
         "tool": text_or_none(get("gen_ai.tool.name")),
         "model": text_or_none(get("gen_ai.request.model")),
-        "input_tokens": count_or_none(get("gen_ai.usage.input_tokens")),
-        "output_tokens": count_or_none(get("gen_ai.usage.output_tokens")),
+        "input_tokens": stated_tokens(get("gen_ai.usage.input_tokens")),
+        "output_tokens": stated_tokens(get("gen_ai.usage.output_tokens")),
         "ttft_ms": number_or_none(get("gen_ai.server.time_to_first_token")),
         "session_id": text_or_none(get("session.id")),
         "scope": span.scope,

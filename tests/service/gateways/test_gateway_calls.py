@@ -143,6 +143,17 @@ def test_failures_are_results_and_show_their_cause_in_debug_only(
     assert "no luck" in failed["content"][0]["text"]
 
 
+def test_line_separators_in_the_response_of_an_mcp_server_are_text(make_gateway: Any, mcp_server: Any) -> None:
+    @mcp_server.server.tool()
+    def quote() -> str:
+        """Quotes a poem."""
+        return "a\u2028b\u2029c\x85d"
+
+    gateway = make_gateway()
+    gateway.add("poems", {"mcpServer": {"endpoint": mcp_server.url}})
+    assert call(gateway.url, "poems___quote")["content"][0]["text"] == "a\u2028b\u2029c\x85d"
+
+
 def test_requests_that_are_not_mcp_have_errors_of_json_rpc(make_gateway: Any) -> None:
     url = make_gateway().url
     assert ask(url, "tools/call", name="a___b")["error"] == {"code": -32602, "message": "Unknown tool: a___b"}

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from urllib.parse import quote
 
 import boto3
 import pytest
+from moto import mock_aws
 
+from loomlib.aws import Clients, Connection
 from loomlib.aws.service_models import service_operations
 from loomlib.deploy.code_uses import CodeUses, find_uses
+from loomlib.deploy.parts.agent_role import AgentRole
 from loomlib.deploy.policies import AwsPlace, KnownResources, RolePolicy, role_policy
 from loomlib.deploy.policies.arns import targets
 from loomlib.deploy.policies.configured import CONFIGURED_ACTIONS, LABELS
 from loomlib.deploy.policies.operations import OPERATIONS, PARAMETERS, WITHOUT_RESOURCES
+from loomlib.deploy.resources import locate_resources
 from loomlib.deploy.spec import RESOURCE_KINDS, AgentSpec, ResourceBinding, ResourceSpec
 from loomlib.errors import LoomError
+from loomlib.local.access.named_resources import named_resources
 
 PLACE = AwsPlace(account="123456789012", region="eu-central-1")
 
@@ -143,6 +150,17 @@ def test_partitions_follow_the_region() -> None:
         assert target.resources == (f"arn:{partition}:secretsmanager:{region}:1:secret:key-??????",)
 
 
+def test_the_agent_s_own_role_and_another_agent_have_the_partition_of_the_region() -> None:
+    region = "us-gov-west-1"
+    credentials = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": region}
+    agent = ResourceBinding(resource="orders-1a2B3c4D5e", variable="ORDERS")
+    spec = AgentSpec(name="shop", resources=ResourceSpec(agents=(agent,)))
+    with mock_aws(), closing(Clients(Connection(environment=credentials))) as clients:
+        assert AgentRole(clients, spec, "role", "r").arn == "arn:aws-us-gov:iam::123456789012:role/r"
+        runtime = locate_resources(clients, spec).variables["ORDERS"]
+    assert runtime == f"arn:aws-us-gov:bedrock-agentcore:{region}:123456789012:runtime/orders-1a2B3c4D5e"
+
+
 def test_configured_resources_get_the_actions_of_their_kind_and_secrets_are_readable(tmp_path: Path) -> None:
     spec = AgentSpec(
         name="shop",
@@ -183,6 +201,46 @@ def test_code_that_shows_what_it_calls_on_a_configured_resource_gets_only_that(t
         MemoryClient().list_events(memory_id=os.environ["MEMORY"], actor_id="a", session_id="s")
     """
     assert list(allowed(policy_of(tmp_path, code, spec))) == ["bedrock-agentcore:ListEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ending"),
+    [
+        ('FunctionName="f"', "eu-central-1:123456789012:function:f"),
+        ('FunctionName="f:prod"', "eu-central-1:123456789012:function:f:prod"),
+        ('FunctionName="f", Qualifier="prod"', "eu-central-1:123456789012:function:f:prod"),
+        ('FunctionName="f", Qualifier=input()', "eu-central-1:123456789012:function:f:*"),
+        ('FunctionName="function:f", Qualifier="$LATEST"', "eu-central-1:123456789012:function:f:$LATEST"),
+        ('FunctionName="999988887777:function:f"', "eu-central-1:999988887777:function:f"),
+        ('FunctionName="us-west-2:999988887777:function:f:2"', "us-west-2:999988887777:function:f:2"),
+        ('FunctionName="arn:aws:lambda:us-west-2:9:function:f", Qualifier="2"', "us-west-2:9:function:f:2"),
+    ],
+)
+def test_a_function_is_allowed_in_its_account_and_by_its_qualifier(tmp_path: Path, arguments: str, ending: str) -> None:
+    policy = policy_of(tmp_path, f'import boto3\nboto3.client("lambda").invoke({arguments})\n')
+    assert allowed(policy) == {"lambda:InvokeFunction": [f"arn:aws:lambda:{ending}"]}
+    assert not policy.open
+
+
+@pytest.mark.parametrize(
+    "name", ["f", "f:prod", "function:f", "999988887777:function:f", "us-west-2:999988887777:function:f:2"]
+)
+def test_the_local_agentcore_checks_the_arn_of_a_function_that_the_policy_allows(name: str) -> None:
+    (target,) = targets("functions", name, PLACE, KnownResources()) or ()
+    path = f"/2015-03-31/functions/{quote(name, safe='')}/invocations"
+    checked = named_resources("lambda", path, "", bytes, region=PLACE.region, account_id=PLACE.account)
+    assert checked == list(target.resources)
+
+
+def test_a_configured_function_that_the_code_calls_by_an_alias_is_allowed_by_that_alias_only(tmp_path: Path) -> None:
+    functions = (ResourceBinding(resource="f", variable="ORDERS"),)
+    spec = AgentSpec(name="shop", resources=ResourceSpec(functions=functions))
+    code = """
+        import boto3, os
+        boto3.client("lambda").invoke(FunctionName=os.environ["ORDERS"], Qualifier="prod")
+    """
+    policy = policy_of(tmp_path, code, spec)
+    assert allowed(policy) == {"lambda:InvokeFunction": ["arn:aws:lambda:eu-central-1:123456789012:function:f:prod"]}
 
 
 def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_path: Path) -> None:

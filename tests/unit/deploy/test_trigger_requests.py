@@ -81,6 +81,8 @@ def test_the_event_has_the_form_of_eventbridge_s() -> None:
     event = object_event(trigger, "a.txt", account="123456789012", region="us-east-1", size=3, etag="e")
     assert (event["source"], event["detail-type"]) == ("aws.s3", "Object Created")
     assert event["detail"]["object"] == {"key": "a.txt", "size": 3, "etag": "e"}
+    event = object_event(trigger, "a.txt", account="123456789012", region="cn-north-1", size=3, etag="e")
+    assert event["resources"] == ["arn:aws-cn:s3:::docs"]
 
 
 def test_the_function_s_package_is_the_same_each_time() -> None:

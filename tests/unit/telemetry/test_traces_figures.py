@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from trace_shapes import field_note_request, span
 
+from loomlib.presentation.theme import inert_text
 from loomlib.telemetry.traces import Trace
-from loomlib.telemetry.traces.figures import MOST_BARS, WHOLE_LANE, draw_breakdown, draw_waterfall, shown
+from loomlib.telemetry.traces.figures import MOST_BARS, WHOLE_LANE, draw_breakdown, draw_waterfall
 
 
 def test_the_waterfall_has_a_bar_for_each_span() -> None:
@@ -27,7 +28,7 @@ def test_the_bars_of_a_breakdown_add_up_to_the_whole() -> None:
 
 def test_names_are_shown_as_they_were_written() -> None:
     hostile = "<b>x</b><a href='javascript:alert(1)'>y</a> $x^2$ & \u202e\ud800\n"
-    text = shown(hostile, 200)
+    text = inert_text(hostile, 200)
     assert not set("<>$\u202e\ud800\n") & set(text)
     assert text.startswith("&lt;b&gt;x&lt;/b&gt;")
     trace = Trace.one([span("a", None, "execute_tool", 0, 5, name=hostile)])

@@ -95,6 +95,17 @@ def test_records_come_as_lines_pages_rows_and_objects() -> None:
         assert batch.problems == ()
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_a_line_feed_ends_a_line_of_json(end: str) -> None:
+    spans = hex_spans()
+    records = [stored(span) | {"name": "a\u2028b\u2029c\x85d"} for span in spans]
+    text = "".join(json.dumps(record, ensure_ascii=False) + end for record in records)
+    for document in (text, text.encode(), text.removesuffix(end)):
+        batch = read_spans(document)
+        assert [span.name for span in batch.spans] == ["a\u2028b\u2029c\x85d"] * len(spans)
+        assert batch.problem_count == 0
+
+
 def test_live_spans_of_an_in_memory_exporter_are_read() -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor

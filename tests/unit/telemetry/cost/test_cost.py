@@ -97,6 +97,26 @@ def test_a_refused_call_costs_nothing_and_a_silent_one_is_unknown() -> None:
     assert "states no usage" in silent.lines[0].why
 
 
+def test_counts_that_one_call_states_are_known_beside_another_that_does_not() -> None:
+    cost = cost_of(trace_of(call(HAIKU, 100, None), call(HAIKU, None, 50)), runtime=NOTE)
+    assert (cost.tokens("input"), cost.tokens("output")) == (100, 50)
+    assert {(line.item, line.quantity, line.amount.unknown) for line in cost.lines if line.model} == {
+        ("input tokens", 100, 0),
+        ("input tokens", None, 1),
+        ("output tokens", 50, 0),
+        ("output tokens", None, 1),
+    }
+
+
+@pytest.mark.parametrize("tokens", [10**9 + 1, 2**63 - 1, 10**25])
+def test_an_impossible_count_of_tokens_is_unknown(tokens: int) -> None:
+    of_agent = {f"gen_ai.usage.{kind}_tokens": count for kind, count in (("input", 10), ("output", tokens))}
+    for trace in (trace_of(call(HAIKU, 10, tokens)), trace_of(agent={"gen_ai.request.model": HAIKU} | of_agent)):
+        cost = cost_of(trace, runtime=NOTE)
+        assert (cost.tokens("input"), cost.tokens("output"), cost.model.unknown) == (10, 0, 1)
+        assert cost.total.state == "partial"
+
+
 def test_the_agents_sum_is_used_only_where_its_calls_have_no_spans() -> None:
     agent = {"gen_ai.request.model": HAIKU, "gen_ai.usage.input_tokens": 3574, "gen_ai.usage.output_tokens": 63}
     alone = cost_of(trace_of(agent=agent))
