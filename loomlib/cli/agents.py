@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,7 +107,8 @@ def logs(
     command: CommandContext, agent: str, session: str | None, limit: int, minutes: float | None, qualifier: str
 ) -> None:
     """Print AGENT's log events, oldest first."""
-    start = datetime.now(UTC) - timedelta(minutes=minutes) if minutes is not None else None
+    # CloudWatch Logs has no time before 1970; `inf` is all events.
+    start = datetime.fromtimestamp(max(0.0, time.time() - 60 * minutes), UTC) if minutes is not None else None
     with command.connect() as bench:
         frame = bench.agent(agent).telemetry.logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
     rows = records(frame)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST: Final = timedelta(days=365_000)
+"""A time that many days ago is still after the year 1, the first year of a `datetime`."""
 _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
@@ -161,7 +163,10 @@ def ago(text: str, *, option: str = "--since") -> timedelta:
     match = _AGO.fullmatch(text.strip())
     if match is None:
         raise click.BadParameter(f"{text!r} is not a duration like 30m, 12h, 7d or 2w", param_hint=option)
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    duration = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    if duration > _LONGEST:
+        raise click.BadParameter(f"{text!r} is longer than {_LONGEST.days} days", param_hint=option)
+    return duration
 
 
 COMMANDS = (evals,)

@@ -173,7 +173,7 @@ def _amount(text: str | None, option: str) -> Decimal | None:
         amount = Decimal(text.removeprefix("$"))
     except InvalidOperation:
         amount = Decimal(-1)
-    if not 0 <= amount <= 1_000_000:
+    if amount.is_nan() or not 0 <= amount <= 1_000_000:
         raise click.BadParameter(f"{text!r} is not an amount from 0 to 1000000 US dollars", param_hint=option)
     return amount
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
@@ -22,6 +22,7 @@ DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*READABLE_RULES, SECRETS[-1])
 _SHORTEST: Final = 8
 _KNOWN: Final = "secret"
 _LARGE_NUMBER: Final = 10**11
+"""The least integer that is examined, of twelve digits; shorter ones are often times in nanoseconds or sizes in bytes."""
 _PLACEHOLDER: Final = re.compile(r"\[([^\[\]\n]{1,60}) ([0-9]{1,9})\]")
 
 _PASSES: Final = 4
@@ -185,15 +186,14 @@ class Document:
             if isinstance(item, str):
                 parent[key] = self._redact_whole(item) if is_secret and item else self.text(item)
             elif isinstance(item, Mapping):
-                pairs = list(cast("Mapping[Any, Any]", item).items())
-                new: dict[Any, Any] = {}
-                members = [(self.text(name) if isinstance(name, str) else name, name, nested) for name, nested in pairs]
-                new.update((safe, None) for safe, _, _ in members)
+                pairs = cast("Mapping[Any, Any]", item)
+                new = dict.fromkeys(self._keys(pairs))
                 parent[key] = new
-                pending += [
+                members = [
                     (new, safe, nested, is_secret or (isinstance(name, str) and is_secret_name(name)))
-                    for safe, name, nested in reversed(members)
+                    for safe, (name, nested) in zip(new, pairs.items(), strict=True)
                 ]
+                pending += reversed(members)
             elif isinstance(item, (list, tuple)):
                 items = cast("Sequence[Any]", item)
                 copy: list[Any] = [None] * len(items)
@@ -206,6 +206,18 @@ class Document:
             else:
                 parent[key] = item
         return root[0]
+
+    def _keys(self, names: Iterable[Any]) -> Iterator[Any]:
+        """Yield the redacted keys in order; a key that is already taken gets a number (`[email] 2`)."""
+        taken: set[Any] = set()
+        repeats: Counter[str] = Counter()
+        for name in names:
+            key = first = self.text(name) if isinstance(name, str) else name
+            while key in taken:
+                repeats[first] += 1
+                key = f"{first} {repeats[first] + 1}"
+            taken.add(key)
+            yield key
 
     def _number(self, value: int) -> Any:
         if _is_huge(value):

@@ -16,13 +16,18 @@ _rule = partial(_rule, kind="secret")
 
 _NAMED_VALUE: Final = r"""(?:[\w.~+/=\-!#$%^*@:()?|]|&(?!\w+=))"""
 
+_PASSWORD_NAME: Final = r"(?:pg|db|mysql|sql|user|admin)?(?:password|passwd|passphrase|pwd)"  # noqa: S105 - a pattern
+
+_PASSWORD_VALUE: Final = r"([\"'“‘`][^\"'“”‘’`\n]{3,}+|[^\s\"'“‘`]{4,}+)"  # noqa: S105 - a pattern
+"""A password in a sentence: in quotation marks, or without white space."""
+
 _FOR_SOMETHING: Final = r"(?:\s{1,4}(?:for|to|of|on)(?:\s{1,4}[a-z][\w'-]{0,30}){1,3}?)?"
 
 _END_OF_SENTENCE: Final = ".,;:?)]}"
 
 _KEY_IN_WORDS: Final = (
     rf"{_FOR_SOMETHING}(?:[\"'\\]{{0,4}}\s{{0,4}}[=:]|\s{{1,4}}(?:is|was|will be)\b:?)\s{{0,4}}(?:now\s{{1,4}})?"
-    r"[\"'“‘`\\]{0,4}([A-Za-z0-9+/_][\w.~+/-]{11,4095}+={0,2})"
+    r"[\"'“‘`\\]{0,4}([A-Za-z0-9+/_][\w.~+/-]{11,}+={0,2})"
 )
 """What follows the name of a key in a sentence. The value holds no `=` or `:` but at its end, so the work is linear."""
 
@@ -123,34 +128,32 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
         r"(?<![\w-])eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.[\w-]*+",
         anchors=("eyj",),
     ),
-    # RFC 3986, userinfo.
+    # RFC 3986, userinfo; the password of a database's address may have a slash. A port and [IPv6] are not one.
     _rule(
         "password",
-        r"://[^\s/:@\"'<>]{0,256}:([^\s/@\"'<>]{1,256})@",
+        r"://[^\s/:@\"'<>\[]{0,256}:(?![0-9]{1,5}[/?#])((?:[^\s/@\"'<>]|/(?!/)){1,256}+)@",
         part=1,
         anchors=("://",),
     ),
     # Documented formats of providers' keys.
-    _rule("api key", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})", anchors=("gh", "github")),
-    _rule("api key", r"\bglpat-[\w-]{20,255}", anchors=("glpat-",)),
-    _rule("api key", r"\bsk-[\w-]{20,255}", anchors=("sk-",)),
-    _rule("api key", r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{16,255}", anchors=("sk_", "rk_", "whsec_")),
-    _rule("api key", r"\bxox[a-z]-[\w-]{10,255}", anchors=("xox",)),
-    _rule("api key", r"hooks\.slack\.com/services/([\w/]{20,255})", part=1, anchors=("hooks.slack.com",)),
-    _rule(
-        "api key", r"\b(?:AIza[\w-]{35}|ya29\.[\w-]{20,2048}|GOCSPX-[\w-]{20,64})", anchors=("aiza", "ya29", "gocspx")
-    ),
-    _rule("api key", r"\bSG\.[\w-]{16,32}\.[\w-]{32,64}", anchors=("sg.",)),
+    _rule("api key", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+)", anchors=("gh", "github")),
+    _rule("api key", r"\bglpat-[\w-]{20,}+", anchors=("glpat-",)),
+    _rule("api key", r"\bsk-[\w-]{20,}+", anchors=("sk-",)),
+    _rule("api key", r"\b(?:sk|rk|whsec)_(?:live_|test_)?[0-9A-Za-z]{16,}+", anchors=("sk_", "rk_", "whsec_")),
+    _rule("api key", r"\bxox[a-z]-[\w-]{10,}+", anchors=("xox",)),
+    _rule("api key", r"hooks\.slack\.com/services/([\w/]{20,}+)", part=1, anchors=("hooks.slack.com",)),
+    _rule("api key", r"\b(?:AIza[\w-]{35}|ya29\.[\w-]{20,}+|GOCSPX-[\w-]{20,}+)", anchors=("aiza", "ya29", "gocspx")),
+    _rule("api key", r"\bSG\.[\w-]{16,32}\.[\w-]{32,}+", anchors=("sg.",)),
     _rule(
         "api key",
-        r"\b(?:npm_[A-Za-z0-9]{36}|pypi-AgE[\w-]{50,1024}|hf_[A-Za-z0-9]{30,64})",
+        r"\b(?:npm_[A-Za-z0-9]{36}|pypi-AgE[\w-]{50,}+|hf_[A-Za-z0-9]{30,}+)",
         anchors=("npm_", "pypi-", "hf_"),
     ),
     _rule("api key", r"\b(?:dapi[0-9a-f]{32}|do[opr]_v1_[0-9a-f]{64})\b", anchors=("dapi", "_v1_")),
     # Amazon Bedrock API keys, long-term and short-term.
     _rule(
         "api key",
-        r"\b(?:ABSK[A-Za-z0-9+/]{60,1024}={0,2}|bedrock-api-key-[\w+/=-]{20,4096})",
+        r"\b(?:ABSK[A-Za-z0-9+/]{60,}+={0,2}|bedrock-api-key-[\w+/=-]{20,}+)",
         anchors=("absk", "bedrock-api-key-"),
     ),
 )
@@ -196,7 +199,7 @@ def _after(sign: re.Pattern[str], text: str) -> list[tuple[int, int]]:
 _NAMED: Final = (
     _rule(
         "password",
-        rf"(?<![a-z])(?:password|passwd|passphrase|pwd)[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{4,256}})",
+        rf"(?<![a-z]){_PASSWORD_NAME}[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{4,}}+)",
         ignore_case=True,
         part=1,
         anchors=("passw", "passphrase", "pwd"),
@@ -205,7 +208,7 @@ _NAMED: Final = (
         "secret",
         r"(?<![a-z])(?:(?:client|app|shared|consumer)[_-]?secret|secret|api[_-]?key|private[_-]?key|account[_-]?key|"
         r"(?:auth|access|refresh|id|bot)[_-]?token|token)"
-        rf"[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{8,4096}})",
+        rf"[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}[\"'\\]{{0,4}}({_NAMED_VALUE}{{8,}}+)",
         ignore_case=True,
         part=1,
         anchors=("secret", "key", "token"),
@@ -223,7 +226,7 @@ _NAMED: Final = (
     # An option of a command: `--password Sw0rdfish`.
     _rule(
         "password",
-        r"--?(?:password|passwd|passphrase|pwd)\s{1,4}[\"']?([^\s\"']{4,256})",
+        r"--?(?:password|passwd|passphrase|pwd)\s{1,4}[\"']?([^\s\"']{4,}+)",
         ignore_case=True,
         part=1,
         anchors=("-passw", "-passphrase", "-pwd"),
@@ -231,8 +234,7 @@ _NAMED: Final = (
     # A quoted value may have any character.
     _rule(
         "password",
-        r"(?<![a-z])(?:password|passwd|passphrase|pwd)[\"'\\]{0,4}\s{0,4}[=:]\s{0,4}(?:\"([^\"\\\n]{4,256})(?=\")|"
-        r"'([^'\\\n]{4,256})(?='))",
+        rf"(?<![a-z]){_PASSWORD_NAME}[\"'\\]{{0,4}}\s{{0,4}}[=:]\s{{0,4}}(?:\"[^\"\\\n]{{4,}}+(?=\")|'[^'\\\n]{{4,}}+(?='))",
         ignore_case=True,
         anchors=("passw", "passphrase", "pwd"),
         accept=partial(_after, re.compile(r"[=:]\s{0,4}[\"']")),
@@ -241,7 +243,7 @@ _NAMED: Final = (
     _rule(
         "password",
         rf"(?<![a-z-])(?:password|passwd|passphrase|passcode|pwd)s?{_FOR_SOMETHING}"
-        r"\s{1,4}(?:is|was|are|were|will be)\s{1,4}(?:now\s)?([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})",
+        rf"\s{{1,4}}(?:is|was|are|were|will be)\s{{1,4}}(?:now\s)?{_PASSWORD_VALUE}",
         ignore_case=True,
         part=1,
         anchors=("passw", "passphrase", "passcode", "pwd"),
@@ -250,7 +252,7 @@ _NAMED: Final = (
     _rule(
         "password",
         r"\b(?:with|use|using|enter|type|try)\s{1,4}(?:the|my|our|this|your)?\s{0,4}(?:password|passphrase|passcode)\s{1,4}"
-        r"([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})",
+        rf"{_PASSWORD_VALUE}",
         ignore_case=True,
         part=1,
         anchors=("passw", "passphrase", "passcode"),
@@ -259,7 +261,7 @@ _NAMED: Final = (
     # "I use swordfish as my password", but not "I use bcrypt as my password hash".
     _rule(
         "password",
-        r"\b(?:use[ds]?|using|set|chose|have)\s{1,4}([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})"
+        rf"\b(?:use[ds]?|using|set|chose|have)\s{{1,4}}{_PASSWORD_VALUE}"
         r"[\"'”’`]?\s{1,4}as\s{1,4}(?:my|our|his|her|their)\s{1,4}(?:[a-z][\w-]{0,30}\s{1,4})?"
         r"(?:password|passphrase|passcode)(?=[^\s\w-]|\s{0,4}\Z|\s{1,4}(?:for|on|to|of|in|at|and|but|or|with|"
         r"everywhere|there|here|now|too|so|since|because|until)\b)",
@@ -288,9 +290,12 @@ def _random(token: str) -> list[tuple[int, int]]:
     It must contain lower-case and upper-case letters and digits, have at least 3.7 bits per character (Shannon entropy
     over its own letters; 24 characters drawn from 62 have 4.3 on average), and change between these classes at 40 % of
     the steps or more: random text does so at 62 %, CamelCase much less. Hexadecimal ids are not matched, because traces
-    are found by them.
+    are found by them; nor are absolute paths, which start with a word between two slashes.
     """
     if "/" in token and "-" in token:  # base64 has one, base64url the other; an ARN's resource has both
+        return []
+    root, _, folders = token.removeprefix("/").partition("/")
+    if token.startswith("/") and folders and all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(root))):
         return []
     classes = _classes(token)
     if len(set(classes)) < 3 or _changes(classes) < _LEAST_CHANGES:
@@ -300,7 +305,7 @@ def _random(token: str) -> list[tuple[int, int]]:
 
 HIGH_ENTROPY: Final = _rule(
     "secret",
-    rf"[A-Za-z0-9](?<![\w+/=-]{{2}})[\w+/=-]{{{_RANDOM_FROM - 1},}}+",
+    rf"[\w+/-](?<![\w+/=-]{{2}})[\w+/=-]{{{_RANDOM_FROM - 1},}}+",
     accept=_random,
 )
 """The rule for random-looking text of 24 characters or more."""
@@ -309,7 +314,7 @@ SECRETS: Final[tuple[RedactionRule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY
 """All rules for secrets, including random-looking text."""
 
 _SECRET_NAME: Final = re.compile(
-    r"(?:^|[_\-. ])(?:secret|password|passwd|passphrase|pwd|authorization|cookie|credentials?|"
+    rf"(?:^|[_\-. ])(?:secret|{_PASSWORD_NAME}|authorization|cookie|credentials?|"
     r"(?:api|access|private|secret|account|shared)[_\- ]?key|"
     r"(?:auth|access|refresh|session|id|bearer|security)[_\- ]?token|"
     r"(?<!_to_first_)(?<!_per_)token)$"  # a time to the first token and a price per token are not secrets

@@ -89,6 +89,7 @@ def execute(
             parameters=dict(parameters),
             engine_name=_ENGINE,
             kernel_name="python3",
+            language="python",  # a notebook that was never opened in JupyterLab does not name it
             progress_bar=False,
             loom_environment=dict(environment),
             loom_say=say,

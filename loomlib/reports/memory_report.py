@@ -63,9 +63,13 @@ def since_of(since: str) -> datetime | timedelta | None:
         return None
     unit = {"d": "days", "h": "hours", "m": "minutes"}.get(since[-1])
     try:
-        return timedelta(**{unit: float(since[:-1])}) if unit else datetime.fromisoformat(since)
-    except ValueError as error:
+        if unit is None:
+            return datetime.fromisoformat(since)
+        duration = timedelta(**{unit: float(since[:-1])})
+        datetime.now(UTC) - duration  # pyright: ignore[reportUnusedExpression] - it may be before the year 1
+    except (ValueError, OverflowError) as error:
         raise ReportError("since cannot be read", on=since, try_="7d, 12h, 30m or 2026-11-01") from error
+    return duration
 
 
 def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:

@@ -7,6 +7,7 @@ from outputs, parameters and messages, unless the caller keeps them. Random-look
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,21 +18,26 @@ from urllib.parse import unquote
 from loomlib import redaction
 
 REDACTED = "[redacted]"
-_PASSWORD_OF_ADDRESS = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")  # RFC 3986, userinfo
-_SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
+_PASSWORD_OF_ADDRESS = re.compile(r"://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])([^\s@]+)@")  # RFC 3986; SQLAlchemy allows "/"
+_SECRET_NAME = re.compile(
+    r"secret|token|passw|passphrase|credentials?$|(?:api|access|private|account|shared|signing|encryption)_?key|"
+    r"(?<!^)(?<!^old)pwd",  # PWD and OLDPWD are folders of the shell
+    re.I,
+)
 
 
 class ReportRedactor:
     """Replaces secrets in texts, dictionaries and lists.
 
     Args:
-        secrets: Secrets by their values.
+        secrets: Secrets by their values, which are also replaced where HTML escapes them.
         personal: Whether passwords in words and personal data are replaced, too.
     """
 
     def __init__(self, secrets: Iterable[str] = (), *, personal: bool = False) -> None:
         rules = redaction.READABLE_RULES if personal else redaction.KNOWN_FORMS
-        self._redactor = redaction.Redactor(rules, known=secrets, placeholder=REDACTED)
+        known = {form for value in secrets for form in (value, html.escape(value), html.escape(value, quote=False))}
+        self._redactor = redaction.Redactor(rules, known=known, placeholder=REDACTED)
 
     def text(self, text: str) -> str:
         """Return `text` without secrets."""
@@ -51,7 +57,7 @@ def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if value and _SECRET_NAME.search(name):
             yield value
-        if match := _PASSWORD_OF_ADDRESS.search(value):
+        for match in _PASSWORD_OF_ADDRESS.finditer(value):
             yield from {match[1], unquote(match[1])}
 
 

@@ -172,6 +172,9 @@ def _redact(notebook: Notebook, redactor: ReportRedactor, *, code: ReportRedacto
         cell.source = (redactor if has_values else code).text(cell.source)
         if "outputs" in cell:
             cell.outputs = [as_node(redactor.value(output)) for output in cell.outputs]
+    # papermill stores the values of the parameters a second time.
+    if "papermill" in notebook.metadata:
+        notebook.metadata["papermill"] = as_node(redactor.value(notebook.metadata["papermill"]))
     # Widget state duplicates the outputs; it is larger and never drawn.
     notebook.metadata.pop("widgets", None)
 

@@ -10,7 +10,8 @@ _ROW = re.compile(r"<tr\b[^>]*>.*?</tr>", re.S)
 _CELL = re.compile(r"<(?P<tag>t[dh])(?P<attributes>[^>]*)>(?P<content>.*?)(?=</(?P=tag)>)", re.S)
 _TAGS = re.compile(r"<[^>]*>")
 _NUMBER = re.compile(
-    r"[-+−≥≤<>~]?\s*(?:\d[\d\s,.\u2009\u202f]*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|ms|s|min|[kM]?B|calls?)?(?:\s*\[.*\])?"
+    r"[-+−≥≤<>~]?\s*+(?:\d[\d\s,.\u2009\u202f]*+|\.\d++)(?:e[-+]?\d++)?\s*+(?:%|ms|s|min|[kM]?B|calls?)?"
+    r"(?:\s*+\[.*\])?"
 )
 _PHRASE = 24
 """Characters."""

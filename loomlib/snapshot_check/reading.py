@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final, cast
 
 from ..errors import LoomError
@@ -112,13 +113,15 @@ def _document(answer: bytes) -> Mapping[str, Any]:
         for item in document["findings"]:
             if item["kind"] not in KINDS or not isinstance(item["line"], int) or not isinstance(item["paths"], list):
                 raise ValueError("a finding is malformed")
-            item["file"], item["made_by"], item["detail"]  # pyright: ignore[reportUnusedExpression]
-        for _digest, kind, _file, line, _made_by in document["leaves"].values():
-            if kind not in KINDS or not isinstance(line, int):
+            if not all(isinstance(item[name], str) for name in ("file", "made_by", "detail")):
+                raise ValueError("a finding is malformed")
+        for _digest, kind, file, line, made_by in document["leaves"].values():
+            if kind not in KINDS or (type(file), type(line), type(made_by)) != (str, int, str):
                 raise ValueError("a value is malformed")
-        float(document["start_up_s"])
+        if not isfinite(document["start_up_s"]):
+            raise ValueError("the time of the start-up is not a number")
         document["is_complete"], document["is_restored"], document["is_warm"]  # pyright: ignore[reportUnusedExpression]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise LoomError(
             f"The check's process did not report in the expected form: {one_line(str(error))}",
             on="the agent's process",

@@ -213,6 +213,27 @@ def test_personal_data_reaches_a_file_only_on_request(tmp_path: Path, settings: 
     assert "n = 12345678901234" in page
 
 
+def test_personal_data_of_a_parameter_is_in_none_of_the_files(tmp_path: Path, settings: Settings) -> None:
+    notebook = _notebook(tmp_path / "asked.ipynb", "1")
+    outcome = run_report(notebook, {"word": "ann.lee@example.org"}, str(tmp_path / "out"), settings=settings)
+    assert outcome.exit_code == 0, outcome.message
+    for file in (outcome.html, outcome.notebook, outcome.summary_path):
+        assert "ann.lee" not in Path(file).read_text()
+    papermill = nbformat.read(outcome.notebook, 4).metadata.papermill
+    assert papermill.parameters == {"word": "[redacted]"}
+
+
+def test_a_notebook_that_does_not_name_its_language_is_run_as_python(tmp_path: Path, settings: Settings) -> None:
+    path = _notebook(tmp_path / "bare.ipynb", "print(word * 2)")
+    bare = nbformat.read(path, as_version=4)
+    bare.metadata = {}
+    nbformat.write(bare, path)
+    lines: list[str] = []
+    outcome = run_report(path, {"word": "warp"}, str(tmp_path / "out"), settings=settings, say=lines.append)
+    assert outcome.exit_code == 0, outcome.message
+    assert "warpwarp" in lines
+
+
 @pytest.mark.usefixtures("twice")
 def test_no_kernel_outlives_its_report() -> None:
     kernels = [child for child in psutil.Process().children(recursive=True) if "ipykernel" in " ".join(child.cmdline())]

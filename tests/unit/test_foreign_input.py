@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 import json
 import random
 import signal
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,7 @@ from loomlib.local.otlp.records import Origin, Recorder
 from loomlib.redaction import read_rules
 from loomlib.reports.parameters import bind_parameters, read_parameters
 from loomlib.settings import Settings
+from loomlib.snapshot_check.reading import read_findings
 from loomlib.telemetry.cost import price_table
 from loomlib.telemetry.traces import read_spans
 
@@ -163,6 +166,13 @@ def papermill_parameters(data: bytes, folder: Path) -> None:
                 bind_parameters(parameters, {parameter.name: value})
 
 
+def snapshot_answer(data: bytes, _: Path) -> None:
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("agent.py", "import uuid\nID = uuid.uuid4()\n")
+    read_findings([data, data], package.getvalue())
+
+
 def notebook(data: bytes, folder: Path) -> None:
     file = folder / "report.ipynb"
     file.write_bytes(data)
@@ -256,6 +266,18 @@ EVAL_TEXTS = (
     '{"id": "a", "prompt": "x"}\n{"id": "b", "prompt": "y", "expected_answer": "z"}\n',
     'id,prompt,expected_answer\na,x,y\nb,"x\n2",z\n',
 )
+SNAPSHOT_ANSWER = (
+    '{"format": 1, "findings": [{"kind": "id", "file": %s, "line": 2, "paths": ["agent.ID"], "made_by": "uuid.uuid4", '
+    '"detail": "x"}], "leaves": {"agent.A": ["0f", "random", %s, 3, "random.random"]}, "start_up_s": %s, '
+    '"is_complete": true, "is_restored": true, "is_warm": true}'
+)
+SNAPSHOT_ANSWERS = (
+    SNAPSHOT_ANSWER % ('"agent.py"', '"agent.py"', "0.5"),
+    SNAPSHOT_ANSWER % ('["agent.py"]', '"agent.py"', "0.5"),
+    SNAPSHOT_ANSWER % ('"agent.py"', '{"agent.py": 1}', "0.5"),
+    SNAPSHOT_ANSWER % ('"agent.py"', '"agent.py"', "1" + "0" * 400),
+    SNAPSHOT_ANSWER % ('"agent.py"', '"agent.py"', "NaN"),
+)
 PARSERS = (
     Parser("otlp json", files("otel", "adot*.json"), otlp_json),
     Parser("otlp protobuf", PROTOBUF, otlp_protobuf),
@@ -273,6 +295,7 @@ PARSERS = (
     Parser("ARNs", texts(*ARNS), lambda data, _: RuntimeArn.parse(data.decode("utf-8", "replace"))),
     Parser("spans", files("otel", "*.json", "*.jsonl"), spans),
     Parser("schemas of gateways", (*files("smithy", "*.json"), OPENAPI.encode()), gateway_schemas),
+    Parser("snapshot checks", texts(*SNAPSHOT_ANSWERS), snapshot_answer),
     Parser("AWS's answers", AWS_BODIES, aws_answers, (AwsError,)),
 )  # fmt: skip
 SIGNS = (b"\0", b'"', b"{", b"}", b"[", b"]", b"\n", b"\\", b"'", b"-", b"1e999", b"NaN", b"null")
@@ -334,6 +357,12 @@ def mutated(seeds: tuple[bytes, ...], chance: random.Random) -> bytes:
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 def test_nasty_inputs_are_read_or_refused(parser: Parser, tmp_path: Path) -> None:
     for data in (*parser.seeds, *NASTY):
+        check(parser, data, tmp_path)
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_the_inputs_themselves_are_read_or_refused(parser: Parser, tmp_path: Path) -> None:
+    for data in parser.seeds:
         check(parser, data, tmp_path)
 
 

@@ -56,6 +56,8 @@ HARMLESS = [
     "the access token is /etc/keys/v1/key2.pem, and the secret key is kept-in-aws-secrets-manager-2024",
     "I use LastPass as my password manager and bcrypt as my password hash, use this as my password, too",
     "My password is 12 characters, was changed on 3 May, and is not secret2me; the pin is 13; order 536-90-4399",
+    "/tmp/Zq8vT1xPq9Lm3Rk7Wc2Yd5Bn0a/agent.py and /var/folders/5k/8x7Qz1yD3kF9_n00000gn/T/tmpA1b2C3",
+    "http://localhost:8000/users/@me and http://[::1]:8080/users/@me",
 ]
 
 
@@ -109,10 +111,37 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
         ("I use hunter2 as my password", "I use [password 1] as my password"),
         ("we use swordfish as our wifi password, too", "we use [password 1] as our wifi password, too"),
         ('she set "correct horse" as her password for it', 'she set "[password 1]" as her password for it'),
+        ("PGPASSWORD=swordfish1 psql", "PGPASSWORD=[password 1] psql"),
+        ("dbpassword=hunter2hunter", "dbpassword=[password 1]"),
+        ("MYSQL_PWD: 'correct horse'", "MYSQL_PWD: '[password 1]'"),
+        ("postgresql+psycopg://app:Zq8/vT1xPq@db/app", "postgresql+psycopg://app:[password 1]@db/app"),
     ],
 )
 def test_the_value_of_a_named_secret_is_redacted_and_its_name_stays(text: str, kept: str) -> None:
     assert redact(text).text == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("password=" + "aB3" * 100, "password=[password 1]"),
+        ("token=" + "aB3" * 2_000, "token=[secret 1]"),
+        ("my api key is " + "aB3xQ9zL2m" * 500, "my api key is [secret 1]"),
+        ("the password is " + "aB3x" * 20, "the password is [password 1]"),
+        (f"the password is '{'correct horse ' * 20}'", "the password is '[password 1]'"),
+        (f"I use {'aB3x' * 20} as my password", "I use [password 1] as my password"),
+        ("psql --password " + "aB3" * 100, "psql --password [password 1]"),
+        (f'"password": "{"correct horse " * 20}"', '"password": "[password 1]"'),
+        ("sk-" + "aB3" * 100, "[api key 1]"),
+    ],
+)
+def test_a_long_secret_is_redacted_to_its_end(text: str, kept: str) -> None:
+    assert redact(text).text == kept
+
+
+@pytest.mark.parametrize("sign", ["/", "_", "+", "-"])
+def test_random_text_may_begin_with_any_sign_of_base64(sign: str) -> None:
+    assert redact(f"value {sign}Zq8vT1xPq9Lm3Rk7Wc2Yd5Bn0a").text == "value [secret 1]"
 
 
 def test_one_value_has_one_placeholder_however_it_is_written() -> None:
@@ -143,7 +172,18 @@ def test_a_nested_value_is_cleaned_to_its_last_key_and_number() -> None:
         "next_page": "abc",
     }
     assert value["clientSecret"] == "x"
+    assert Redactor().value([52998224725, "52998224725"]) == [52998224725, "[national id 1]"]  # may be nanoseconds
     assert list(Redactor().value({"b": 1, "a": 2})) == ["b", "a"]
+
+
+def test_keys_with_the_same_placeholder_are_numbered_and_keep_their_values() -> None:
+    value = {"ann@example.org": 1, "bob@example.org": 2, "n": 3, "eve@example.org": 4}
+    kept = {"[email]": 1, "[email] 2": 2, "n": 3, "[email] 3": 4}
+    assert Redactor(numbered=False).value(value) == kept
+    assert list(Redactor(numbered=False).value(value)) == list(kept)
+    assert Redactor(numbered=False).value(kept) == kept
+    assert Redactor(placeholder="[redacted]").value(value)["[redacted] 2"] == 2
+    assert Redactor().value({"ann@example.org": 1, "ANN@example.org": 2}) == {"[email 1]": 1, "[email 1] 2": 2}
 
 
 @pytest.mark.parametrize(
@@ -216,6 +256,7 @@ def test_a_value_nested_a_hundred_thousand_deep_is_cleaned() -> None:
 
 def test_names_of_fields_that_hold_secrets_are_known() -> None:
     assert all(map(is_secret_name, ["password", "apiKey", "x-api-key", "AccessToken", "db_password", "token"]))
+    assert all(map(is_secret_name, ["PGPASSWORD", "dbpassword", "MYSQL_PWD", "adminPassword"]))
     assert not any(map(is_secret_name, ["max_tokens", "tokenizer", "keyboard", "key", "secretary", "next_token_id"]))
 
 
@@ -323,6 +364,7 @@ _HOSTILE = [
     ),
     *("password is ", "pin is 1", "password is a1", "ssn ", "ssn 123"),
     *("secret key is ", "secret key: a1b2c3d4e5f6", "api key for a ", "token=", "1token=a1b2c3d4e5f6", "use a as my "),
+    *("use “abcd", "password is “abcd", "password='abcd", "://a:/b", "://a:" + "/b" * 200, "a/"),
     *("use abcd as my password", "AKIA" + "IOSFODNN7EXAMPLE:", "token is a1/", "secret: " + "a1" * 5_000),
 ]
 

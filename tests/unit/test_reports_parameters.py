@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import nbformat
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.errors import ReportError, UnknownParameterError
-from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters
+from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters, since_of
 from loomlib.reports.catalogue import report_notebooks
 
 CELL = """agent: str = "calculator"  # name, id or ARN
@@ -164,3 +165,14 @@ def test_every_whole_number_comes_through_as_itself(value: int) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_finite_number_comes_through_as_itself(value: float) -> None:
     assert bind_parameters([Parameter(name="x", type_name="float", default=1.0)], {"x": repr(value)}) == {"x": value}
+
+
+def test_a_period_is_a_duration_or_a_time() -> None:
+    assert [since_of(text) for text in ("", "7d", "1.5h")] == [None, timedelta(days=7), timedelta(minutes=90)]
+    assert since_of("2026-11-01") == datetime(2026, 11, 1)
+
+
+@pytest.mark.parametrize("text", ["infd", "nanh", "1e300m", "999999d", "d", "soon"])
+def test_a_period_that_no_calendar_holds_is_refused(text: str) -> None:
+    with pytest.raises(ReportError, match="since cannot be read"):
+        since_of(text)

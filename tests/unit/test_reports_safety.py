@@ -101,6 +101,19 @@ def test_columns_of_numbers_are_marked_heading_included() -> None:
     assert "<td>3</td>" in marked
 
 
+def test_a_long_run_of_spaces_in_a_cell_is_read_in_linear_time() -> None:
+    """With backtracking, 4,000 spaces took more than a minute; no time is asserted, the test ends."""
+    for text in ("1" + " " * 100_000 + "x", " " * 100_000 + "1" + " " * 100_000 + "[", "1" * 100_000 + "e"):
+        assert 'class="num"' not in mark_numbers(f"<table><tr><td>{text}</td></tr></table>")
+
+
+@pytest.mark.parametrize(
+    "text", ["−3", "~ 12 %", "1 234,5 ms", ".5", "1.5e-3 s", "12 [10, 14]", "< 3 kB [1]", "2 calls"]
+)
+def test_a_number_with_its_sign_unit_and_interval_is_a_number(text: str) -> None:
+    assert '<td class="num">' in mark_numbers(f"<table><tr><td>{text}</td></tr></table>".replace("< ", "&lt; "))
+
+
 def test_a_table_with_spanning_cells_stays_as_it_is() -> None:
     table = '<table><tr><th colspan="2">ms</th></tr><tr><td>1</td><td>2</td></tr></table>'
     assert mark_numbers(table) == table
@@ -143,6 +156,35 @@ def test_the_password_of_the_database_is_removed_as_the_address_has_it_and_as_it
     clean = redactor.value(["hunter2@/:7", "hunter2%40%2F%3A7", "postgresql://loom:hunter2%40%2F%3A7@db.example/loom"])
     assert "hunter2" not in str(clean)
     assert "db.example/loom" in str(clean)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AZURE_OPENAI_API_KEY", "MYSQL_PWD", "SMTP_PASSWD", "PRIVATE_KEY", "GPG_PASSPHRASE", "STORE_ACCOUNT_KEY"],
+)
+def test_the_value_of_a_variable_with_a_secrets_name_is_a_secret(name: str) -> None:
+    assert list(secrets_in({name: "0f3b9c7d2e4a4b6f"})) == ["0f3b9c7d2e4a4b6f"]
+
+
+def test_folders_and_addresses_without_a_password_are_no_secrets() -> None:
+    environment = {
+        "PWD": "/srv/studies",
+        "OLDPWD": "/srv/other",
+        "PARTITION_KEY": "session_id",
+        "PROXY": "http://proxy.example:8080/users/@me",
+    }
+    assert list(secrets_in(environment)) == []
+
+
+def test_every_password_of_an_address_is_a_secret_and_may_contain_a_slash() -> None:
+    addresses = "postgresql+psycopg://app:Zq8/vT1xPq@db.internal/app redis://:q7-Lm3Rk@cache/0"
+    assert list(secrets_in({"ADDRESSES": addresses})) == ["Zq8/vT1xPq", "q7-Lm3Rk"]
+
+
+def test_a_known_secret_is_removed_where_html_escapes_it() -> None:
+    redactor = ReportRedactor(["Pa&ss<word9", 'it\'s-"quoted"'])
+    assert redactor.text("<td>Pa&amp;ss&lt;word9</td>") == f"<td>{REDACTED}</td>"
+    assert redactor.text("it&#x27;s-&quot;quoted&quot;") == REDACTED
 
 
 def test_a_home_without_a_service_has_no_secrets(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from ..matching.assignment import assign
 from ..matching.matchers import is_near, number_in
 from ..values.cases import Turn
 from ..values.evaluator import NotApplicable, Score
-from .turn_by_turn import PASSED, AnswerJudgement
+from .turn_by_turn import AnswerJudgement
 
 PICKS: Final = ("any", "first", "last")
-_NUMBER: Final = re.compile(r"(?<![\w.])[-+−]?(?:(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER: Final = re.compile(r"(?<![\w.])[-+−]?(?:(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 _MOST: Final = 2_000
 _LONGEST: Final = 1_000_000
 
@@ -33,6 +33,7 @@ class Numeric(AnswerJudgement):
         pick: Which number of the answer is compared when one is expected: "any", "first" or "last".
     """
 
+    VERSION: ClassVar[int] = 2
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the expected answer contains no number")
 
     tolerance: float = 0.0
@@ -64,7 +65,7 @@ class Numeric(AnswerJudgement):
             lambda i, j: is_near(expected_numbers[i], numbers[j], tolerance=self.tolerance, share=self.relative),
         )
         if len(matched) == len(expected_numbers):
-            return PASSED
+            return self.full_score
         missing = ", ".join(f"{exact(number)}" for index, number in enumerate(expected_numbers) if index not in matched)
         answer_numbers = ", ".join(f"{exact(number)}" for number in numbers[:5]) or "none"
         return self.score(
@@ -75,7 +76,8 @@ class Numeric(AnswerJudgement):
 def numbers_in(text: str) -> list[float]:
     """Return the numbers in a text: at most 2,000, from its first million characters.
 
-    1,234.5, -3, −3, .5 and 1e-3 are numbers; the 7 in "v7" is part of a word.
+    1,234.5, -3, −3, .5 and 1e-3 are numbers; the 7 in "v7" is part of a word. A comma without a digit after it is
+    punctuation.
     """
     numbers: list[float] = []
     for match in _NUMBER.finditer(text[:_LONGEST]):

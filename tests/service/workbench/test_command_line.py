@@ -76,6 +76,8 @@ def test_deploy_invoke_logs_and_latency_follow_each_other(loom, up, deployed):
     assert "42" in answer.stdout
     assert "simulated" in answer.stderr
     assert "Start time" in loom("logs", "calculator", home=up).stdout
+    for minutes in ("30", "1e12", "inf"):
+        assert "Start time" in loom("logs", "calculator", "--minutes", minutes, home=up).stdout
     assert "ms" in loom("latency", "calculator", home=up).stderr
 
 
