@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
@@ -13,13 +11,17 @@ from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, metadata_event_id
 from ..embeddings import MODEL_NAME, embed
+from ..json_values import parse_object
 from ..presentation.formats import exact, number, plural
 from .namespaces import NamespaceOwner, owner_of
 from .reading import MemoryReader
 
-PROVENANCE_STATES: Final = ("stated", "stated_but_deleted", "inferred", "no_similar_event", "no_events")
+PROVENANCE_STATES: Final = (
+    "stated", "stated_but_deleted", "stated_but_not_read", "inferred", "no_similar_event", "no_events",
+)  # fmt: skip
 """`stated`: the service states the source events; `stated_but_deleted`: it does, but they expired or were deleted;
-`inferred`: by similarity; `no_similar_event`: no event is similar; `no_events`: the actor has no events."""
+`stated_but_not_read`: it does, but the limit of events was reached before them; `inferred`: by similarity;
+`no_similar_event`: no event is similar; `no_events`: the actor has no events."""
 
 ALIKE_FROM: Final = 0.5
 """The least cosine at which a sentence counts as a source. With the shipped embeddings, restatements of a fact are at
@@ -32,6 +34,7 @@ _CLOCK_DIFFERENCE: Final = timedelta(minutes=5)
 _TAG: Final = re.compile(r"<[^<>]*>")
 _SHORTEST_STATEMENT: Final = 12  # characters; "Noted." is similar to every other "Noted."
 _MOST_STATEMENTS: Final = 100
+_NOT_READ: Final = "not among the events that were read"
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n])\s+")
 
 
@@ -63,7 +66,8 @@ class Provenance:
         owner: The actor and session that the record's namespace names.
         scanned: How many events were read.
         is_truncated: Whether the limit of events was reached.
-        missing: Ids of stated source events that expired or were deleted.
+        missing: Ids of stated source events that expired or were deleted; where the limit was reached, that were not
+            among the events that were read.
     """
 
     record: MemoryRecord
@@ -79,13 +83,15 @@ class Provenance:
         how = {
             "stated": f"The service states {plural(len(self.sources), 'source event')}",
             "stated_but_deleted": "The service states source events, but they have expired or were deleted",
+            "stated_but_not_read": f"The service states source events, which are {_NOT_READ}",
             "inferred": f"Inferred by similarity ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)}); "
             "the service states no sources",
             "no_similar_event": "The service states no sources, and no event is similar to the record",
             "no_events": "No sources: the actor has no events, or no longer has any",
         }[self.state]
         if self.state == "stated" and self.missing:
-            how += f"; {number(len(self.missing))} more have expired or were deleted"
+            why = _NOT_READ if self.is_truncated else "expired or deleted"
+            how += f"; {number(len(self.missing))} more: {why}"
         scanned = f"{plural(self.scanned, 'event')} read"
         if self.is_truncated:
             scanned += ", the limit; scan= sets a higher one"
@@ -135,7 +141,7 @@ def find_provenance(
     events = _CountedEvents(reader.events(actor, session=session, limit=scan, progress=progress))
     if record.stated_sources:
         sources, missing = _stated_sources(record, events)
-        state = "stated" if sources else "stated_but_deleted"
+        state = "stated" if sources else "stated_but_not_read" if events.count >= scan else "stated_but_deleted"
     else:
         missing = ()
         sources = _inferred_sources(record, events, top)
@@ -213,8 +219,6 @@ def _best_sentences(text: str, events: Sequence[MemoryEvent]) -> list[tuple[floa
 def _statements(text: str) -> list[str]:
     """Return a record's sentences; of a preference's JSON the preference, of a summary the text without tags."""
     if text.lstrip().startswith("{"):
-        with suppress(ValueError):
-            inner: Any = json.loads(text)
-            text = str(inner.get("preference") or text) if isinstance(inner, dict) else text  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+        text = str(parse_object(text).get("preference") or text)
     parts = [part.strip() for part in _SENTENCE.split(_TAG.sub("\n", text))]
     return [part for part in parts if len(part) >= _SHORTEST_STATEMENT][:_MOST_STATEMENTS] or [text]

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryRecord
+from ..json_values import as_text, parse_embedded, parse_object
 from ..presentation.formats import plural
 
 READING_CALLS: Final = ("RetrieveMemoryRecords", "ListMemoryRecords", "GetMemoryRecord")
@@ -103,10 +104,11 @@ def find_used(
         calls: Ids of the spans that read records.
         answered_at: Records created later are left out.
     """
-    caller = _plain(caller_text) if caller_text.strip() else ""
-    texts = [_plain(part.text).replace(caller, " ") if caller else _plain(part.text) for part in prompt_texts]
+    caller = _plain(caller_text)
+    texts = [_plain(part.text) for part in prompt_texts]
+    asked = [list(_occurrences(caller, text)) if caller else [] for text in texts]
     possible = (record for record in records if answered_at is None or record.created_at <= answered_at)
-    matches = [(record, ranges) for record in possible if any(ranges := _ranges(record, texts))]
+    matches = [(record, ranges) for record in possible if any(ranges := _ranges(record, texts, asked))]
     own = [_outermost(span for _, ranges in matches for span in ranges[index]) for index in range(len(texts))]
     for record, ranges in matches:
         parts = [part for index, part in enumerate(prompt_texts) if own[index].intersection(ranges[index])]
@@ -137,10 +139,24 @@ def find_used(
         )
 
 
-def _ranges(record: MemoryRecord, texts: Sequence[str]) -> list[list[_Range]]:
-    """Return where a record's text occurs in each of the texts, as whole words."""
+def _ranges(record: MemoryRecord, texts: Sequence[str], asked: Sequence[Sequence[_Range]]) -> list[list[_Range]]:
+    """Return where a record's text occurs in each of the texts, as whole words and not within the caller's own text.
+
+    Args:
+        record: The record.
+        texts: The texts of the prompt.
+        asked: Where the caller's own text occurs in each of them.
+    """
     forms = {_plain(form) for form in _forms(record.text)} - {""}
-    return [[span for form in forms for span in _occurrences(form, text)] for text in texts]
+    return [
+        [
+            (begin, end)
+            for form in forms
+            for begin, end in _occurrences(form, text)
+            if not any(first <= begin and end <= last for first, last in own)
+        ]
+        for text, own in zip(texts, asked, strict=True)
+    ]
 
 
 def _occurrences(form: str, text: str) -> Iterator[_Range]:
@@ -175,11 +191,8 @@ def texts_in(value: Any) -> str:
 def _texts(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-        if depth and value.lstrip()[:1] in ("{", "["):
-            try:
-                inner: Any = json.loads(value)
-            except ValueError:
-                return
+        inner = parse_embedded(value) if depth else value
+        if inner is not value:
             yield from _texts(inner, depth - 1)
     elif isinstance(value, Mapping) and depth:
         for item in value.values():  # pyright: ignore[reportUnknownVariableType]
@@ -194,14 +207,8 @@ def _forms(text: str) -> Iterator[str]:
     yield text
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
-    if text.startswith("{"):
-        try:
-            inner: Any = json.loads(text)
-        except ValueError:
-            return
-        preference = inner.get("preference") if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-        if isinstance(preference, str):
-            yield preference
+    if text.startswith("{") and (preference := as_text(parse_object(text).get("preference"))):
+        yield preference
 
 
 def _plain(text: str) -> str:

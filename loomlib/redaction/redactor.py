@@ -22,7 +22,7 @@ DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*READABLE_RULES, SECRETS[-1])
 _SHORTEST: Final = 8
 _KNOWN: Final = "secret"
 _LARGE_NUMBER: Final = 10**11
-"""The least integer that is examined, of twelve digits; shorter ones are often times in nanoseconds or sizes in bytes."""
+"""The least integer that is examined, of twelve digits: shorter ones are often nanoseconds or bytes."""
 _PLACEHOLDER: Final = re.compile(r"\[([^\[\]\n]{1,60}) ([0-9]{1,9})\]")
 
 _PASSES: Final = 4

@@ -75,7 +75,7 @@ class Agent:
         """Actions that wait for a person: list, approve, reject."""
         from .agent_approvals import AgentApprovals
 
-        return AgentApprovals(self.context, self.entry, self.qualifier)
+        return AgentApprovals(self.context, self.entry, self.qualifier, self._bearer)
 
     @property
     def evals(self) -> AgentEvals:

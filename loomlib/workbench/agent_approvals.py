@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..agents import AgentEntry
+from ..aws.bearer import Bearer, token_of
 from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory.approvals import Approval
@@ -23,8 +24,8 @@ class AgentApprovals:
     memory can approve or reject.
     """
 
-    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
-        self._context, self._entry, self._qualifier = context, entry, qualifier
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None = None) -> None:
+        self._context, self._entry, self._qualifier, self._bearer = context, entry, qualifier, bearer
 
     def list(self, *, session_id: str | None = None, limit: int = _MOST_EVENTS) -> ApprovalsView:
         """Return pending and decided approvals, the newest request first; none for an agent without a memory.
@@ -87,6 +88,7 @@ class AgentApprovals:
             qualifier=self._qualifier,
             timeout_s=None,
             labels=self._context.labels,
+            bearer=token_of(self._bearer),
         )
         return Invocation(record, self._context, self._entry)
 

@@ -122,7 +122,8 @@ class AgentTelemetry:
     ) -> AgentOverview:
         """Return the agent's figures, sessions, latency over time and newest log lines.
 
-        Only the log lines are read from the service; the rest comes from the store.
+        Only the log lines are read from the service; they are those of this object's endpoint. The rest comes from the
+        store, and is of all endpoints. The sessions are the newest 1,000 with a call in the window.
 
             agent.telemetry.overview(since=timedelta(hours=24)).latency()
 
@@ -155,17 +156,9 @@ class AgentTelemetry:
             figures=read_figures(store, [entry.id], window).total,
             bins=latency_bins(store.call_figures.times(entry.id, window.since, window.until), window, bins=bins),
             sessions=session_frame(
-                row
-                for row in store.invocations.sessions(entry.id, limit=1_000)
-                if _overlaps(row.first_invoke_time, row.last_done_time, window.since, window.until)
+                store.invocations.sessions(entry.id, limit=1_000, since=window.since, until=window.until)
             ),
             logs=lines,
             logs_problem=problem,
             taken_at=now,
         )
-
-
-def _overlaps(first: float | None, last: float | None, since: datetime | None, until: datetime | None) -> bool:
-    if since is not None and (last if last is not None else first or 0.0) < since.timestamp():
-        return False
-    return until is None or (first or 0.0) < until.timestamp()

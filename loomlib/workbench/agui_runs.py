@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..agents.agui import answer_to, run_input
+from ..aws.bearer import Bearer
 from .agent import Agent
 from .invocation import Invocation
 
@@ -44,7 +45,14 @@ def ask_agui(
     return agent.invoke(prompt, payload=payload, session_id=session_id, timeout_s=timeout_s)
 
 
-def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = None, payload: Any = None) -> Invocation:
+def confirm(
+    inv: Invocation,
+    confirmation_id: str,
+    *,
+    approved: bool | None = None,
+    payload: Any = None,
+    bearer: Bearer | None = None,
+) -> Invocation:
     """Answer a question of a run and continue it in the same session, thread and state.
 
         confirm(inv, inv.protocols.agui().confirmations[0].id, approved=True)
@@ -54,10 +62,12 @@ def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = No
         confirmation_id: The question's id, from `inv.protocols.agui().confirmations`.
         approved: The answer to a yes-or-no question. Without it and without a `payload`, the question is cancelled.
         payload: The answer to any other question, as JSON.
+        bearer: A token that the runtime's authorizer accepts, sent instead of a signature, or a function that returns
+            it.
     """
     run = inv.protocols.agui().run
     return ask_agui(
-        Agent(inv.entry, inv.context, qualifier=inv.record.qualifier),
+        Agent(inv.entry, inv.context, qualifier=inv.record.qualifier, bearer=bearer),
         session_id=inv.session_id,
         thread_id=run.thread_id or None,
         state=run.state,

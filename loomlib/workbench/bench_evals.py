@@ -54,6 +54,9 @@ class BenchEvals:
             since: Only invocations at or after this time; a timedelta counts back from now. Everything by default.
             by_session: Create one case per session instead of one per invocation.
             **options: Options of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …
+
+        Raises:
+            ValueError: `since` has no time zone.
         """
         from .capturing import collect
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..agents import AgentEntry
@@ -110,20 +110,25 @@ def collect(
         since: Only invocations at or after this time; a timedelta counts back from now. None for everything.
         by_session: Create one case per session instead of one per invocation.
         **options: Options of `loomlib.evals.capture.collect_cases`.
+
+    Raises:
+        ValueError: `since` has no time zone.
     """
+    from ..metrics import Window
+
     entries = context.catalog.select(agents) if agents else context.catalog.list()
-    begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
-    owner: dict[str, AgentEntry] = {}
+    begin = Window.of(since).since
+    owner: dict[int | None, AgentEntry] = {}
     conversations: list[Conversation] = []
     for entry in entries:
         for rows in _grouped(_ended_rows(context, entry, begin), by_session=by_session):
             conversations.append(conversation_of(rows, entry.name))
-            owner[rows[0].session_id] = entry
+            owner[rows[0].id] = entry
 
     def complete(some: Sequence[Conversation]) -> list[Conversation]:
         whole: dict[int, Conversation] = {}
         for entry in entries:
-            places = [place for place, talk in enumerate(some) if owner[talk.session_id] is entry]
+            places = [place for place, talk in enumerate(some) if owner[talk.turns[0].invocation_id] is entry]
             completed = add_tools(context, entry, [some[place] for place in places])
             whole.update(zip(places, completed, strict=True))
         return [whole[place] for place in range(len(some))]

@@ -214,7 +214,7 @@ class GatewayView(Closing):
 
         Args:
             name: The target's name.
-            agent: The agent; its protocol is MCP.
+            agent: The agent (`agent.at("prod")` for one of its endpoints); its protocol is MCP.
 
         Raises:
             ProtocolError: The agent speaks another protocol.
@@ -225,7 +225,7 @@ class GatewayView(Closing):
         check_protocol(agent.entry, "MCP")
         region, arn = agent.entry.region, quote(str(agent.entry.arn), safe="")
         host = f"bedrock-agentcore.{region}.amazonaws.com"  # the local AgentCore answers for AWS's name as well
-        url = f"https://{host}/runtimes/{arn}/invocations?qualifier=DEFAULT"
+        url = f"https://{host}/runtimes/{arn}/invocations?qualifier={quote(agent.qualifier, safe='')}"
         return self._add(name, {"mcpServer": {"endpoint": url}}, _OWN_ROLE)
 
     def add_function(

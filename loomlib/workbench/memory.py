@@ -16,6 +16,7 @@ from ..memory import MemoryReader, Provenance, find_provenance, timeline_entries
 from ..memory.differences import MemoryDiff, diff_snapshots
 from ..memory.reading import since_time
 from ..memory.snapshots import MemorySnapshot, read_snapshot, take_snapshot
+from ..presentation.formats import plural
 from ..redaction import Redactor
 from . import memory_tables as tables
 from .memory_card import NO_EVENTS, memory_card, no_records
@@ -206,10 +207,17 @@ class Memory:
         """
         show = progress or WaitLine()
         start = since_time(since)
-        events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
-        records = self.reader.records(actor=actor, limit=limit, progress=show)
+        events = list(self.reader.events(actor, session=session, since=start, limit=limit, progress=show))
+        records = list(self.reader.records(actor=actor, limit=limit, progress=show))
         entries = timeline_entries(events, records, self.description.strategies, since=start)
-        return TimelineView(entries, title=f"{actor} in {self.name}", labels=self.labels)
+        read = ((len(events), "event"), (len(records), "record"))
+        cut = " and ".join(f"the first {plural(count, noun)}" for count, noun in read if count == limit)
+        return TimelineView(
+            entries,
+            title=f"{actor} in {self.name}",
+            labels=self.labels,
+            cut=f"{cut}; limit=None reads all" if cut else "",
+        )
 
     def provenance(
         self, record: str | MemoryRecord, *, scan: int | None = None, progress: Progress | None = None

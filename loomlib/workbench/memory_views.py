@@ -25,8 +25,10 @@ _SHOWN = 200
 class TimelineView:
     """An actor's events and records in order of time; returned by `memory.timeline(actor)`."""
 
-    def __init__(self, moments: Sequence[TimelineEntry], *, title: str, labels: Sequence[str] = ()) -> None:
-        self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
+    def __init__(
+        self, moments: Sequence[TimelineEntry], *, title: str, labels: Sequence[str] = (), cut: str = ""
+    ) -> None:
+        self.moments, self._title, self._labels, self._cut = tuple(moments), title, tuple(labels), cut
 
     def table(self) -> MemoryFrame:
         """Return one row per event or record, oldest first, with the states that agents stored for themselves."""
@@ -45,9 +47,10 @@ class TimelineView:
         return tuple(moment for moment in self.moments if not moment.is_state)
 
     def note(self) -> str:
-        """Return the provenance labels and the extractors."""
-        made_by = {moment.extractor for moment in self.moments if moment.extractor}
-        return " · ".join([*self._labels, *(f"extracted by: {extractor}" for extractor in sorted(made_by))])
+        """Return the provenance labels, the extractors, and whether a limit left out events or records."""
+        extractors = sorted({moment.extractor for moment in self.moments if moment.extractor})
+        parts = [*self._labels, *(f"extracted by: {extractor}" for extractor in extractors), self._cut]
+        return " · ".join(filter(None, parts))
 
     def _left_out(self) -> str:
         states = len(self.moments) - len(self.spoken)

@@ -115,7 +115,8 @@ class Overview:
 class AgentOverview:
     """One agent's figures, sessions, latency over time and newest log lines; `agent.telemetry.overview()`.
 
-    `logs_problem` says why log lines could not be read.
+    `logs` are those of the endpoint `qualifier`, everything else is of all endpoints. `logs_problem` says why log lines
+    could not be read.
     """
 
     entry: AgentEntry
@@ -148,6 +149,12 @@ class AgentOverview:
         }
         return {name: value for name, value in metadata.items() if value}
 
+    @property
+    def endpoints(self) -> str:
+        """The endpoints as text: the only one, or all of them with the one of the log."""
+        is_only = self.entry.qualifiers == (self.qualifier,)
+        return self.qualifier if is_only else f"all endpoints (log of {self.qualifier})"
+
     def headlines(self) -> tuple[Headline, ...]:
         """Return the figures at the top of the page."""
         return headlines(self.figures)
@@ -177,7 +184,7 @@ class AgentOverview:
         }
 
     def __repr__(self) -> str:
-        lines = [f"{self.entry.name} · {self.qualifier} · {self.window}", self.sentence()]
+        lines = [f"{self.entry.name} · {self.endpoints} · {self.window}", self.sentence()]
         lines += [
             f"{headline.title}: {headline.value}{f' ({headline.note})' if headline.note else ''}"
             for headline in self.headlines()
@@ -192,7 +199,7 @@ class AgentOverview:
         sessions = _cells(self.sessions.head(_LINES), ("session_id", "invocations", "failed", "last_done"))
         lines = _cells(self.logs.tail(_LINES), ("timestamp", "level", "message"))
         return overview_page(
-            f"{self.entry.name} · {self.qualifier} · {self.window}",
+            f"{self.entry.name} · {self.endpoints} · {self.window}",
             self.labels,
             self.sentence(),
             self.headlines(),

@@ -162,6 +162,14 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     assert bad_for_some(page) == []
     panel.get_by_text("As Python", exact=True).click()
     expect(panel.locator(".loom-code").last).to_contain_text("memory.")
+    # Nothing of the former memory is shown under a new one.
+    panel.get_by_role("tab", name="Timeline").click()
+    expect(panel.get_by_role("img", name="timeline of anna")).to_be_visible()
+    panel.get_by_text("New memory", exact=True).click()
+    panel.get_by_label("Name", exact=True).fill("other")
+    panel.get_by_role("button", name="Create", exact=True).click()
+    expect(panel.get_by_role("tabpanel")).to_contain_text("Choose an actor at the top", timeout=30_000)
+    expect(panel.get_by_role("img", name="timeline of anna")).to_have_count(0)
     assert page.title() != "hit"
     assert lab_page.errors == []
     assert lab_page.outside == []

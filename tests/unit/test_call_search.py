@@ -83,3 +83,13 @@ def test_the_newest_sessions_are_summed_up_whole(store: Store) -> None:
     assert newest == store.invocations.sessions(1, limit=None)[:2]
     assert [session.session_id for session in newest] == ["never sent", "a3"]
     assert newest[1].invocations == 5
+
+
+def test_the_sessions_of_a_time_window_are_found_behind_newer_ones(store: Store) -> None:
+    window = {hours: datetime.fromtimestamp(NOW - 3600 * hours, UTC) for hours in (9.5, 4.5, 0.5)}
+    (older,) = store.invocations.sessions(1, limit=1, since=window[9.5], until=window[4.5])
+    assert (older.session_id, older.invocations) == ("a1", 5)
+    sessions = store.invocations.sessions(1, limit=None, since=window[4.5])
+    assert [session.session_id for session in sessions] == ["a0"]
+    assert store.invocations.sessions(1, until=window[0.5])[0].session_id == "a3"
+    assert store.invocations.sessions(1, since=window[0.5], limit=None)[0].session_id == "a0"

@@ -1,4 +1,4 @@
-"""What a report needs is in the wheel: notebooks, the page's template."""
+"""Notebooks as they are shipped: what a report needs is in the wheel, and nothing stays after a run."""
 
 from __future__ import annotations
 
@@ -29,3 +29,9 @@ def test_the_wheel_holds_the_notebooks_and_the_pages_template(tmp_path: Path) ->
         "loomlib/plugins/template/tests/test_MODULE.py.template",
     } <= names
     assert not [name for name in names if "checkpoint" in name]
+
+
+def test_no_notebook_makes_a_folder_that_stays_in_the_temporary_directory() -> None:
+    notebooks = list((REPOSITORY / "notebooks").rglob("*.ipynb"))
+    assert notebooks
+    assert not [path.name for path in notebooks if "mkdtemp" in path.read_text("utf-8")]

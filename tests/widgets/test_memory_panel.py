@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import loomlib as loom
 from loom_widgets.panels.memory.rows import LONGEST_SHOWN
 from loomlib.workbench.memory import Memory
 
-from .conftest import Watched, wait_until
+from .conftest import PATIENCE_S, Watched, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e'\"</script>"
 
@@ -196,6 +198,65 @@ def test_a_preview_is_not_carried_out_while_another_memory_is_shown(
         assert "another memory" in populated.panel.error["what"]
         populated.ask("refresh", memory=memory.id)
     assert populated.ask("forget", actor="ben")["events"] == 1
+
+
+@contextmanager
+def held(memory: Memory, operation: str) -> Iterator[tuple[Event, Event]]:
+    """Hold the requests of an operation: whether one has begun, and the permission for all of them to go on."""
+    begun, permitted = Event(), Event()
+
+    def hold(**_request: Any) -> None:
+        begun.set()
+        assert permitted.wait(PATIENCE_S)
+
+    events, name = memory.reader.clients.data().meta.events, f"before-call.bedrock-agentcore.{operation}"
+    events.register(name, hold)
+    try:
+        yield begun, permitted
+    finally:
+        permitted.set()
+        events.unregister(name, hold)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "switch"),
+    [
+        ("health", "ListEvents", "create"),
+        ("snapshot", "ListMemoryRecords", "choose_memory"),
+        ("timeline", "ListEvents", "choose_memory"),
+    ],
+)
+def test_what_is_still_read_when_another_memory_is_chosen_is_dropped(
+    watched: Watched, bench: loom.Workbench, memory: Memory, name: str, operation: str, switch: str
+) -> None:
+    say(memory, "I live in Lisbon.")
+    other = "m" + uuid.uuid4().hex[:10]
+    if switch == "choose_memory":
+        other = bench.memories.create(other, strategies=[], progress=quiet).id
+    watched.ask("refresh", memory=memory.id)
+    with held(memory, operation) as (begun, permitted):
+        number = watched.begin(name, actor="anna")
+        assert begun.wait(PATIENCE_S)
+        watched.ask(switch, memory=other, name=other, strategies=[])
+        permitted.set()
+        assert watched.answer(number) == {"stopped": True}
+    assert watched.ask("hello")["found"] == {}
+    assert (watched.panel.state["snapshots"], page(watched, "timeline")) == ([], [])
+
+
+def test_nothing_of_a_memory_that_was_deleted_elsewhere_is_shown_under_another_one(
+    watched: Watched, bench: loom.Workbench, memory: Memory
+) -> None:
+    bench.memories.create("m" + uuid.uuid4().hex[:10], strategies=[], progress=quiet)
+    say(memory, "I live in Lisbon.")
+    watched.ask("refresh", memory=memory.id)
+    watched.ask("events")
+    watched.ask("health")
+    bench.memories.delete(memory.id)
+    watched.ask("look_again")
+    assert watched.panel.state["memory"] not in ("", memory.id)
+    assert watched.ask("hello") == {"found": {}, "events": [0, False], "records": [0, False]}
+    assert page(watched, "events") == []
 
 
 def test_large_memories_are_read_a_part_at_a_time_and_stop_holds(watched: Watched, memory: Memory) -> None:

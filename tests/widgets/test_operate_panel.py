@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,8 @@ def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched)
     assert watched.ask("drill", agent="calculator", range="1h") == {}
     detail = watched.ask("hello")
     assert detail["metadata"]["status"] == "READY"
-    assert len(detail["calls"]) == 4
+    assert (len(detail["calls"]), detail["calls_title"]) == (4, "Each complete call")
+    assert detail["endpoints"] == "DEFAULT"
     assert sum(bucket["n"] for bucket in detail["bins"]) == 4
     assert rows(watched, "sessions")[0]["invocations"] == 4
     wait_until(lambda: watched.ask("drill", agent="calculator") == {} and rows(watched, "logs"))
@@ -127,6 +129,47 @@ def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched)
     assert watched.ask("hello") == {}
     assert watched.ask("drill", agent=HOSTILE) == {"failed": True}
     assert watched.panel.error["what"] == "The catalog has no such agent"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    """An agent with two endpoints, one old call and more than 1,000 later ones, on an AWS that does not answer."""
+    with loom.connect("aws", region="eu-west-1", home=tmp_path_factory.mktemp("shop")) as bench:
+        store, old = bench.context.store, datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+        agent = store.agents.upsert(
+            scope=bench.context.catalog.scope,
+            arn="arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/shop-abcDEF1234",
+            runtime_id="shop-abcDEF1234", name="shop", region="eu-west-1", account_id="123456789012",
+            available_qualifiers=("DEFAULT", "prod"),
+        )  # fmt: skip
+        calls = store.invocations
+        for number in range(1_002):
+            sent = old if number == 0 else old + 86_400 + number
+            id = calls.begin(agent_id=agent.id, session_id=f"session {number}", client_invoke_time=sent)
+            if number == 0:
+                calls.finish(id, status="complete", response="", client_done_time=sent + 1, client_duration_ms=1000.0)
+        yield bench
+
+
+def test_the_calls_and_sessions_of_an_earlier_window_are_shown_behind_1000_newer_ones(shop: loom.Workbench) -> None:
+    watched = opened(shop)
+    window = {"range": "between", "since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}
+    assert watched.ask("drill", agent="shop", **window) == {}
+    detail = watched.ask("hello")
+    assert detail["sentence"].startswith("1 invocation in 1 session")
+    assert detail["calls"] == [["2026-01-01T00:00:00+00:00", 1000.0]]
+    assert [row["session_id"] for row in rows(watched, "sessions")] == ["session 0"]
+    watched.panel.close()
+
+
+def test_the_figures_of_an_endpoint_say_that_they_are_of_all_endpoints(shop: loom.Workbench) -> None:
+    watched = opened(shop)
+    assert watched.ask("drill", agent="shop", qualifier="prod") == {}
+    assert watched.ask("hello")["endpoints"] == "all endpoints (log of prod)"
+    view = shop.agent("shop").at("prod").telemetry.overview(logs=0)
+    assert "shop · all endpoints (log of prod) · " in repr(view)
+    assert "all endpoints (log of prod)" in view._repr_html_()
+    watched.panel.close()
 
 
 def test_an_opened_agent_that_was_removed_elsewhere_is_closed(watched: Watched, busy: loom.Workbench) -> None:
@@ -145,6 +188,7 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Work
         local.stop(home)
         watched = opened(busy, beside=[unreachable_bench])
         assert watched.ask("compare", range="all") == {}
+        assert f"loom.connect(home={str(home)!r})" in watched.panel.code
         place_rows = rows(watched, "places")
         assert [row["state"] for row in place_rows] == ["ok", "failed"]
         assert place_rows[1]["why"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import loom_widgets
 import loomlib as loom
+from loom_widgets.kit.source import connect_code
 from loomlib.evals import EvalCase, EvalSet, Turn
 
 from .conftest import Watched
@@ -32,6 +33,13 @@ def copied(panel: Watched, name: str, /, **form: Any) -> dict[str, Any]:
     assert not answer.get("failed"), panel.panel.error
     assert panel.panel.code
     return run(panel.panel.code)
+
+
+def test_the_code_connects_with_the_profile_of_the_workbench(tmp_path: Path) -> None:
+    with loom.connect("aws", region="eu-central-1", profile="team", home=tmp_path) as bench:
+        shown = connect_code(bench)
+    settings = run(shown)["bench"].context.settings
+    assert (settings.profile, settings.home) == ("team", tmp_path)
 
 
 def test_what_build_shows_runs(bench: loom.Workbench) -> None:
@@ -106,5 +114,12 @@ def test_what_memory_shows_runs(bench: loom.Workbench) -> None:
         ("events", {}), ("records", {}), ("search", {"query": "mustard"}), ("timeline", {}), ("health", {}),
         ("snapshot", {}), ("forget", {}),
     ):  # fmt: skip
+        copied(panel, name, **form)
+    panel.panel.close()
+
+
+def test_what_tools_shows_runs(bench: loom.Workbench) -> None:
+    panel = Watched(loom_widgets.tools(bench))
+    for name, form in (("refresh", {}), ("run_code", {"code": "print(6 * 7)"})):
         copied(panel, name, **form)
     panel.panel.close()

@@ -52,10 +52,13 @@ def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Wor
     assert (waiting["tool"], waiting["session"]) == ("refund_order", session)
     assert waiting["input"] == [["order_id", "A-1042"], ["euros", "40"]]
     assert 86_000 < waiting["left_s"] < 86_400
+    (still_waiting,) = watched.ask("hello")["approvals"]["pending"]
+    assert still_waiting["left_s"] < waiting["left_s"]
     watched.ask("decide", approval=waiting["id"], approve=False, note="too much")
     assert watched.panel.state["session"] == session
     turn = last(watched)
     assert turn["prompt"] == "Rejected refund_order: too much"
+    assert f"agent.approvals.reject({waiting['id']!r}, note='too much')" in watched.panel.code
     assert "too much" in turn["text"]
     watched.ask("approvals")
     approvals = watched.of("approvals")[-1]
@@ -88,6 +91,21 @@ def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, w
     watched.ask("choose", agent="agui_assistant", qualifier="DEFAULT", session=session)
     assert [chat_turn["prompt"] for chat_turn in watched.ask("hello")["turns"]][1:] == ["Place the order.", "Approved"]
     assert watched.ask("page", table="sessions")["rows"][0]["agent"] == "agui_assistant"
+
+
+def test_the_code_of_an_answer_has_a_token_where_the_agent_requires_one(
+    bench: loom.Workbench, watched: Watched
+) -> None:
+    agent = bench.deploy("agui_assistant", name="protected_assistant", authorizer="local")
+    form = {"agent": agent.name, "qualifier": "DEFAULT", "bearer": bench.identity.token("alice")}
+    watched.ask("choose", agent=agent.name, qualifier="DEFAULT", session="")
+    watched.ask("invoke", **form, prompt="Add 2 lamps to the cart.", session="")
+    watched.ask("invoke", **form, prompt="Place the order.", session=watched.panel.state["session"])
+    (question,) = last(watched)["run"]["confirmations"]
+    watched.ask("answer", turn=last(watched)["turn"], question=question["id"], approved=True)
+    assert 'approved=True, bearer=os.environ["LOOM_BEARER"])' in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    assert "Ordered: 2 × lamp" in str(last(watched)["run"]["tools"])
 
 
 def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watched: Watched) -> None:

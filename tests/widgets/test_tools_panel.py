@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,6 +172,10 @@ def test_a_bedrock_agent_is_asked_and_the_calls_that_it_returns_are_answered(
     assert ("21 degrees" in turn["text"], turn["requests"]) == (True, [])
     assert [row[0] for row in turn["rows"]] == ["action", "model", "answer"]
     assert "reply = reply.answer({'get_weather':" in watched.panel.code
+    copied_code: dict[str, Any] = {}
+    exec(watched.panel.code, copied_code)
+    assert "21 degrees" in copied_code["reply"].text
+    copied_code["bench"].close()
     assert watched.ask("answer_agent", key="other") == {"failed": True}
     assert watched.ask("ask_agent", key=id, prompt="hello", alias="none") == {"failed": True}
 
@@ -190,6 +195,23 @@ def test_cells_share_a_session_until_it_ends(watched: Watched) -> None:
     assert (watched.panel.state["output"], list(watched.panel.tables.rows("files"))) == ({}, [])
     watched.ask("run_code", code="print('owls' in globals())")
     assert watched.panel.state["output"]["text"].strip() == "False"
+
+
+def test_a_list_that_is_read_again_leaves_the_last_actions_status_code_and_error(
+    watched: Watched, bench: loom.Workbench
+) -> None:
+    panel = watched.panel
+    watched.ask("run_code", code="print(6 * 7)")
+    assert watched.ask("search_web", query=" ") == {"failed": True}
+    kept = (panel.status, panel.code, panel.error)
+    name = f"n{uuid.uuid4().hex[:8]}"
+    bench.bedrock.guardrails.create(name, mask=["EMAIL"])
+    lists = len(watched.of("lists"))
+    panel.receive({"do": "look_again", "with": {}})  # as views send it: nothing waits for an answer
+    wait_until(lambda: len(watched.of("lists")) > lists)
+    assert name in {row["name"] for row in panel.tables.rows("guardrails")}
+    assert panel.status.startswith("Done in")
+    assert (panel.status, panel.code, panel.error) == kept
 
 
 def test_the_static_page_lists_what_there_is(watched: Watched, gateway: str) -> None:

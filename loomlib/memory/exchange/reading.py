@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ...errors import SettingsError
+from ...json_values import parse_object
 from .exporting import FORMAT, VERSION
 from .fields import check_line, check_manifest
 
@@ -58,11 +59,7 @@ def check_complete(path: str | os.PathLike[str]) -> str:
         for raw in file:
             digest.update(last)
             last = raw
-    try:
-        end: Any = json.loads(last or b"null")
-    except ValueError:
-        end = None
-    last_line = cast("dict[str, Any]", end) if isinstance(end, dict) else {}
+    last_line = parse_object(last)
     if last_line.get("kind") != "end" or last_line.get("sha256") != digest.hexdigest():
         raise SettingsError(
             "The export was truncated or changed after it was written: its checksum does not match",

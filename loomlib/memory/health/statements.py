@@ -6,12 +6,12 @@ matches are ignored, because wrong findings cost more than missed ones.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
+
+from ...json_values import parse_object
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n;])\s+")
 _TAG: Final = re.compile(r"<[^<>]*>")
@@ -112,11 +112,8 @@ class StatedFact:
 
 def statement_text(text: str) -> str:
     """Return a record's text as sentences: the preference of a preference's JSON, a summary without tags."""
-    if text.lstrip().startswith("{"):
-        with suppress(ValueError):
-            inner: Any = json.loads(text)
-            if isinstance(inner, dict):
-                return str(cast("dict[str, Any]", inner).get("preference") or text)
+    if text.lstrip().startswith("{") and (fields := parse_object(text)):
+        return str(fields.get("preference") or text)
     return _TAG.sub(" ", text)
 
 

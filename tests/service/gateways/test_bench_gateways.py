@@ -73,6 +73,17 @@ def test_a_gateway_with_an_authorizer_is_called_with_a_token(bench: loom.Workben
     bench.gateways.delete(name)
 
 
+def test_an_agent_is_called_through_its_chosen_endpoint(bench: loom.Workbench, name: str, aws: Any) -> None:
+    agent = bench.deploy("mcp_server")
+    agent.releases.create("prod")
+    gateway = bench.gateways.create(name)
+    added = gateway.add_agent("sums", agent.refresh().at("prod"))
+    assert (added.status, gateway.call("sums___calculator", expression="6 * 7").ok) == ("READY", True)
+    target = aws.control.get_gateway_target(gatewayIdentifier=gateway.value.id, targetId=added.id)
+    assert target["targetConfiguration"]["mcp"]["mcpServer"]["endpoint"].endswith("/invocations?qualifier=prod")
+    bench.gateways.delete(name)
+
+
 def test_a_notebook_sends_requests_to_http_targets_and_chooses_them_by_rules(
     bench: loom.Workbench, name: str, http_api: HttpServer, echo: Any
 ) -> None:

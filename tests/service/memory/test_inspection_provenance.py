@@ -65,6 +65,11 @@ def test_a_record_unlike_all_events_has_no_source(lived):
     assert "no events" in lived.provenance(other)._repr_html_()
 
 
+def test_a_record_of_deeply_nested_json_is_compared_as_text(lived):
+    (id,) = write(lived, "/facts/anna/", '{"a":' * 3_000)
+    assert lived.provenance(id).state == "no_similar_event"
+
+
 def test_deleted_sources_are_reported_as_deleted(memory_bench):
     memory = new_memory(memory_bench, "semantic")
     event = say(memory, "I live in Berlin.", "Noted.")
@@ -73,6 +78,19 @@ def test_deleted_sources_are_reported_as_deleted(memory_bench):
     provenance = memory.provenance(memory.records(actor="anna")["record_id"][0])
     assert provenance.state == "stated_but_deleted"
     assert len(provenance.found.missing) == 1
+
+
+def test_sources_beyond_the_limit_of_events_are_not_reported_as_deleted(lived):
+    provenance = lived.provenance(lived.extracted, scan=1)  # the newest event, which is not the source
+    assert provenance.state == "stated_but_not_read"
+    assert "which are not among the events that were read · 1 event read, the limit" in provenance.sentence()
+
+
+def test_a_timeline_says_what_its_limit_left_out(lived):
+    note = "the first 1 event and the first 1 record; limit=None reads all"
+    assert lived.timeline("anna", limit=1).note().endswith(note)
+    assert note in lived.timeline("anna", limit=1)._repr_html_()
+    assert "limit=" not in lived.timeline("anna", limit=None).note()
 
 
 def test_the_timeline_has_events_and_the_records_extracted_from_them(lived):

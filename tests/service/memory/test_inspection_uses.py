@@ -148,3 +148,36 @@ def test_texts_are_found_within_results_of_any_form():
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert list(find_used("m", [record], [PromptText(where="prompt", text="The user likes window seats.")]))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "parts"),
+    [
+        ("Hi", ["system prompt"]),  # it is also within a word of the record
+        ("User", ["system prompt"]),  # it is a word of the record
+        ("Is it true that this user drinks white tea?", ["system prompt"]),
+        ("This user drinks white tea.", []),
+    ],
+)
+def test_only_what_is_within_the_callers_own_text_does_not_count_as_retrieved(prompt: str, parts: list[str]) -> None:
+    record = MemoryRecord(
+        record_id="r",
+        text="This user drinks white tea.",
+        namespaces=("/f/",),
+        strategy_id="s",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    prompts = [
+        PromptText(where="prompt", text=prompt),
+        PromptText(where="system prompt", text=f"Known: {record.text} Asked: {prompt}"),
+    ]
+    assert [use.where for use in find_used("m", [record], prompts, caller_text=prompt)] == parts
+
+
+def test_texts_of_deeply_nested_json_are_compared_as_they_are() -> None:
+    nested = '{"a":' * 100_000
+    assert texts_in(nested) == nested
+    record = MemoryRecord(
+        record_id="r", text=nested, namespaces=("/f/",), strategy_id="s", created_at=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    assert list(find_used("m", [record], [PromptText(where="prompt", text=nested)]))

@@ -191,6 +191,7 @@ def test_a_file_that_is_not_an_export_or_was_changed_is_refused(memory_bench: lo
     for name, content in {
         "no": b"hello", "other": b"{}\n", "cut": b"".join(path.read_bytes().splitlines(True)[:-1]),
         "changed": path.read_bytes().replace(b"hello", b"hullo"), "binary": b"\xff\x00",
+        "nested": path.read_bytes() + b'{"a":' * 2_000,
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(content)
         with pytest.raises(SettingsError, match="export"):

@@ -18,6 +18,7 @@ import loomlib as loom
 from loomlib.errors import AccessDeniedError, InvocationFailedError, LocalServiceError, RequestRejectedError
 from loomlib.evals import Turn
 from loomlib.latency import Silent
+from loomlib.workbench import ask_agui, confirm
 
 PROMPT = "What is 2+2?"
 
@@ -62,6 +63,23 @@ def test_an_ag_ui_agent_is_called_with_a_token(
     token = bench.identity.token(user="alice")
     run = agent.protocols.agui(transport=transport, bearer=token).run("Where is order A-1042?")
     assert (run.ok, run.authorization().subject) == (True, "alice"), run.error
+
+
+def test_a_question_of_a_run_is_answered_with_a_token(bench: loom.Workbench, protected_assistant: loom.Agent) -> None:
+    token = bench.identity.token(user="alice")
+    added = ask_agui(protected_assistant.at(bearer=token), "Add 2 lamps to the cart.")
+    order = ask_agui(protected_assistant.at(bearer=token), "Place the order.", session_id=added.session_id)
+    (question,) = order.protocols.agui().confirmations
+    assert confirm(order, question.id, approved=True, bearer=lambda: token).raise_for_status().ok
+
+
+def test_an_approval_is_decided_with_the_token_of_the_agent(bench: loom.Workbench) -> None:
+    memory = bench.memories.create("protected_approvals")
+    agent = bench.deploy("approvals", name="protected_approvals", memory=memory, authorizer="local")
+    agent = agent.at(bearer=lambda: bench.identity.token(user="alice"))
+    agent.invoke("Refund 40 euros for order A-1042.").raise_for_status()
+    (waiting,) = agent.approvals.list().pending
+    assert "too much" in agent.approvals.reject(waiting, note="too much").raise_for_status().text
 
 
 def test_a_call_without_a_token_says_what_to_pass(protected: loom.Agent) -> None:

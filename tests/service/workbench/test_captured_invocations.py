@@ -66,6 +66,26 @@ def test_calls_since_a_time_are_collected_and_evaluations_are_not(
     ).taken
 
 
+def test_agents_that_were_asked_in_the_same_session_are_each_collected_with_their_own_tools(
+    bench: loom.Workbench, calculator: loom.Agent
+) -> None:
+    begin = datetime.now(UTC)
+    other = bench.deploy("calculator", name="calculator_of_the_same_session")
+    first = calculator.invoke("What is 6 * 7?")
+    second = other.invoke("What is 6 * 9?", session_id=first.session_id)
+    evalset = bench.evals.collect(EMPTY, calculator.name, other.name, since=begin, successes=1.0).evalset
+    assert {case.prompt: [dict(tool.arguments or {}) for tool in case.expected_tools or ()] for case in evalset} == {
+        "What is 6 * 7?": [{"expression": "6 * 7"}],
+        "What is 6 * 9?": [{"expression": "6 * 9"}],
+    }
+    assert second.trace().trace.spans
+
+
+def test_cases_are_not_collected_since_a_time_without_a_time_zone(bench: loom.Workbench) -> None:
+    with pytest.raises(ValueError, match="since needs a time zone"):
+        bench.evals.collect(EMPTY, since=datetime(2026, 1, 1))
+
+
 def test_a_set_grows_by_the_command_line_and_reports_what_it_took(
     calculator: loom.Agent, home: Path, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def run_notebook(parameters: Mapping[str, Any], connect: str) -> dict[str, Any]:
             exec(compile(source.replace("loom.connect(where)", connect), NOTEBOOK.name, "exec"), names)
             if "parameters" in cell["metadata"].get("tags", ()):
                 names.update(parameters)
+    names["scratch"].cleanup()  # as at the end of a kernel
     return names
 
 

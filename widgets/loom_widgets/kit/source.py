@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 def connect_code(bench: Workbench) -> str:
     """Return the lines before a call: the import, and a workbench on the same environment."""
+    return f"import loomlib as loom\n\nbench = {connect_call(bench)}\n"
+
+
+def connect_call(bench: Workbench) -> str:
+    """Return the call that opens a workbench on the same environment."""
+    settings = bench.context.settings
     arguments = [] if bench.where == "local" else [repr(bench.where), f"region={bench.clients.region!r}"]
-    if (home := bench.context.settings.home.resolve()) != _usual_home():
+    if bench.where != "local" and settings.profile:
+        arguments.append(f"profile={settings.profile!r}")
+    if (home := settings.home.resolve()) != _usual_home():
         arguments.append(f"home={str(home)!r}")
-    return f"import loomlib as loom\n\nbench = loom.connect({', '.join(arguments)})\n"
+    return f"loom.connect({', '.join(arguments)})"
 
 
 def reopen_code(opener: str, bench: Workbench) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,15 @@ _NAMED = 200  # actors and sessions in the pickers; the tables have all
 
 
 class ChosenMemory:
-    """The memory that a panel shows, and an actor and session in it."""
+    """The memory that a panel shows, and an actor and session in it.
 
-    def __init__(self, panel: PanelPort) -> None:
-        self._panel = panel
+    Args:
+        panel: The panel.
+        on_removed: Called when the chosen memory no longer exists, before another one is chosen.
+    """
+
+    def __init__(self, panel: PanelPort, on_removed: Callable[[], None] = lambda: None) -> None:
+        self._panel, self._on_removed = panel, on_removed
         self._memory: Memory | None = None
 
     @property
@@ -96,11 +102,15 @@ class ChosenMemory:
         """
         memories = self._memories()
         ids = [item[0] for item in memories]
+        if self._memory is not None and self._memory.id not in ids:
+            self._on_removed()
         key = key if key in ids else next((item[0] for item in memories if item[1] == key), ids[0] if ids else "")
         self.set(self._panel.bench.memories.get(key) if key else None)
+        # With the actor and the session: a view must not ask this memory for those of the former one.
         self._panel.show(
-            memories=memories, memory=key, labels=list(self._panel.bench.context.labels), about=self.about()
-        )
+            memories=memories, memory=key, labels=list(self._panel.bench.context.labels), about=self.about(),
+            actor=actor, session=session,
+        )  # fmt: skip
         self.choose_actor(actor, session, again=True)
 
     def read_again(self) -> None:

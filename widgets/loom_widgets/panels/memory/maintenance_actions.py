@@ -42,7 +42,9 @@ class MaintenanceActions:
         allow = form.texts("allow")
         self._chosen.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
         self._panel.say("Checking records and events …")
-        report = self._chosen.memory.health(allow=allow, progress=self._chosen.progress_callback(cancel))
+        progress = self._chosen.progress_callback(cancel)
+        report = self._chosen.memory.health(allow=allow, progress=progress)
+        progress.check()  # the panel may show another memory by now
         self._panel.say(report.sentence())
         return self._keep("health", {
             "sentence": report.sentence(), "growth": report.growth.sentence() if report.growth else "",
@@ -55,7 +57,9 @@ class MaintenanceActions:
         """Take a snapshot of the memory, and save it when a file is named."""
         file = _new_file(form) if form.text("path").strip() else None
         self._panel.say("Taking a snapshot …")
-        snapshot = self._chosen.memory.snapshot(progress=self._chosen.progress_callback(cancel))
+        progress = self._chosen.progress_callback(cancel)
+        snapshot = self._chosen.memory.snapshot(progress=progress)
+        progress.check()
         saved = snapshot.save(file) if file else None
         self._chosen.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
         return self._add_snapshot(snapshot, f"saved as {saved.name}" if saved else "")
@@ -76,15 +80,15 @@ class MaintenanceActions:
         """Return what changed between two snapshots, or since one."""
         if not self._snapshots:
             raise LoomError("There is no snapshot to compare with", try_="take one now, and compare later")
+        memory, progress = self._chosen.memory, self._chosen.progress_callback(cancel)
         before = self._snapshot(form.text("before"))
         after = self._snapshot(form.text("after")) if form.text("after") else None
         self._chosen.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
         if after is None:
             self._panel.say("Reading the current state …")
-            after = self._chosen.memory.snapshot(
-                events=before.events is not None, progress=self._chosen.progress_callback(cancel)
-            )
-        difference = self._chosen.memory.diff(before, after)
+            after = memory.snapshot(events=before.events is not None, progress=progress)
+        difference = memory.diff(before, after)
+        progress.check()
         self._panel.tables.put("changes", difference.rows())
         self._panel.say(f"{plural(len(difference), 'record')} changed.")
         counts = [{"namespace": place, **count} for place, count in list(difference.counts().items())[:_SHOWN_ROWS]]
@@ -119,7 +123,10 @@ class MaintenanceActions:
             raise LoomError("No file is named", try_="the path of an export")
         self._import = None
         self._chosen.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
-        preview = self._import = self._chosen.memory.import_(path, progress=self._chosen.progress_callback(cancel))
+        progress = self._chosen.progress_callback(cancel)
+        preview = self._chosen.memory.import_(path, progress=progress)
+        progress.check()
+        self._import = preview
         self._panel.say(
             f"From {preview.source}: {_counted(preview.rows(), 'to write')} to write. Nothing has been written yet."
         )
@@ -145,7 +152,10 @@ class MaintenanceActions:
         self._chosen.show_call(
             f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()"
         )
-        preview = self._forget = self._chosen.memory.forget(actor, progress=self._chosen.progress_callback(cancel))
+        progress = self._chosen.progress_callback(cancel)
+        preview = self._chosen.memory.forget(actor, progress=progress)
+        progress.check()
+        self._forget = preview
         counts = f"{plural(preview.events, 'event')} and {plural(preview.records, 'record')}"
         self._panel.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
         rows = preview.rows()[:_SHOWN_ROWS]
@@ -189,9 +199,9 @@ class MaintenanceActions:
         also = ", slashes=True" if slashes else ""
         self._chosen.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
         self._panel.say("Writing temporary actors and reading as each of them …")
-        report = self._chosen.memory.check_isolation(
-            actors=actors, seed=seed, slashes=slashes, progress=self._chosen.progress_callback(cancel)
-        )
+        progress = self._chosen.progress_callback(cancel)
+        report = self._chosen.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=progress)
+        progress.check()
         self._panel.say(report.sentence())
         return self._keep("isolation", {
             "sentence": report.sentence(), "isolated": report.is_isolated, "rows": report.rows()[:_SHOWN_ROWS],

@@ -128,12 +128,13 @@ export default {
     least.control.addEventListener("input", drawHits);
 
     // ---- timeline, and the records that answers used ----
-    const time = h("div", null, blank("Choose an actor at the top to see its events and the records extracted from them."));
+    const time = h("div");
     const loadTimeline = async () => {
-      loaded[TIMELINE_AT] = key();
-      if (!state().actor) return;
+      const shown = loaded[TIMELINE_AT], wanted = loaded[TIMELINE_AT] = key();
+      if (!state().actor) return void refill(time, blank("Choose an actor at the top to see its events and the records extracted from them."));
+      if (shown !== wanted) refill(time, row(button("Read again", loadTimeline)));
       const reply = await ask("timeline");
-      if (!reply) return;
+      if (!reply || wanted !== key()) return;
       refill(time, hint(`${formatNumber(reply.total)} events and records of ${reply.actor}${reply.drawn < reply.total ? `, the newest ${formatNumber(reply.drawn)} drawn` : ""}. ${reply.note}`),
         reply.lanes.length > 0 && laneChart(reply.lanes, `timeline of ${reply.actor}`),
         table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "No events and no records of this actor.",
@@ -197,6 +198,17 @@ export default {
     namespace.control.addEventListener("change", loadRecords);
     put(body, [labels, pickers, none, about, making, parts, detail]);
 
+    /** Drop what the views of a former memory show. */
+    const empty = () => {
+      for (const item of Object.keys(loaded)) delete loaded[item];
+      withKeeping((part) => part.empty());
+      for (const pages of [eventPages, recordPages]) pages.show({ count: 0 });
+      close();
+      refill(time);
+      refill(uses);
+      result = [];
+      drawHits();
+    };
     let shownMemory = null;
     body.keep(onState(model, "state", () => {
       const now = state(), known = now.memories ?? [], reply = now.about ?? {};
@@ -215,6 +227,7 @@ export default {
       const isOther = shownMemory !== reply.id;
       withKeeping((part) => part.follow(now, isOther));
       if (isOther) {
+        if (shownMemory !== null) empty();
         shownMemory = reply.id;
         strategy.options([["", "all"], ...(reply.strategies ?? []).map(([item]) => item)], "");
         namespace.value = "";
@@ -238,11 +251,7 @@ export default {
       if (part) for (const [item, value] of found) part.shows[item]?.(value);
     };
     body.keep(onMessage(model, "memory", (reply) => {
-      for (const item of Object.keys(loaded)) delete loaded[item];
-      withKeeping((part) => part.empty());
-      refill(uses);
-      result = [];
-      drawHits();
+      empty();
       again(reply);
       fresh();
     }));

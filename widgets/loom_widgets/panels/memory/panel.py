@@ -52,7 +52,7 @@ class MemoryPanel(Panel):
     }
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
-        self.chosen = ChosenMemory(self)
+        self.chosen = ChosenMemory(self, self._clear)
         self._reading = ReadActions(self, self.chosen)
         self.maintenance = MaintenanceActions(self, self.chosen)
         super().__init__(bench, actions=(self._reading, self.maintenance), **options)
@@ -96,10 +96,7 @@ class MemoryPanel(Panel):
     @action(lane="view")
     def choose_memory(self, form: Form) -> None:
         """Choose another memory."""
-        self.stop("read")
-        self.stop("keep")
-        self._reading.clear()
-        self.maintenance.clear_results()
+        self._clear()
         self.chosen.look_around(form.text("memory"))
         self.chosen.show_call("memory")
         self.send_message("memory", **self.welcome())
@@ -124,12 +121,19 @@ class MemoryPanel(Panel):
         memory = self.bench.memories.create(
             name, strategies=strategies, event_expiry_days=days, progress=self.chosen.progress_callback(cancel)
         )
-        self.maintenance.clear_results()
+        self._clear()
         self.chosen.look_around(memory.id)
         self.announce()
         self.say(f"{memory.name} is {memory.status.lower()}.")
         self.send_message("memory", **self.welcome())
         return {"id": memory.id}
+
+    def _clear(self) -> None:
+        """Stop the actions on the chosen memory, and drop what was read of it."""
+        self.stop("read")
+        self.stop("keep")
+        self._reading.clear()
+        self.maintenance.clear_results()
 
     def _show_owner(self) -> None:
         """Show which actor and session are selected."""

@@ -77,6 +77,7 @@ class ReadActions:
             if pages.values[-1].event_id == event_id:
                 break
         list(pages.read(FIRST))
+        cancel.check()
         self._note_read("events", pages)
         place = self._place(event_id)
         self._panel.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
@@ -94,16 +95,17 @@ class ReadActions:
         return self._read_on("records", self._records, FIRST, cancel)
 
     @action(lane="read")
-    def record(self, form: Form) -> Mapping[str, Any]:
+    def record(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return one record in full."""
         record_id = form.text("id")
         self._chosen.show_call(f"memory.reader.record({record_id!r})")
         record = self._chosen.memory.reader.record(record_id)
+        cancel.check()  # the panel may show another memory by now
         self._panel.say(f"A record of {', '.join(record.namespaces)} is shown below.")
         return {"record": record_details(record, self._chosen.strategies())}
 
     @action(lane="read")
-    def search(self, form: Form) -> Mapping[str, Any]:
+    def search(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Find the records nearest in meaning."""
         query, namespace = form.text("query").strip(), form.text("namespace").strip()
         if not query:
@@ -115,6 +117,7 @@ class ReadActions:
         self._chosen.show_call(f"memory.search({options}){keep}")
         names = self._chosen.strategies()
         records = self._chosen.memory.reader.search(query, namespace or None, **place, top_k=top_k)
+        cancel.check()
         self._panel.say(f"{plural(len(records), 'record')} found." if records else "No record was found.")
         return {"rows": [record_row(item, names) for item in records]}
 
@@ -124,7 +127,9 @@ class ReadActions:
         record_id = form.text("id")
         self._chosen.show_call(f"memory.provenance({record_id!r})")
         self._panel.say("Looking for its source events …")
-        provenance = self._chosen.memory.provenance(record_id, progress=self._chosen.progress_callback(cancel)).found
+        progress = self._chosen.progress_callback(cancel)
+        provenance = self._chosen.memory.provenance(record_id, progress=progress).found
+        progress.check()
         self._panel.say(provenance.sentence())
         rows = [
             {
@@ -142,9 +147,9 @@ class ReadActions:
         actor = self._chosen.named_actor(form)
         only = f", session={self._chosen.session!r}" if self._chosen.session else ""
         self._chosen.show_call(f"memory.timeline({actor!r}{only})")
-        timeline = self._chosen.memory.timeline(
-            actor, session=self._chosen.session or None, progress=self._chosen.progress_callback(cancel)
-        )
+        progress = self._chosen.progress_callback(cancel)
+        timeline = self._chosen.memory.timeline(actor, session=self._chosen.session or None, progress=progress)
+        progress.check()
         spoken = timeline.spoken
         self._panel.say(f"{plural(len(spoken), 'event or record', 'events and records')} of {actor}.")
         self._panel.tables.put("timeline", [_timeline_row(entry) for entry in reversed(spoken)])
@@ -186,7 +191,9 @@ class ReadActions:
         )
         self._panel.say("Reading the answer's trace …")
         invocation = self._panel.bench.agent(agent).history.get(number)
-        uses = invocation.telemetry.memories_used(self._chosen.memory, progress=self._chosen.progress_callback(cancel))
+        progress = self._chosen.progress_callback(cancel)
+        uses = invocation.telemetry.memories_used(self._chosen.memory, progress=progress)
+        progress.check()
         self._panel.say(f"{plural(len(uses), 'record')} in the answer's prompt.")
         rows = frame_rows(uses)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": uses.note}
@@ -194,7 +201,7 @@ class ReadActions:
     def clear(self) -> None:
         """Drop the events and records that were read."""
         self._events = self._records = None
-        for name in ("events", "records", "timeline"):
+        for name in ("events", "records", "timeline", "stored states"):
             self._panel.tables.put(name, ())
 
     def counts(self) -> dict[str, list[Any]]:
@@ -234,6 +241,8 @@ class ReadActions:
         return {"count": len(pages), "whole": pages.is_whole}
 
     def _note_read(self, kind: str, pages: Pages) -> None:
+        if pages is not (self._records if kind == "records" else self._events):
+            return  # another memory was chosen
         self._panel.tables.put(kind, pages)
         branches = sorted(pages.branches)[:100]
         self._panel.send_message("read", what=kind, count=len(pages), whole=pages.is_whole, branches=branches)

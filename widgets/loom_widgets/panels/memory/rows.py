@@ -57,10 +57,10 @@ class Pages(Sequence[Mapping[str, Any]]):
 
 
 class ThrottledProgress:
-    """Throttled progress: shows at most one sentence per interval."""
+    """Throttled progress: shows at most one sentence per interval. `check()` ends the action if it was cancelled."""
 
     def __init__(self, say: Callable[[str], None], check: Callable[[], None] = lambda: None) -> None:
-        self._say, self._check, self._last = say, check, 0.0
+        self._say, self.check, self._last = say, check, 0.0
 
     def __call__(self, sentence: str) -> None:
         """Show a sentence, unless another one was shown very recently.
@@ -68,7 +68,7 @@ class ThrottledProgress:
         Raises:
             ActionCancelledError: The action was cancelled.
         """
-        self._check()
+        self.check()
         if (now := time.monotonic()) - self._last >= _UPDATE_INTERVAL_S:
             self._last = now
             self._say(f"{sentence} …")

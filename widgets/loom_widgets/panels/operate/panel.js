@@ -79,7 +79,7 @@ function details(model, { again, leave }) {
         h("h4", null, reply.name), h("div", { class: "loom-row", style: { margin: 0 } }, reply.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
       line.hidden = true;
     }
-    head.lastChild.textContent = unbroken(`${reply.qualifier} · ${reply.window} · ${reply.sentence}`);
+    head.lastChild.textContent = unbroken(`${reply.endpoints} · ${reply.window} · ${reply.sentence}`);
     refill(tiles, figures(reply.headlines), failuresOf(reply.failures),
       facts(Object.entries(reply.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
     const seconds = (text) => new Date(text).getTime() / 1000;
@@ -88,7 +88,7 @@ function details(model, { again, leave }) {
     const open = [...charts.querySelectorAll("details")].map((item) => item.open);
     refill(charts,
       chart.dots({
-        title: "Each complete call", series: [{ name: "duration", points: reply.calls.map(([at, took]) => [seconds(at), took]) }],
+        title: reply.calls_title, series: [{ name: "duration", points: reply.calls.map(([at, took]) => [seconds(at), took]) }],
         x: { name: "time of the call", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete calls in this time range.",
       }),
       lines.length ? chart.line({ title: "Median and p90 (where there are enough calls)", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);

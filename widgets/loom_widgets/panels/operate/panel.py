@@ -12,11 +12,11 @@ import loomlib
 from loomlib import Agent, Workbench
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, Figures, limit_text, value_text
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import number, plural
 
 from ...kit import Cancel, Form, Panel, action
 from ...kit.panel import static_summary
-from ...kit.source import connect_code, frame_rows, plain
+from ...kit.source import connect_call, connect_code, frame_rows, plain
 from .alert_actions import AlertActions
 from .time_range import ALL, BETWEEN, RANGES, TimeRange, time_range_of
 
@@ -153,8 +153,8 @@ class OperatePanel(Panel):
     def compare(self, form: Form) -> None:
         """Compare all workbenches; one that cannot be reached has its error in the row."""
         window = time_range_of(form)
-        names = [f"loom.connect({bench.where!r}, region={bench.clients.region!r})" for bench in self._benches]
-        arguments = ", ".join(name for name in (f"[{', '.join(names)}]", window.arguments) if name)
+        calls = ", ".join(map(connect_call, self._benches))
+        arguments = ", ".join(name for name in (f"[{calls}]", window.arguments) if name)
         if not form.flag("quiet"):
             self.show_code(f"{window.needs}import loomlib as loom\n\nloom.overview({arguments})")
         comparison = loomlib.overview(self._benches, window.since, window.until)
@@ -198,14 +198,14 @@ class OperatePanel(Panel):
     def _drill(self, agent: Agent, qualifier: str, window: TimeRange) -> None:
         looked = agent if qualifier == agent.qualifier else agent.at(qualifier)
         view = looked.telemetry.overview(window.since, window.until, logs=_LOG_LINES)
-        since, until = view.window.since, view.window.until
+        complete_calls = self._looked.telemetry.search_traces(
+            agents=[str(agent.arn)], since=view.window.since, until=view.window.until, failed=False, limit=_CALLS
+        )
         calls = [
             [row["started_at"], row["duration_ms"]]
-            for row in frame_rows(agent.history.table(limit=_CALLS))
-            if row["duration_ms"] is not None and row["status"] == "complete"
+            for row in frame_rows(complete_calls)
+            if row["duration_ms"] is not None
         ]
-        low, high = (None if item is None else item.isoformat() for item in (since, until))
-        inside = [call for call in calls if (low is None or call[0] >= low) and (high is None or call[0] < high)]
         self.tables.put("sessions", frame_rows(view.sessions))
         self.tables.put("logs", list(reversed(frame_rows(view.logs))))
         described = view.to_dict()
@@ -220,13 +220,17 @@ class OperatePanel(Panel):
             "arn": str(agent.arn),
             "qualifier": qualifier,
             "qualifiers": list(agent.entry.qualifiers),
+            "endpoints": view.endpoints,
             "sentence": described["sentence"],
             "window": described["window"]["text"],
             "headlines": described["headlines"],
             "metadata": described["metadata"],
             "failures": described["failures"],
             "bins": bins,
-            "calls": inside,
+            "calls": calls,
+            "calls_title": (
+                "Each complete call" if len(complete_calls) < _CALLS else f"The newest {number(_CALLS)} complete calls"
+            ),
             "logs_problem": described["logs_problem"],
         }
         self.send_message("detail", **self._detail)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from loomlib.errors import LoomError
 from ...kit import Cancel, Form, PanelPort, action
 from ...kit.failures import error_parts
 from .agent_calls import AgentCalls
-from .code import opening_code
+from .code import BEARER_CODE, opening_code
 from .conversation import ChatConversation
 from .words import describe_answer, short_text
 
@@ -32,13 +32,16 @@ class ApprovalActions:
 
     def __init__(self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls) -> None:
         self._panel, self._conversation, self._calls = panel, conversation, calls
-        self._documents: Mapping[str, Any] = {}
+        self._about: Mapping[str, Any] = {}  # whose approvals are shown, or why they cannot be read
+        self._approvals: Mapping[str, Sequence[Approval]] = {}
         conversation.on_end.append(self._read_after)
 
     @property
     def documents(self) -> Mapping[str, Any]:
-        """The approvals as the views show them."""
-        return self._documents
+        """The approvals as the views show them, with the time that is left now."""
+        now = datetime.now(UTC)
+        rows = {name: [_row(approval, now) for approval in approvals] for name, approvals in self._approvals.items()}
+        return {**self._about, **rows}
 
     @action(lane="approvals")
     def approvals(self) -> None:
@@ -54,10 +57,8 @@ class ApprovalActions:
             sentence = f"Approvals of {name} could not be read: {problem['what']}"
             self._show({"agent": name, "problem": sentence})
             return
-        now = datetime.now(UTC)
-        pending = [_row(approval, now) for approval in approvals.pending[:_SHOWN]]
-        decided = [_row(item, now) for item in approvals if not item.is_pending][:_SHOWN]
-        self._show({"agent": name, "pending": pending, "decided": decided})
+        decided = [approval for approval in approvals if not approval.is_pending]
+        self._show({"agent": name}, pending=approvals.pending[:_SHOWN], decided=decided[:_SHOWN])
 
     @action(lane="invoke")
     def decide(self, form: Form) -> Mapping[str, Any]:
@@ -71,7 +72,7 @@ class ApprovalActions:
             self._conversation.show_agent(agent.name, agent.qualifier, approval.session_id)
             self._conversation.open(approval.session_id)
         call = "approve" if yes else "reject"
-        self._panel.show_code(f"{opening_code(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
+        self._panel.show_code(f"{opening_code(agent)}\ninv = agent.approvals.{call}({id!r}, note={note!r})\ninv.text")
         question = f"{'Approved' if yes else 'Rejected'} {approval.tool}{f': {note}' if note else ''}"
         turn = self._conversation.begin_turn(question, approval.session_id)
         try:
@@ -101,10 +102,12 @@ class ApprovalActions:
             raise LoomError("This question can no longer be answered", try_="ask the agent again")
         arguments = _answer_in_form(form)
         agent = self._conversation.chosen_agent()
-        how = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        written = [repr(question.id), *(f"{name}={value!r}" for name, value in arguments.items())]
+        if agent.entry.has_authorizer:
+            written.append(f"bearer={BEARER_CODE}")
         self._panel.show_code(
             f"{opening_code(agent)}\nfrom loomlib.workbench import confirm\n\n"
-            f"inv = confirm(agent.history.get({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
+            f"inv = confirm(agent.history.get({asking.invocation}), {', '.join(written)})\n"
             "inv.protocols.agui().state"
         )
         resume = answer_to(question.id, **arguments)
@@ -116,12 +119,12 @@ class ApprovalActions:
         self._show({})
 
     def _read_after(self, turn: PanelTurn) -> None:
-        if turn.waits or self._documents.get("pending"):
+        if turn.waits or self._approvals.get("pending"):
             self._panel.later("approvals")
 
-    def _show(self, approvals: Mapping[str, Any]) -> None:
-        self._documents = approvals
-        self._panel.send_message("approvals", **approvals)
+    def _show(self, about: Mapping[str, Any], **approvals: Sequence[Approval]) -> None:
+        self._about, self._approvals = about, approvals
+        self._panel.send_message("approvals", **self.documents)
 
 
 def _answer_in_form(form: Form) -> dict[str, Any]:

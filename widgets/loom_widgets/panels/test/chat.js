@@ -45,8 +45,10 @@ export default (kit, model) => {
   /** The approvals of the chosen agent: `.show(approvals)`. */
   function approvalsBox() {
     const node = h("section", { "aria-label": "approvals", hidden: true });
+    const notes = new Map();  // the fields by approval: a typed note stays when the boxes are drawn again
     const one = (approval) => {
-      const note = field("Note", { placeholder: "stored with the decision", class: "loom-note" });
+      const note = notes.get(approval.id) ?? field("Note", { placeholder: "stored with the decision", class: "loom-note" });
+      notes.set(approval.id, note);
       const decide = async (approve) => {
         for (const button of buttons) button.disabled = true;
         box.state("deciding …");
@@ -70,6 +72,7 @@ export default (kit, model) => {
     };
     node.show = (approvals) => {
       const pending = approvals.pending ?? [], decided = approvals.decided ?? [];
+      const typing = [...notes.values()].find((note) => note.control === document.activeElement);
       node.hidden = !(pending.length || decided.length || approvals.problem);
       refill(node, approvals.problem && h("p", { class: "loom-hint" }, approvals.problem), pending.map(one),
         decided.length > 0 && h("details", null, h("summary", null, `Decided earlier (${decided.length})`), table({
@@ -79,6 +82,7 @@ export default (kit, model) => {
             { key: "decided_at", name: "decided", kind: "time", width: "12em" }, { key: "note", name: "note" }, { key: "result", name: "result" },
           ],
         })));
+      if (typing?.isConnected) typing.control.focus({ preventScroll: true });
       for (const item of node.querySelectorAll("details")) item.addEventListener("toggle", () => item.querySelector(".loom-scroll")?.dispatchEvent(new CustomEvent("loom-shown")));
     };
     return node;

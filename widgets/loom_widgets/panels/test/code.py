@@ -9,6 +9,9 @@ from loomlib.workbench import Workbench
 
 from ...kit.source import connect_code
 
+BEARER_CODE = 'os.environ["LOOM_BEARER"]'
+"""The token in shown code, which never contains a token itself; `opening_code` imports `os`."""
+
 
 def agent_line(agent: Agent) -> str:
     """Return the line that finds the agent."""
@@ -25,7 +28,7 @@ def opening_code(agent: Agent, *, calls: bool = True) -> str:
     """
     opening, agent_code = connect_code(Workbench(agent.context)), agent_line(agent)
     if calls and agent.entry.has_authorizer:
-        return f'import os\n\n{opening}{agent_code}.at(bearer=os.environ["LOOM_BEARER"])'
+        return f"import os\n\n{opening}{agent_code}.at(bearer={BEARER_CODE})"
     return f"{opening}{agent_code}"
 
 

@@ -32,6 +32,7 @@ class AgentActions:
         self._panel = panel
         self._key = ""
         self._reply: BedrockAgentReply | None = None
+        self._asked = ""  # the code of the last question, which that of the results continues
 
     @action(lane="agent")
     def ask_agent(self, form: Form) -> None:
@@ -43,11 +44,13 @@ class AgentActions:
             raise LoomError("There is no question", try_="write one")
         if key != self._key or form.flag("anew"):
             self._key, self._reply = key, None
-        arguments = f", alias={alias!r}" if alias else ""
-        opened = f"agent = bench.bedrock.agents.get({key!r})\n"
-        self._panel.show_code(f"{connect_code(self._panel.bench)}{opened}reply = agent.ask({prompt!r}{arguments})")
-        self._panel.say("Asking …")
         session = self._reply.session_id if self._reply is not None else None
+        arguments = f", session_id={session!r}" if session else ""
+        arguments += f", alias={alias!r}" if alias else ""
+        opened = f"agent = bench.bedrock.agents.get({key!r})\n"
+        self._asked = f"{connect_code(self._panel.bench)}{opened}reply = agent.ask({prompt!r}{arguments})"
+        self._panel.show_code(self._asked)
+        self._panel.say("Asking …")
         agent = self._panel.bench.bedrock.agents.get(key)
         self._show(agent.ask(prompt, session_id=session, alias=alias or TEST_ALIAS))
 
@@ -59,7 +62,8 @@ class AgentActions:
         raw_results = as_mapping(form.get("results"))
         results = {name: str(text) for name, text in raw_results.items() if str(text).strip()}
         confirm = not form.flag("deny")
-        self._panel.show_code(f"reply = reply.answer({results or None!r}, confirm={confirm})")
+        self._asked += f"\nreply = reply.answer({results or None!r}, confirm={confirm})"
+        self._panel.show_code(self._asked)
         self._panel.say("Continuing …")
         self._show(self._reply.answer(results or None, confirm=confirm))
 

@@ -166,10 +166,13 @@ function bedrockAgents(model) {
   const rows = list(model, "bedrock_agents", "Bedrock agents", "No Bedrock agents yet. The notebook 04_bedrock_agent creates one.", [
     { key: "latest_version", name: "version", width: "7em" }, { key: "description", name: "description" }, MODIFIED,
   ], (item) => {
-    key = item.id;
+    if (key !== item.id) {
+      key = item.id;
+      node.show(model.get("state").turn);
+      node.assess(model.get("state").assessed);
+    }
     name.textContent = item.name;
     detail.hidden = false;
-    node.show(model.get("state").turn);
     question.control.focus();
   }, "id");
   const node = h("div", null, rows, detail);
@@ -177,14 +180,16 @@ function bedrockAgents(model) {
     const value = given?.key === key ? given : null, requests = value?.requests ?? [];
     turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waiting for you" : "answered", true,
       value && h("p", null, value.took), value?.text && said(value.text), value?.rows?.length > 0 && plainTable("steps", value));
-    const found = model.get("state").assessed, features = found?.key === key ? found : null;
-    assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "manual steps" : "can move", !features?.needs,
-      features?.rows.length > 0 && plainTable("features on AgentCore", features), features?.notes.map(said));
     fields = requests.filter((one) => one.needs !== "confirmation").map((one) => [one.name, field(`Result of ${short(one.name, 60)}`)]);
     refill(place, requests.length > 0 && card("Calls that the agent returns", {},
       requests.map((one) => h("p", null, `${short(one.name, 60)}(${short(one.arguments, 200)}) needs ${one.needs}`)), fields.map(([, control]) => control),
       row(button(fields.length ? "Send the results" : "Confirm", () => goOn(false), { kind: "main" }),
         requests.some((one) => one.needs !== "result") && button("Deny", () => goOn(true)))));
+  };
+  node.assess = (value) => {
+    const features = value?.key === key ? value : null;
+    assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "manual steps" : "can move", !features?.needs,
+      features?.rows.length > 0 && plainTable("features on AgentCore", features), features?.notes.map(said));
   };
   node.reload = () => rows.reload();
   return node;
@@ -268,7 +273,15 @@ export default {
       ["Gateways", parts.call], ["Functions", parts.reply], ["Knowledge bases", parts.answer], ["Guardrails", parts.check], ["Bedrock agents", parts.turn],
       ["Code interpreter", parts.output], ["Browsers", parts.page], ["Web search", parts.web],
     ], { label: "kinds of tools" })]);
-    body.keep(onState(model, "state", () => { for (const [name, part] of Object.entries(parts)) part.show(model.get("state")[name]); }));
+    let before = {};
+    body.keep(onState(model, "state", () => {
+      const now = model.get("state");
+      // An unchanged value is not drawn again: what was typed or opened in it stays.
+      const isChanged = (name) => JSON.stringify(now[name]) !== JSON.stringify(before[name]);
+      for (const [name, part] of Object.entries(parts)) if (isChanged(name)) part.show(now[name]);
+      if (isChanged("assessed")) parts.turn.assess(now.assessed);
+      before = now;
+    }));
     body.keep(onMessage(model, "lists", () => { for (const part of Object.values(parts)) part.reload(); }));
     body.keep(onMessage(model, "files", () => parts.output.reload()));
     body.keep(onMessage(model, "gateway", (message) => parts.call.fill(message)));

@@ -13,7 +13,7 @@ from loomlib.presentation.formats import plural
 
 from ...kit import Panel, action
 from ...kit.panel import static_summary
-from ...kit.source import frame_rows
+from ...kit.source import connect_code, frame_rows
 from .agent_actions import AgentActions
 from .bedrock_actions import BedrockActions
 from .browser_actions import BrowsingActions
@@ -58,6 +58,14 @@ class ToolsPanel(Panel):
     @action(lane="view")
     def refresh(self) -> None:
         """List everything; an error of one service does not affect the other lists."""
+        refusals = self._list()
+        self.show_code(connect_code(self.bench) + "\n".join(code for _, _, code in _KINDS))
+        self.say(" · ".join(plural(count, noun) for noun, count in self.state["listed"].items()))
+        for error in refusals:
+            raise error
+
+    def _list(self) -> list[LoomError]:
+        """Read all lists, and return the errors of the services that refused."""
         bench = self.bench
         tables = (
             bench.gateways.table,
@@ -75,15 +83,12 @@ class ToolsPanel(Panel):
             except LoomError as error:
                 refusals.append(error)
         self.show(listed=counts)
-        self.show_code("\n".join(code for _, _, code in _KINDS))
-        self.say(" · ".join(plural(count, noun) for noun, count in counts.items()))
         self.send_message("lists")
-        for error in refusals:
-            raise error
+        return refusals
 
     def read_again(self) -> None:
-        """List again; the selection stays."""
-        self.later("refresh")
+        """List again; the selection, the status and the code stay, and errors are left to the next refresh."""
+        self._list()
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the chosen gateway and the number of its tools."""
