@@ -196,6 +196,28 @@ def test_personal_data_is_masked_and_what_is_only_reported_stays(aws: Aws, guard
     assert assessment["regexes"][0]["match"] == "ORD-1234"
 
 
+def test_nothing_of_overlapping_personal_data_stays(aws: Aws) -> None:
+    control = aws.client("bedrock")
+    entities = [{"type": kind, "action": "ANONYMIZE"} for kind in ("NAME", "EMAIL", "USERNAME")]
+    regexes = [
+        {"name": name, "pattern": pattern, "action": "ANONYMIZE"} for name, pattern in (("a", "abc"), ("b", "bcdef"))
+    ]
+    guardrail = control.create_guardrail(
+        name="overlapping",
+        blockedInputMessaging="no",
+        blockedOutputsMessaging="no",
+        sensitiveInformationPolicyConfig={"piiEntitiesConfig": entities, "regexesConfig": regexes},
+    )
+    texts = {
+        "This is Bob.Smith@example.com": "This is {EMAIL}",
+        "login: al+secret@example.com": "login: {EMAIL}",
+        "code abcdef": "code {a}",
+    }
+    masked = {text: applied(aws, guardrail, text)["outputs"][0]["text"] for text in texts}
+    control.delete_guardrail(guardrailIdentifier=guardrail["guardrailId"])
+    assert masked == texts
+
+
 @pytest.mark.parametrize(
     ("answer", "action"),
     [

@@ -196,8 +196,8 @@ def _masked(text: str, findings: Sequence[GuardrailFinding]) -> str:
     spans = [(*span, item.placeholder) for item in findings if item.action == ANONYMIZED for span in item.spans]
     pieces: list[str] = []
     at = 0
-    for start, end, placeholder in sorted(spans):
+    for start, end, placeholder in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= at:
             pieces += (text[at:start], placeholder)
-            at = end
+        at = max(at, end)  # nothing of an overlapping finding stays
     return "".join([*pieces, text[at:]])

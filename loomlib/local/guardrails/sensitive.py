@@ -148,7 +148,9 @@ def _spans(kind: str, text: str) -> list[tuple[int, int]]:
         spans += [match.span(1) for match in pattern.finditer(text) if check is None or check(match[1])]
     apart: list[tuple[int, int]] = []
     for span in sorted(spans):
-        if not apart or span[0] >= apart[-1][1]:
+        if apart and span[0] < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(apart[-1][1], span[1]))
+        else:
             apart.append(span)
     return apart
 

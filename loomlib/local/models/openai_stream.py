@@ -23,6 +23,7 @@ class ChatStream:
         self._block = -1
         self._reason = ""
         self._has_tool_calls = False
+        self._ids: dict[int, str] = {}
 
     def feed(self, event: JsonObject) -> list[bytes]:
         """Translate one event into frames."""
@@ -59,7 +60,10 @@ class ChatStream:
         function = as_object(call.get("function"))
         frames: list[bytes] = []
         identity = as_text(call.get("id"))
-        key = f"call {as_integer(call.get('index')) or 0}"
+        index = as_integer(call.get("index")) or 0
+        if identity and as_text(function.get("name")):
+            self._ids[index] = identity  # some servers number every call 0
+        key = f"call {index} {self._ids.get(index, '')}"
         if self._open != key:
             start: JsonObject = {
                 "toolUse": {"toolUseId": identity or f"call_{self._block + 1}", "name": as_text(function.get("name"))}

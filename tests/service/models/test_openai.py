@@ -64,10 +64,11 @@ class ChatServer:
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
         if wants_tool:
-            for index in (0, 1):
-                start = {"index": index, "id": f"c{index}", "function": {"name": "calculator", "arguments": ""}}
+            for number in (0, 1):
+                index = 0 if self.mode == "one index" else number
+                start = {"index": index, "id": f"c{number}", "function": {"name": "calculator", "arguments": ""}}
                 await send({"tool_calls": [start]})
-                for piece in ('{"expres', 'sion": "15*37', f'+{index}"}}'):
+                for piece in ('{"expres', 'sion": "15*37', f'+{number}"}}'):
                     await send({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
             await send({}, "tool_calls")
         else:
@@ -162,9 +163,11 @@ def test_a_stream_is_passed_on_piece_by_piece(service: ServedModel) -> None:
     assert events[-1]["metadata"]["usage"]["outputTokens"] == 7
 
 
+@pytest.mark.parametrize("mode", ["answer", "one index"])
 def test_an_agent_calls_tools_in_parallel_through_the_pass_through(
-    service: ServedModel, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+    service: ServedModel, chat: ChatServer, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
+    chat.mode = mode
     for name, value in service.environment().items():
         monkeypatch.setenv(name, value)
     expressions: list[str] = []

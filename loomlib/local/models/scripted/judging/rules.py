@@ -96,7 +96,9 @@ def _by_golden(output: str, golden: str) -> Assessment:
         return Assessment(0.0, "the output is empty")
     actual, expected = _plain(output), _plain(golden)
     same_denial = bool(_DENIAL.search(output)) == bool(_DENIAL.search(golden))
-    if same_denial and expected and re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", actual):
+    # Not within a word or a number: 5 is neither in 2.5 nor in -5 nor in 5,000.
+    whole = rf"(?<!\w)(?<!\d[.,:])(?<!-){re.escape(expected)}(?!\w|[.,:]\d)"
+    if same_denial and expected and re.search(whole, actual):
         return Assessment(1.0, "the output contains the golden answer word for word")
     expected_figures = _figures(golden)
     missing = sorted(expected_figures - _figures(output))
