@@ -19,7 +19,7 @@ from .access.resource_policies import POLICY_OPERATIONS
 from .admin import AdminRoutes
 from .browsers import BrowserStreams, StreamPath
 from .contract import AgentProcessError, SessionEndedError
-from .error_forms import protocol_of
+from .error_forms import has_form, protocol_of
 from .gateway_paths import gateway_path
 from .gateways import Gateways
 from .guard import Caller, Guard
@@ -267,7 +267,9 @@ class Application:
             for action in self._other_actions(caller, scope):
                 require(caller.principal, *action, service, keys)
         if service in ("sts", "iam"):
-            form = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
+            is_form = has_form({name: values[0] for name, values in caller.fields.items()})
+            form = cast("Body", scope["loom.body"]).opened().read() if is_form else b""
+            form = form or scope["query_string"]
             caller_place = Place(caller.region, account_id)
             answer = await asyncio.to_thread(
                 self._identity.web_identity.answer, service, form, caller.principal, caller_place

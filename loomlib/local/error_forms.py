@@ -1,14 +1,16 @@
 """AWS's error form in each of its protocols, and the operation of a request.
 
-moto is imported where a REST path is read: the service's own processes, such as the one that extracts memories, import
-this module for its errors, and moto would double the start-up time of each.
+moto is imported where a service's model is read: the service's own processes, such as the one that extracts memories,
+import this module for its errors, and moto would double the start-up time of each.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -17,35 +19,100 @@ from xml.sax.saxutils import escape
 _REST_XML: Final = frozenset({"s3", "s3-object-lambda", "s3-outposts", "route53", "cloudfront"})
 _JSON: Final = "application/json"
 _XML: Final = "text/xml"
+_ACTION: Final = re.compile(r"(?:^|&)Action=")
 
 _SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "apigateway": ("apigateway", "apigatewayv2"),
     "bedrock": ("bedrock", "bedrock-runtime", "bedrock-agent", "bedrock-agent-runtime"),
     "monitoring": ("cloudwatch",),
-    "ses": ("sesv2",),
+    "ses": ("sesv2", "ses"),
     "states": ("stepfunctions",),
     "aoss": ("opensearchserverless",),
+    "aps": ("amp",),
+    "aws-marketplace": ("meteringmarketplace",),
+    "elasticfilesystem": ("efs",),
+    "elasticloadbalancing": ("elbv2", "elb"),
+    "elasticmapreduce": ("emr",),
+    "execute-api": ("apigatewaymanagementapi",),
+    "lex": ("lexv2-models",),
+    "tagging": ("resourcegroupstaggingapi",),
     "awsssoportal": ("sso",),
     "sso-oauth": ("sso-oidc",),
 }
 """Services by the name that requests are signed for, where botocore has other names for them."""
 
 
+def has_form(headers: Mapping[str, str]) -> bool:
+    """Return whether a request's body is a form, by its content type.
+
+    Args:
+        headers: Its headers, with lower-case names.
+    """
+    return headers.get("content-type", "").strip().lower().startswith("application/x-www-form-urlencoded")
+
+
 def protocol_of(service: str, headers: Mapping[str, str], query: str = "") -> str:
     """Return the protocol of a request: `cbor`, `json`, `query`, `ec2`, `rest-xml` or `rest-json`.
+
+    A header or a parameter that belongs to a protocol which the service does not have is ignored.
 
     Args:
         service: The service that the request is signed for.
         headers: Its headers, with lower-case names.
         query: Its query string.
     """
-    if headers.get("smithy-protocol") == "rpc-v2-cbor":
-        return "cbor"
-    if "x-amz-target" in headers:
+    is_form = has_form(headers)
+    if "x-amz-target" in headers and not is_form and _has_protocol(service, "json"):
         return "json"
-    if headers.get("content-type", "").startswith("application/x-www-form-urlencoded") or query.startswith("Action="):
-        return "ec2" if service == "ec2" else "query"
+    if headers.get("smithy-protocol") == "rpc-v2-cbor" and _has_protocol(service, "smithy-rpc-v2-cbor"):
+        return "cbor"
+    form_protocol = "ec2" if service == "ec2" else "query"
+    if (is_form or _ACTION.search(query)) and _has_protocol(service, form_protocol):
+        return form_protocol
     return "rest-xml" if service in _REST_XML else "rest-json"
+
+
+@cache
+def protocols_of(service_name: str) -> frozenset[str]:
+    """Return the protocols of a service; none for a service that botocore does not have.
+
+    Args:
+        service_name: The service as botocore names it.
+    """
+    from botocore.exceptions import DataNotFoundError, UnknownServiceError
+    from moto.core.utils import get_service_model
+
+    try:
+        metadata = get_service_model(service_name).metadata
+    except (DataNotFoundError, UnknownServiceError):
+        return frozenset()
+    return frozenset(metadata.get("protocols") or [metadata["protocol"]])
+
+
+@cache
+def members_of(service: str, operation: str) -> frozenset[str]:
+    """Return the names of an operation's parameters; none for an operation that botocore does not have.
+
+    Args:
+        service: The service that requests are signed for.
+        operation: The operation's name.
+    """
+    from botocore.exceptions import DataNotFoundError, UnknownServiceError
+    from botocore.model import OperationNotFoundError
+    from moto.core.utils import get_service_model
+
+    names: set[str] = set()
+    for name in _SERVICES.get(service, (service,)):
+        with suppress(DataNotFoundError, OperationNotFoundError, UnknownServiceError):
+            shape: Any = get_service_model(name).operation_model(operation).input_shape
+            names.update(shape.members if shape is not None else ())
+    return frozenset(names)
+
+
+def _has_protocol(service: str, protocol: str) -> bool:
+    """Return whether one of the services that sign with a name has a protocol; True if none of them is known."""
+    protocols = frozenset[str]().union(*(protocols_of(name) for name in _SERVICES.get(service, (service,))))
+    return protocol in protocols or not protocols
 
 
 def content_type_of(protocol: str) -> str:
@@ -99,7 +166,7 @@ def operation_of(
         raw_path: The path as it was sent.
         query: The query string.
         headers: The headers, with lower-case names.
-        form: The body of a request of the query protocols.
+        form: The body, if it is a form (see `has_form`).
     """
     if protocol == "json":
         name = headers["x-amz-target"].rpartition(".")[2]

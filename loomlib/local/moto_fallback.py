@@ -19,7 +19,7 @@ from moto.core.responses import BaseResponse
 
 from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
-from .error_forms import content_type_of, error_form, operation_of, protocol_of
+from .error_forms import content_type_of, error_form, has_form, operation_of, protocol_of, protocols_of
 from .logs.store import Logs
 from .moto_buckets import correct_buckets
 from .wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, not_implemented
@@ -38,6 +38,41 @@ _OPERATIONS_MISSING_IN_S3 = frozenset({"DELETE inventory", "GET retention"})
 
 # moto keeps a list of all instances of its models for its own dashboard, so deleted log lines would never be freed.
 BaseModel.__new__ = lambda cls, *_, **__: super(BaseModel, cls).__new__(cls)
+
+_DESCRIBED = "loom.described"
+_moto_setup, _moto_action = BaseResponse.setup_class, BaseResponse._get_action  # pyright: ignore[reportPrivateUsage]
+
+
+def _setup(responses: BaseResponse, request: Any, *args: Any, **kwargs: Any) -> None:
+    """Set up moto's responses for a request; a JSON request's parameters are the members of its body only.
+
+    moto reads parameters first from the URL, from the body as if it were a form, and from the headers.
+    """
+    _moto_setup(responses, request, *args, **kwargs)
+    described: _Described | None = request.environ.get(_DESCRIBED)
+    if described is not None and described.protocol == "json":
+        responses.querystring = responses.data = {}
+
+
+def _checked_operation(responses: BaseResponse) -> str:
+    """Return the operation that the caller's permissions were checked for; empty if these responses lack its protocol.
+
+    moto takes an `Action` in the URL, the body or the headers, and then the header `x-amz-target`, for any service.
+    """
+    request = responses.normalized_request
+    described: _Described | None = request.environ.get(_DESCRIBED)
+    if described is None:
+        return _moto_action(responses)
+    protocols = protocols_of(responses.boto3_service_name)
+    if described.protocol in ("json", "query", "ec2"):
+        return described.operation.partition(":")[2] if described.protocol in protocols else ""
+    if protocols.isdisjoint(("rest-json", "rest-xml")):
+        return ""
+    return responses._get_action_from_method_and_request_uri(request)  # pyright: ignore[reportPrivateUsage]
+
+
+BaseResponse.setup_class = _setup  # pyright: ignore[reportAttributeAccessIssue]
+BaseResponse._get_action = _checked_operation  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
 StartResponse = Callable[..., Any]
 WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
@@ -87,11 +122,11 @@ class MotoFallback:
         if region := scope.get("loom.unsigned_region"):
             # moto reads service and region from the credential scope; without one it takes us-east-1.
             environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
-        request = _Described(environ)
+        request = environ[_DESCRIBED] = _Described(environ)
         if request.is_missing_in_s3():
             return request.not_implemented(start_response)
         try:
-            status, headers, body = self._moto_response(environ)
+            status, headers, body = self._moto_response(environ, request)
         except RefusedError as refused:
             status = f"{refused.status} {HTTPStatus(refused.status).phrase}"
             return request.refuse(start_response, status, refused.code, refused.message)
@@ -118,7 +153,9 @@ class MotoFallback:
                 self._loaded = AwsApplication()
             return self._loaded
 
-    def _moto_response(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
+    def _moto_response(
+        self, environ: dict[str, Any], request: _Described
+    ) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
         """Return moto's status, headers and body."""
         response_head: list[Any] = []
 
@@ -136,8 +173,8 @@ class MotoFallback:
             body = self._application(environ, start)
             if scope["loom.service"] == "sts" and "loom.unsigned_region" not in scope:
                 body = list(body)
-                form = parse_qs(scope["loom.body"].opened().read().decode("latin-1"))
-                if form.get("Action") == ["AssumeRole"] and "RoleArn" in form:
+                form = parse_qs(request.form)
+                if request.operation == "sts:AssumeRole" and "RoleArn" in form:
                     self._assumed_roles.accept(form["RoleArn"][0], b"".join(body), scope["loom.principal"])
             return response_head[0], response_head[1], body
         self._logs.wait_restored()
@@ -171,11 +208,11 @@ class _Described:
             if name.startswith("HTTP_") or name == "CONTENT_TYPE"
         }
         self.protocol = protocol_of(self._service, self._headers, environ["QUERY_STRING"])
-        self._form = ""
-        if self.protocol in ("query", "ec2") and environ["REQUEST_METHOD"] == "POST":
+        self.form = ""
+        if self.protocol in ("query", "ec2") and has_form(self._headers):
             raw = environ["wsgi.input"].read()
             environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(raw), str(len(raw))
-            self._form = raw.decode("utf-8", "replace")
+            self.form = raw.decode("utf-8", "replace")
 
     @property
     def operation(self) -> str:
@@ -187,7 +224,7 @@ class _Described:
             raw_path=self._environ["RAW_URI"],
             query=self._environ["QUERY_STRING"],
             headers=self._headers,
-            form=self._form,
+            form=self.form,
         )
 
     def is_missing_in_s3(self) -> bool:

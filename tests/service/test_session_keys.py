@@ -6,11 +6,15 @@ import http.client
 import json
 import re
 import time
+from contextlib import closing
 from typing import Any
 
 import boto3
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from waiting import wait_until
 
@@ -281,6 +285,222 @@ def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(c
     assert "to perform: bedrock:InvokeModel" in refusal(**generation("amazon.nova-pro-v1:0"))
     assert "to perform: bedrock:ApplyGuardrail" in refusal(**generation(generationConfiguration=guarded))
     assert refusal(**generation()).startswith("ResourceNotFoundException")  # allowed, and there is no such base
+
+
+class RoleKey:
+    """A key of an assumed role, which sends requests as they are written."""
+
+    def __init__(self, aws: Any, name: str, statements: list[dict[str, Any]]) -> None:
+        iam, self.state = aws.client("iam"), aws.state
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+        document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        iam.put_role_policy(RoleName=name, PolicyName="inline", PolicyDocument=document)
+        arn = f"arn:aws:iam::123456789012:role/{name}"
+        keys = aws.client("sts").assume_role(RoleArn=arn, RoleSessionName="tests")["Credentials"]
+        self.credentials = Credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+
+    def send(self, service: str, method: str, path: str, body: str = "", **headers: str) -> tuple[int, str]:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = AWSRequest(method, self.state.url + path, data=body.encode(), headers=names)
+        SigV4Auth(self.credentials, service, self.state.region).add_auth(request)
+        with closing(http.client.HTTPConnection("127.0.0.1", self.state.port, timeout=60)) as connection:
+            connection.request(method, path, body.encode(), dict(request.headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def json(self, service: str, target: str, query: str = "", **members: Any) -> tuple[int, str]:
+        headers = {"content_type": "application/x-amz-json-1.1", "x_amz_target": target}
+        return self.send(service, "POST", f"/{query}", json.dumps(members), **headers)
+
+
+@pytest.fixture(scope="module")
+def limited(aws: Any) -> RoleKey:
+    """A key that may do what a request pretends to do, and nothing of what it would do."""
+    aws.client("iam").create_role(RoleName="kept", AssumeRolePolicyDocument="{}")
+    aws.client("secretsmanager").create_secret(Name="hidden", SecretString="value-of-hidden")
+    aws.client("secretsmanager").create_secret(Name="mine", SecretString="value-of-mine")
+    aws.client("ssm").put_parameter(Name="hidden", Value="value-of-hidden", Type="String")
+    aws.client("ssm").put_parameter(Name="mine", Value="value-of-mine", Type="String")
+    for name in ("hidden", "mine"):
+        aws.client("dynamodb").create_table(
+            TableName=name,
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        aws.client("sns").create_topic(Name=name)
+        aws.client("sqs").create_queue(QueueName=name)
+    actions = [
+        "sts:GetCallerIdentity",
+        "sts:GetFederationToken",
+        "iam:GetUser",
+        "bedrock:InvokeModel",
+        "sqs:ListQueues",
+    ]
+    actions += ["cloudwatch:PutMetricData", "bedrock:ListGuardrails"]
+    own: dict[str, list[str]] = {
+        "secretsmanager:*": ["arn:aws:secretsmanager:us-east-1:123456789012:secret:mine*"],
+        "ssm:*": ["arn:aws:ssm:us-east-1:123456789012:parameter/mine"],
+        "dynamodb:*": ["arn:aws:dynamodb:us-east-1:123456789012:table/mine"],
+        "sns:Publish": ["arn:aws:sns:us-east-1:123456789012:mine"],
+        "sqs:SendMessage": ["arn:aws:sqs:us-east-1:123456789012:mine"],
+        "sts:AssumeRole": ["arn:aws:iam::123456789012:role/limited"],
+    }
+    statements: list[dict[str, Any]] = [{"Effect": "Allow", "Action": actions, "Resource": "*"}]
+    statements += [{"Effect": "Allow", "Action": action, "Resource": arns} for action, arns in own.items()]
+    return RoleKey(aws, "limited", statements)
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def test_the_operation_that_is_checked_is_the_one_that_is_executed(aws: Any, limited: RoleKey) -> None:
+    role = "Action=AssumeRole&Version=2011-06-15&RoleSessionName=other&RoleArn=arn:aws:iam::123456789012:role/kept"
+    delete = "Action=DeleteRole&Version=2010-05-08&RoleName=kept"
+    alarms = "Action=DeleteAlarms&Version=2010-08-01&AlarmNames.member.1=kept"
+    blocked = {"blockedInputMessaging": "no", "blockedOutputsMessaging": "no"}
+    words = {"wordsConfig": [{"text": "x"}]}
+    guardrail = aws.client("bedrock").create_guardrail(name="kept", wordPolicyConfig=words, **blocked)["guardrailId"]
+    metric = {"MetricName": "m", "Namespace": "n", "Statistic": "Sum", "Period": 60, "EvaluationPeriods": 1}
+    aws.client("cloudwatch").put_metric_alarm(
+        AlarmName="kept", Threshold=1, ComparisonOperator="GreaterThanThreshold", **metric
+    )
+    for service, method, path, body, headers in (
+        ("sts", "POST", "/", role, {"content_type": FORM}),
+        ("sts", "POST", "/", role, {"content_type": FORM, "x_amz_target": "X.GetCallerIdentity"}),
+        ("iam", "POST", "/?Action=GetUser", delete, {"content_type": FORM}),
+        ("iam", "POST", f"/?{delete}", "Action=GetUser", {"content_type": "text/plain"}),
+        ("iam", "PUT", f"/?{delete}", "x=1", {"content_type": FORM}),
+        ("bedrock", "DELETE", f"/guardrails/{guardrail}", "", {"x_amz_target": "X.InvokeModel"}),
+        ("bedrock", "DELETE", f"/guardrails/{guardrail}?Action=InvokeModel", "", {}),
+        ("bedrock", "DELETE", f"/guardrails/{guardrail}", "Action=InvokeModel", {"content_type": FORM}),
+        ("bedrock", "DELETE", f"/guardrails/{guardrail}", "", {"smithy_protocol": "rpc-v2-cbor"}),
+        ("monitoring", "POST", "/", alarms, {"content_type": FORM, "x_amz_target": "X.PutMetricData"}),
+    ):
+        assert limited.send(service, method, path, body, **headers)[0] == 403, (service, path, headers)
+    limited.json("monitoring", "GraniteServiceVersion20100801.PutMetricData", f"?{alarms}", Namespace="n")
+    limited.send("iam", "POST", "/?Action=GetUser", delete, content_type="text/plain")
+    limited.send(
+        "sts", "POST", "/?Action=GetFederationToken&Version=2011-06-15&Name=n", role, content_type="text/plain"
+    )
+    assert aws.client("iam").get_role(RoleName="kept")
+    assert aws.client("bedrock").get_guardrail(guardrailIdentifier=guardrail)["name"] == "kept"
+    assert aws.client("cloudwatch").describe_alarms(AlarmNames=["kept"])["MetricAlarms"]
+
+
+def test_a_denied_operation_cannot_be_sent_as_something_else(aws: Any) -> None:
+    key = RoleKey(
+        aws,
+        "all-but-deleting",
+        [
+            {"Effect": "Allow", "Action": "*", "Resource": "*"},
+            {"Effect": "Deny", "Action": "iam:DeleteRole", "Resource": "*"},
+        ],
+    )
+    delete = "Action=DeleteRole&Version=2010-05-08&RoleName=all-but-deleting"
+    parts = "\r\n".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}'
+        for name, value in (part.split("=") for part in delete.split("&"))
+    )
+    for content_type, body in (
+        (FORM, delete),
+        ("Application/X-WWW-Form-Urlencoded", delete),
+        ("text/plain", delete),
+        ("multipart/form-data; boundary=x", f"{parts}\r\n--x--\r\n"),
+    ):
+        assert key.send("iam", "POST", "/", body, content_type=content_type)[0] in (403, 501), content_type
+    assert key.send("iam", "POST", "/", action="DeleteRole", rolename="all-but-deleting")[0] == 501
+    assert aws.client("iam").list_role_policies(RoleName="all-but-deleting")["PolicyNames"] == ["inline"]
+
+
+def test_a_text_in_a_message_is_no_parameter(aws: Any) -> None:
+    sqs, secrets = aws.client("sqs"), aws.client("secretsmanager")
+    queue = sqs.create_queue(QueueName="texts")["QueueUrl"]
+    text = "&Action=ListQueues&QueueUrl=other&"
+    assert sqs.send_message(QueueUrl=queue, MessageBody=text)["MessageId"]
+    assert sqs.receive_message(QueueUrl=queue)["Messages"][0]["Body"] == text
+    secrets.create_secret(Name="texts", SecretString="&SecretId=other&Name=other&")
+    assert secrets.get_secret_value(SecretId="texts")["SecretString"] == "&SecretId=other&Name=other&"
+
+
+def test_parameters_of_a_json_request_are_in_its_body_only(limited: RoleKey) -> None:
+    for query, members in (
+        ("?SecretId=hidden", {"SecretId": "mine"}),
+        ("", {"SecretId": "mine", "VersionStage": "AWSCURRENT", "x": "&SecretId=hidden&"}),
+    ):
+        status, body = limited.json("secretsmanager", "secretsmanager.GetSecretValue", query, **members)
+        assert (status, "value-of-mine" in body) == (200, True), body
+    headers = {"content_type": "application/x-amz-json-1.1", "x_amz_target": "AmazonSSM.GetParameter"}
+    assert "value-of-mine" in limited.send("ssm", "POST", "/", '{"Name": "mine"}', name="hidden", **headers)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "members"),
+    [
+        ("ssm", "AmazonSSM.GetParameters", {"Names": ["hidden"]}),
+        ("ssm", "AmazonSSM.GetParameters", {"Name": "mine", "Names": ["mine", "hidden"]}),
+        ("secretsmanager", "secretsmanager.BatchGetSecretValue", {"SecretId": "mine", "SecretIdList": ["hidden"]}),
+        (
+            "secretsmanager",
+            "secretsmanager.BatchGetSecretValue",
+            {"SecretIdList": ["mine"], "Filters": [{"Key": "all"}]},
+        ),
+        ("dynamodb", "DynamoDB_20120810.BatchGetItem", {"TableName": "mine", "RequestItems": {"hidden": {}}}),
+        (
+            "dynamodb",
+            "DynamoDB_20120810.TransactWriteItems",
+            {"TableName": "mine", "TransactItems": [{"Delete": {"TableName": "hidden", "Key": {"id": {"S": "a"}}}}]},
+        ),
+        ("sqs", "AmazonSQS.SendMessage", {"QueueUrl": "http://h/123456789012/mine/hidden", "MessageBody": "x"}),
+        ("sqs", "AmazonSQS.SendMessage", {"QueueUrl": "http://h/123456789012/mine?x/hidden", "MessageBody": "x"}),
+    ],
+)
+def test_every_resource_that_the_operation_uses_is_checked_and_no_other(
+    limited: RoleKey, name: str, target: str, members: dict[str, Any]
+) -> None:
+    status, body = limited.json(name, target, **members)
+    assert (status in (400, 403), "is not authorized to perform" in body) == (True, True), (status, body)
+
+
+def test_a_topic_is_checked_in_each_parameter_that_may_name_it(limited: RoleKey) -> None:
+    mine, hidden = (f"arn:aws:sns:us-east-1:123456789012:{name}" for name in ("mine", "hidden"))
+    publish = f"Action=Publish&Version=2010-03-31&Message=x&TopicArn={mine}"
+    assert limited.send("sns", "POST", "/", publish, content_type=FORM)[0] == 200
+    assert limited.send("sns", "POST", "/", f"{publish}&TargetArn={hidden}", content_type=FORM)[0] == 403
+    assert limited.send("sns", "POST", f"/?TopicArn={hidden}", publish, content_type=FORM)[0] == 403
+
+
+def test_forms_name_the_queue_and_the_role_that_are_checked(limited: RoleKey) -> None:
+    for service, form, hidden in (
+        ("sqs", "Action=SendMessage&MessageBody=x&QueueUrl=http://h/123456789012/", "hidden"),
+        ("sts", "Action=AssumeRole&RoleSessionName=x&RoleArn=arn:aws:iam::123456789012:role/", "kept"),
+    ):
+        own = "limited" if service == "sts" else "mine"
+        assert limited.send(service, "POST", "/", form + own, content_type=FORM)[0] == 200, service
+        assert limited.send(service, "POST", "/", form + hidden, content_type=FORM)[0] == 403, service
+
+
+def test_a_role_limited_to_its_own_resources_can_use_them_in_batches(limited: RoleKey) -> None:
+    row = {"id": {"S": "a"}}
+    for service, target, members, expected in (
+        ("ssm", "AmazonSSM.GetParameters", {"Names": ["mine"]}, "value-of-mine"),
+        ("secretsmanager", "secretsmanager.BatchGetSecretValue", {"SecretIdList": ["mine"]}, "value-of-mine"),
+        (
+            "dynamodb",
+            "DynamoDB_20120810.BatchWriteItem",
+            {"RequestItems": {"mine": [{"PutRequest": {"Item": row}}]}},
+            "UnprocessedItems",
+        ),
+        ("dynamodb", "DynamoDB_20120810.BatchGetItem", {"RequestItems": {"mine": {"Keys": [row]}}}, '"S": "a"'),
+        (
+            "dynamodb",
+            "DynamoDB_20120810.TransactGetItems",
+            {"TransactItems": [{"Get": {"TableName": "mine", "Key": row}}]},
+            '"S": "a"',
+        ),
+    ):
+        status, body = limited.json(service, target, **members)
+        assert (status, expected.replace(" ", "") in body.replace(" ", "")) == (200, True), (target, body)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote
 
-from loomlib.json_values import as_mapping, as_text, parse_object
+from loomlib.json_values import as_list, as_mapping, as_text, parse_object
 
-from ..error_forms import operation_of, protocol_of
+from ..error_forms import has_form, members_of, operation_of, protocol_of
 from ..service_models import signing_name
 from .named_resources import IAM_OPERATIONS, model_resources, named_resources
 
@@ -38,10 +38,9 @@ _S3_PLAIN = frozenset({"list-type", "prefix", "delimiter", "max-keys", "marker",
     *("continuation-token", "fetch-owner", "x-id", "versionId", "allow-unordered", "key-marker", "upload-id-marker")
 }
 _NAMED_IN_BODY = {
-    # service: (member of the body, the end of its ARN)
-    "dynamodb": ("TableName", "table/{}"),
-    "secretsmanager": ("SecretId", "secret:{}"),
-    "ssm": ("Name", "parameter/{}"),
+    # service: (members of the body, the end of their ARNs)
+    "dynamodb": (("TableName",), "table/{}"),
+    "ssm": (("Name", "Names"), "parameter/{}"),
 }
 _KINDS = {
     "memoryId": "memory",
@@ -156,17 +155,27 @@ def other_actions(
     if service == "s3":
         return [_s3_action(method, path, query, headers)]
     protocol = protocol_of(service, headers, query)
-    form = body().decode("latin-1") if protocol in ("query", "ec2") else ""
+    form = body().decode("latin-1") if has_form(headers) else ""
     operation = operation_of(
         service, protocol, method=method, raw_path=path, query=query, headers=headers, form=form
     ).removeprefix(f"{service}:")
-    resources = _arns_in_body(service, body(), region, account_id) if protocol == "json" else ["*"]
+    resources = _arns_in_body(service, operation, body(), region, account_id) if protocol == "json" else ["*"]
     if service == "bedrock" and (match := _BEDROCK_PATH.match(path)):
         resources = [_bedrock_arn(_BEDROCK_KINDS[match[1]], unquote(match[2]), region, account_id)]
     elif service == "bedrock" and (match := _AGENT_ALIAS_PATH.match(path) or _AGENT_PATH.match(path)):
         kind = "agent-alias" if match.re is _AGENT_ALIAS_PATH else "agent"
         resources = [_bedrock_arn(kind, "/".join(map(unquote, match.groups())), region, account_id)]
-    if arns := named_resources(service, path, query, body, region=region, account_id=account_id):
+    is_query = protocol in ("query", "ec2")
+    if arns := named_resources(
+        service,
+        path,
+        query,
+        bytes if is_query else body,
+        form=f"{query}&{form}" if is_query else "",  # moto takes the parameters of both
+        operation=operation,
+        region=region,
+        account_id=account_id,
+    ):
         resources = arns
     name = f"{_IAM_NAMES.get(service, service)}:{operation}"
     action = IAM_OPERATIONS.get(name, name), resources
@@ -214,13 +223,14 @@ def _s3_action(method: str, path: str, query: str, headers: Mapping[str, str]) -
     return f"s3:{_S3_OBJECT.get(method, method)}", [arn]
 
 
-def _arns_in_body(service: str, body: bytes, region: str, account_id: str) -> list[str]:
-    """Return the ARNs that the body of a JSON request names."""
+def _arns_in_body(service: str, operation: str, body: bytes, region: str, account_id: str) -> list[str]:
+    """Return the ARNs that the body of a JSON request names in parameters of its operation."""
     try:
         content = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         return ["*"]
     document = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    document = {name: document[name] for name in members_of(service, operation) if name in document}
     start = f"arn:aws:{service}:{region}:{account_id}"
     if service == "logs":
         groups: list[str] = []
@@ -232,8 +242,19 @@ def _arns_in_body(service: str, body: bytes, region: str, account_id: str) -> li
         names = [re.sub(r"^arn:[^/]*?:log-group:|:\*$", "", group) for group in groups]
         return [f"{start}:log-group:{name}" for name in names] or ["*"]
     if service in _NAMED_IN_BODY:
-        member, end = _NAMED_IN_BODY[service]
-        value = document.get(member)
-        if isinstance(value, str):
-            return [value if value.startswith("arn:") else f"{start}:{end.format(value.lstrip('/'))}"]
+        members, end = _NAMED_IN_BODY[service]
+        values = [document.get(member) for member in members]
+        names = [as_text(name) for value in values for name in (as_list(value) or [value])]
+        if service == "dynamodb":
+            names += _tables(document)
+        arns = [
+            name if name.startswith("arn:") else f"{start}:{end.format(name.lstrip('/'))}" for name in names if name
+        ]
+        return arns or ["*"]
     return ["*"]
+
+
+def _tables(document: Mapping[str, Any]) -> list[str]:
+    """Return the tables of a batch or a transaction."""
+    parts = [as_mapping(part) for item in as_list(document.get("TransactItems")) for part in as_mapping(item).values()]
+    return [*as_mapping(document.get("RequestItems")), *(as_text(part.get("TableName")) for part in parts)]

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from loomlib.json_values import as_text, parse_object
+from loomlib.json_values import as_list, as_text, parse_object
+
+from ..error_forms import members_of
 
 _FUNCTION: Final = re.compile(r"/(?:2015-03-31|2014-11-13|2021-11-15)/functions/([^/]+)/")
 _FUNCTION_NAME: Final = re.compile(r"(?:(?:([a-z]{2}(?:-[a-z]+)+-\d):)?(?:(\d{12}):)?function:)?(.+)")
 """The region, the account and the name of a function: the end of its ARN, which may start at any of them."""
 _QUEUE: Final = re.compile(r"https?://[^/]+/(\d{12})/([^/?]+)")
 _PROFILE: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.(?=[a-z0-9-]+\.)")
+_ARNS_IN_FORM: Final = {"sns": ("TopicArn", "TargetArn"), "sts": ("RoleArn",)}
 IAM_OPERATIONS: Final[Mapping[str, str]] = {
     "lambda:Invoke": "lambda:InvokeFunction",
     "lambda:InvokeAsync": "lambda:InvokeFunction",
@@ -48,7 +51,15 @@ def model_resources(model_id: str, region: str, account_id: str) -> tuple[list[s
 
 
 def named_resources(
-    service: str, path: str, query: str, body: Callable[[], bytes], *, region: str, account_id: str
+    service: str,
+    path: str,
+    query: str,
+    body: Callable[[], bytes],
+    *,
+    form: str = "",
+    operation: str = "",
+    region: str,
+    account_id: str,
 ) -> list[str] | None:
     """Return the ARNs that a request names; None for services and requests that are not known here.
 
@@ -57,6 +68,8 @@ def named_resources(
         path: The raw path.
         query: The raw query.
         body: Returns the body.
+        form: The parameters of a request of the query protocols.
+        operation: The operation, whose parameters count.
         region: The caller's region.
         account_id: The caller's account.
     """
@@ -67,24 +80,28 @@ def named_resources(
             name = f"arn:aws:lambda:{parts[1] or region}:{parts[2] or account_id}:function:{parts[3]}"
         qualifier = (parse_qs(query).get("Qualifier") or [""])[0]
         return [f"{name}:{qualifier}" if qualifier else name]
-    if service == "sns":
-        form = parse_qs(body().decode("latin-1") or query)
-        topics = form.get("TopicArn") or form.get("TargetArn")
-        return topics[:1] if topics else None
+    if service in _ARNS_IN_FORM:
+        members, values = members_of(service, operation), parse_qs(form)
+        return [arn for name in _ARNS_IN_FORM[service] if name in members for arn in values.get(name, ())] or None
     if service not in ("sqs", "states", "kms", "secretsmanager"):
         return None
-    parameters = parse_object(body())
+    members = members_of(service, operation)
+    parameters = {name: value for name, value in parse_object(body()).items() if name in members}
     if service == "sqs":
-        match = _QUEUE.match(as_text(parameters.get("QueueUrl")))
-        return [f"arn:aws:sqs:{region}:{match[1]}:{match[2]}"] if match else None
+        addresses = parse_qs(form).get("QueueUrl", []) if form else [as_text(parameters.get("QueueUrl"))]
+        matches = [_QUEUE.fullmatch(address) for address in addresses if "QueueUrl" in members]
+        arns = [f"arn:aws:sqs:{region}:{match[1]}:{match[2]}" for match in matches if match]
+        return arns if arns and len(arns) == len(matches) else None
     if service == "states":
         machine = as_text(parameters.get("stateMachineArn"))
         return [machine] if machine else None
     if service == "kms":
         key = as_text(parameters.get("KeyId"))
         return [key if key.startswith("arn:") else f"{start}:key/{key}"] if key else None
-    secret = as_text(parameters.get("SecretId"))
-    return [_secret_arn(secret, region, account_id)] if secret else None
+    if parameters.get("Filters"):  # they may match any secret
+        return None
+    names = (parameters.get("SecretId"), *as_list(parameters.get("SecretIdList")))
+    return [_secret_arn(name, region, account_id) for name in map(as_text, names) if name] or None
 
 
 def s3_condition_keys(method: str, path: str, query: str) -> dict[str, str]:
