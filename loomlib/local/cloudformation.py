@@ -8,6 +8,7 @@ complete.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ _WITHIN_S: Final = 45.0
 _CALL_WITHIN_S: Final = 30.0
 _SETTLES_WITHIN_S: Final = 900.0
 _PAUSE_S: Final = 0.05
+_NUMBERS: Final = {"integer": int, "long": int, "float": float, "double": float}
+_NUMBER: Final = re.compile(r"[+-]?\d{1,40}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _MOST_AT_ONCE: Final = 4
 """Maximum number of concurrent requests: each occupies one of moto's threads, and its resources need more."""
 
@@ -145,7 +148,7 @@ def parameters_of(shape: Any, value: Any) -> Any:
         value: The properties.
 
     Raises:
-        RefusedError: A property is unknown.
+        RefusedError: A property is unknown, or its value has another type.
     """
     if shape.type_name == "structure" and isinstance(value, str) and "serverProtocol" in shape.members:
         return {"serverProtocol": value}  # the property ProtocolConfiguration is a string
@@ -166,11 +169,23 @@ def parameters_of(shape: Any, value: Any) -> Any:
         return [parameters_of(shape.member, item) for item in cast("list[Any]", value)]
     if shape.type_name in ("structure", "map", "list"):
         raise RefusedError("ValidationError", 400, f"{shape.name} must be a {shape.type_name}, not {value!r}"[:300])
-    if shape.type_name in ("integer", "long") and isinstance(value, str) and value.isdigit():
-        return int(value)
+    if shape.type_name in _NUMBERS and isinstance(value, str):
+        return _number(shape, value)
     if shape.type_name == "boolean" and value in ("true", "false"):
         return value == "true"
+    if shape.type_name == "string" and isinstance(value, bool):
+        return "true" if value else "false"
     return str(value) if shape.type_name == "string" and isinstance(value, int | float) else value
+
+
+def _number(shape: Any, text: str) -> float:
+    try:
+        if not _NUMBER.fullmatch(text):
+            raise ValueError(text)
+        return _NUMBERS[shape.type_name](text)
+    except ValueError as error:
+        kind = "an integer" if _NUMBERS[shape.type_name] is int else "a number"
+        raise RefusedError("ValidationError", 400, f"{shape.name} must be {kind}, not {text!r}"[:300]) from error
 
 
 def _shape(kind: StackType, operation: str) -> Any:

@@ -209,6 +209,20 @@ def test_versions_and_aliases_choose_the_code(functions: Any, make: Any) -> None
     assert call(functions, f"{arn}:live")[1] == "first"
 
 
+def test_a_warm_process_does_not_outlive_a_change_of_memory_or_runtime(functions: Any, make: Any) -> None:
+    code = (
+        "import os\n"
+        "def handle(event, context):\n"
+        "    return [os.environ['AWS_LAMBDA_FUNCTION_MEMORY_SIZE'], os.environ['AWS_EXECUTION_ENV']]\n"
+    )
+    name = make(code, MemorySize=128)
+    assert call(functions, name)[1] == ["128", "AWS_Lambda_python3.12"]
+    functions.update_function_configuration(FunctionName=name, MemorySize=256)
+    assert call(functions, name)[1] == ["256", "AWS_Lambda_python3.12"]
+    functions.update_function_configuration(FunctionName=name, Runtime="python3.13")
+    assert call(functions, name)[1] == ["256", "AWS_Lambda_python3.13"]
+
+
 def test_the_log_has_aws_s_lines_and_the_functions_own(aws: Any, functions: Any, echo: str) -> None:
     answer, _ = call(functions, echo, {"b": 2}, LogType="Tail")
     tail = base64.b64decode(answer["LogResult"]).decode()

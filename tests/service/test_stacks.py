@@ -109,6 +109,37 @@ def test_a_stack_whose_runtime_is_refused_fails_and_names_the_reason(aws: Any) -
     assert "refused_notes" not in names
 
 
+def test_texts_are_converted_to_numbers_and_booleans_to_texts_as_on_aws(aws: Any) -> None:
+    validation = {"NumberValidation": {"MinValue": "-0.5", "MaxValue": "1e1"}}
+    field = {
+        "Key": "score",
+        "Type": "NUMBER",
+        "ExtractionConfig": {"LlmExtractionConfig": {"Definition": "the score", "Validation": validation}},
+    }
+    facts = {"Name": "facts", "Namespaces": ["/{actorId}"], "MemoryRecordSchema": {"MetadataSchema": [field]}}
+    properties = {
+        "Name": "converted",
+        "Description": True,
+        "EventExpiryDuration": "30",
+        "MemoryStrategies": [{"SemanticMemoryStrategy": facts}],
+    }
+    stacks = aws.client("cloudformation")
+    notes = {"Type": "AWS::BedrockAgentCore::Memory", "Properties": properties}
+    outputs = _made(stacks, "converted", {"Notes": notes}, {"Id": {"Fn::GetAtt": ["Notes", "MemoryId"]}})
+    memory = aws.control.get_memory(memoryId=outputs["Id"])["memory"]
+    assert (memory["description"], memory["eventExpiryDuration"]) == ("true", 30)
+    (schema,) = memory["strategies"][0]["memoryRecordSchema"]["metadataSchema"]
+    assert schema["extractionConfig"]["llmExtractionConfig"]["validation"]["numberValidation"] == {
+        "minValue": -0.5,
+        "maxValue": 10.0,
+    }
+    stacks.delete_stack(StackName="converted")
+    properties |= {"Name": "unconverted", "EventExpiryDuration": "a month"}
+    status, reason = _failure(stacks, "unconverted", json.dumps({"Resources": {"Notes": notes}}))
+    assert status == "CREATE_FAILED"
+    assert "must be an integer, not 'a month'" in reason
+
+
 def test_a_property_that_the_type_does_not_have_is_named(aws: Any) -> None:
     stacks = aws.client("cloudformation")
     body = template(aws.upload({"agent.py": "pass"}), "misspelt", Colour="red")

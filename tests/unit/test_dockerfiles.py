@@ -76,6 +76,31 @@ def test_commands_that_start_an_agent(command: str, launched: str) -> None:
     assert launched in _files(_built(f"FROM python:3.11\nWORKDIR /app\nCOPY . .\n{command}\n"))[LAUNCHER]
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (
+            'CMD ["uv", "run", "--no-sync", "uvicorn", "agent:app", "--host", "0.0.0.0", "--port", "8080"]',
+            ["uvicorn", "agent:app", "--host", "0.0.0.0", "--port", "8080"],
+        ),
+        ("CMD uv run --python 3.11 --extra web -- agent.py --verbose", ["agent.py", "--verbose"]),
+        ("CMD uv run -m tools.one --verbose", ["tools.one", "--verbose"]),
+        ('CMD ["agent.py", "--verbose"]\nENTRYPOINT ["python"]', ["agent.py", "--verbose"]),
+        ("CMD --verbose\nENTRYPOINT python agent.py", ["agent.py"]),
+        ("ENTRYPOINT []\nCMD python agent.py --verbose", ["agent.py", "--verbose"]),
+    ],
+)
+def test_a_command_keeps_its_own_options(command: str, arguments: list[str]) -> None:
+    launcher = _files(_built(f"FROM python:3.11\nWORKDIR /app\nCOPY . .\n{command}\n"))[LAUNCHER]
+    assert f"sys.argv[:] = {arguments!r}" in launcher
+
+
+def test_a_command_of_uv_run_may_be_instrumented() -> None:
+    image = _built("FROM python:3.11\nCOPY . .\nCMD exec uv run opentelemetry-instrument python -m agent --verbose\n")
+    assert image.entry_point == ("opentelemetry-instrument", LAUNCHER)
+    assert "sys.argv[:] = ['agent', '--verbose']" in _files(image)[LAUNCHER]
+
+
 def test_arguments_variables_and_a_project_file() -> None:
     files = {"pyproject.toml": '[project]\nname = "a"\ndependencies = ["httpx>=0.27"]\n', "src/main.py": ""}
     dockerfile = (
@@ -119,7 +144,15 @@ def test_what_cannot_be_done_is_refused_by_name(lines: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", 'CMD ["node", "x.js"]', 'CMD ["python"]', "CMD sh -c 'x; y'", 'CMD ["python", "b.py"]']
+    "command",
+    [
+        "",
+        'CMD ["node", "x.js"]',
+        'CMD ["python"]',
+        "CMD sh -c 'x; y'",
+        'CMD ["python", "b.py"]',
+        "CMD uv run --with=httpx agent.py",
+    ],
 )
 def test_a_command_that_starts_no_agent_is_refused(command: str) -> None:
     with pytest.raises(DockerfileError, match=r"CMD|ENTRYPOINT|line"):
@@ -146,6 +179,17 @@ phases:
     spec = read_buildspec(text, {"URL": "123456789012.dkr.ecr.us-east-1.amazonaws.com"})
     assert spec.pushed == ["123456789012.dkr.ecr.us-east-1.amazonaws.com/agents:v1"]
     assert (spec.dockerfile, spec.folder, spec.arguments) == ("docker/Dockerfile", "service/", {"MODE": "x"})
+
+
+def test_variables_of_the_build_precede_those_of_the_buildspec_which_precede_predefined_ones() -> None:
+    text = """
+env:
+  variables: {TAG: default, AWS_ACCOUNT_ID: "210987654321"}
+phases: {build: {commands: ["docker build -t $AWS_ACCOUNT_ID/$AWS_REGION:$TAG --push ."]}}
+"""
+    predefined = {"AWS_ACCOUNT_ID": "123456789012", "AWS_REGION": "eu-west-1"}
+    assert read_buildspec(text, {"TAG": "v2"}, predefined).pushed == ["210987654321/eu-west-1:v2"]
+    assert read_buildspec(text, {}, predefined).pushed == ["210987654321/eu-west-1:default"]
 
 
 @pytest.mark.parametrize(

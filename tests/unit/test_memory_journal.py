@@ -47,7 +47,7 @@ def test_events_of_a_memory_without_strategies_are_skipped(store: MemoryStore, t
     assert not journal.read(0.0)
     ((key, events),) = journal.due(10.0, 1.0)
     assert (key[0], [event.seq for event in events]) == (telling, seqs[1:2])
-    journal.done(key, 1)
+    journal.drop(key, 1)
     assert (journal.watermark, journal.idle) == (seqs[2], True)
     journal.close()
 
@@ -73,7 +73,7 @@ def test_a_large_backlog_is_read_in_portions(store: MemoryStore, tmp_path: Path)
         for key, events in journal.due(10.0, 1.0):
             assert not portions or events[0].seq == portions[-1][-1] + 1
             portions.append([event.seq for event in events])
-            journal.done(key, len(events))
+            journal.drop(key, len(events))
     assert sum(map(len, portions)) == count
     assert max(map(len, portions)) < count, "never all of them at a time"
     assert journal.watermark == portions[-1][-1]

@@ -53,7 +53,8 @@ class FunctionVersion:
     @property
     def digest(self) -> str:
         """A digest that differs between versions that must not share a process."""
-        parts = [self.arn, self.version, self.handler, self.role_arn, sorted(self.environment.items())]
+        settings = [self.handler, self.runtime, str(self.node), self.role_arn, self.memory_mb]
+        parts = [self.arn, self.version, *settings, sorted(self.environment.items())]
         digest = hashlib.sha256(json.dumps(parts).encode())
         for content in (self.package, *self.layers):
             digest.update(hashlib.sha256(content).digest())

@@ -28,7 +28,19 @@ _NO_EFFECT: Final = frozenset(
 )
 _NOT_PASSED_ON: Final = re.compile(r"PATH|VIRTUAL_ENV|UV_\w+|PIP_\w+|HOME")
 _WILDCARD: Final = re.compile(r"[*?\[]")
-_RUNNERS: Final = ("opentelemetry-instrument", "exec")
+_UV_RUN_VALUES: Final = frozenset(
+    {"--python", "-p", "--python-platform", "--package", "--project", "--extra", "--no-extra", "--group", "--no-group"}
+    | {"--only-group", "--index", "--default-index", "--index-url", "-i", "--extra-index-url", "--find-links", "-f"}
+    | {"--index-strategy", "--keyring-provider", "--upgrade-package", "-P", "--upgrade-group", "--reinstall-package"}
+    | {"--refresh-package", "--resolution", "--prerelease", "--fork-strategy", "--exclude-newer", "--link-mode"}
+    | {"--exclude-newer-package", "--config-setting", "-C", "--config-settings-package", "--no-build-package"}
+    | {"--no-build-isolation-package", "--no-binary-package", "--no-sources-package", "--python-preference"}
+    | {"--cache-dir", "--config-file", "--color", "--allow-insecure-host"}
+)
+"""Options of uv run with a value: without effect here, because RUN installs the packages."""
+_UV_RUN_REFUSED: Final = frozenset(
+    {"--with", "-w", "--with-editable", "--with-requirements", "--env-file", "--directory", "--gui-script"}
+)
 _CONSOLE_SCRIPTS: Final = frozenset({"uvicorn", "hypercorn", "fastapi", "fastmcp"})
 
 
@@ -288,15 +300,35 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return info
 
 
+def _run_by_uv(words: Sequence[str], command: Sequence[str]) -> list[str]:
+    """Return the command that uv run starts: the words after its own options."""
+    queue, interpreter = list(words), list[str]()
+    while queue and queue[0].startswith("-") and queue[0] != "-":
+        option, has_value, _ = queue.pop(0).partition("=")
+        if option == "--":
+            break
+        if option in _UV_RUN_REFUSED:
+            raise DockerfileError(
+                f"CMD {shlex.join(command)}: the option {option} of uv run is not supported; "
+                "use RUN for packages, ENV for variables and WORKDIR for the folder"
+            )
+        if option in ("-m", "--module"):
+            interpreter = ["python", "-m"]
+        elif option in _UV_RUN_VALUES and not has_value:
+            del queue[:1]
+    return [*interpreter, *queue]
+
+
 def _start(command: Sequence[str], plan: Dockerfile, content: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """Return the entry point, and the source of the file that runs the command's module or script."""
     words = list(command)
     prefix: tuple[str, ...] = ()
-    while words and words[0] in _RUNNERS:
-        if words.pop(0) == "opentelemetry-instrument":
-            prefix = ("opentelemetry-instrument",)
-    if words[:2] == ["uv", "run"]:
-        words = [word for word in words[2:] if not word.startswith("--")]
+    while words[:1] in (["exec"], ["opentelemetry-instrument"]) or words[:2] == ["uv", "run"]:
+        runner = words.pop(0)
+        if runner == "opentelemetry-instrument":
+            prefix = (runner,)
+        elif runner == "uv":
+            words = _run_by_uv(words[1:], command)
     program = posixpath.basename(words[0]) if words else ""
     if re.fullmatch(r"python[0-9.]*", program):
         words = words[1:]

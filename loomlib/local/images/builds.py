@@ -130,7 +130,7 @@ class CodeBuild:
         self._enter(build, "DOWNLOAD_SOURCE")
         context = self._source(build["source"], place)
         self._enter(build, "BUILD")
-        environment = {
+        predefined = {
             "AWS_DEFAULT_REGION": place.region,
             "AWS_REGION": place.region,
             "AWS_ACCOUNT_ID": place.account_id,
@@ -141,15 +141,14 @@ class CodeBuild:
             *(own.get("environmentVariables") or ()),
             *(parameters.get("environmentVariablesOverride") or ()),
         ]
-        for variable in variables:
-            environment[str(variable["name"])] = str(variable["value"])
+        environment = {str(variable["name"]): str(variable["value"]) for variable in variables}
         text = str(build["source"]["buildspec"])
         if "\n" not in text:
             name = text or "buildspec.yml"
             if name not in context.namelist():
                 raise BuildspecError(f"the source has no file {name}")
             text = context.read(name).decode("utf-8", "replace")
-        plan = read_buildspec(text, environment)
+        plan = read_buildspec(text, environment, predefined)
         image = build_image(context, plan.dockerfile, plan.folder, plan.arguments)
         for note in image.notes:
             self._log(build, note)

@@ -55,12 +55,13 @@ class Buildspec:
     pushed: list[str] = field(default_factory=list[str])
 
 
-def read_buildspec(text: str, environment: Mapping[str, str]) -> Buildspec:
+def read_buildspec(text: str, environment: Mapping[str, str], predefined: Mapping[str, str] | None = None) -> Buildspec:
     """Read a buildspec (version 0.2).
 
     Args:
         text: Its YAML.
-        environment: The build's variables.
+        environment: The variables of the project and of StartBuild, which precede those of the buildspec.
+        predefined: The variables that CodeBuild sets, which the buildspec may replace.
 
     Raises:
         BuildspecError: It is not YAML, pushes no image, or has a command that is not supported.
@@ -74,7 +75,8 @@ def read_buildspec(text: str, environment: Mapping[str, str]) -> Buildspec:
     if not isinstance(document, dict):
         raise BuildspecError("the buildspec is not a mapping")
     spec = cast("dict[str, Any]", document)
-    values = {**environment, **{str(name): str(value) for name, value in _mapping(spec, "env", "variables").items()}}
+    own = {str(name): str(value) for name, value in _mapping(spec, "env", "variables").items()}
+    values = {**(predefined or {}), **own, **environment}
     result = Buildspec()
     for words in _commands(spec, values):
         if words[:2] == ["docker", "build"] or words[:3] == ["docker", "buildx", "build"]:

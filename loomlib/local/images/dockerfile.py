@@ -102,6 +102,7 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
     result = Dockerfile()
     values: dict[str, str] = {}
     entry: tuple[str, ...] = ()
+    takes_arguments = True
     for line, name, rest in _instructions(text):
         variables = {**values, **result.environment}
         rest = replace_variables(rest, variables) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
@@ -127,12 +128,15 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
             result.steps.append(Run(_run_text(rest), result.folder, variables))
         elif name in ("CMD", "ENTRYPOINT"):
             words = _command(line, rest, variables)
-            entry, result.command = (words, ()) if name == "ENTRYPOINT" else (entry, words)
+            if name == "CMD":
+                result.command = words
+            else:
+                entry, takes_arguments = words, rest.startswith("[")  # a shell does not pass CMD on
         elif name not in _NO_EFFECT:
             raise DockerfileError(f"line {line}: the instruction {name} is not supported")
         elif reason := _NO_EFFECT[name]:
             result.notes.append(f"without effect here: {name} {rest} ({reason})")
-    result.command = (*entry, *result.command)
+    result.command = (*entry, *result.command) if takes_arguments else entry
     if not result.command:
         raise DockerfileError("the Dockerfile has no CMD or ENTRYPOINT that starts the agent")
     return result
@@ -220,7 +224,7 @@ def _run_text(rest: str) -> str:
 
 
 def _command(line: int, rest: str, values: Mapping[str, str]) -> tuple[str, ...]:
-    if words := _json_words(rest):
+    if (words := _json_words(rest)) or re.fullmatch(r"\[\s*\]", rest):
         return tuple(words)
     text = replace_variables(rest, values)
     if re.search(r"[;&|<>`$]", text):

@@ -72,6 +72,8 @@ class Snapshots:
         task = self._snapshots.pop(key, None)
         why_gone = self._why_gone(key, task)
         if task is None or why_gone:
+            if task is not None and not task.cancelled() and task.exception() is None:
+                self._begin_end(task.result())  # its files, descriptors and key have outlived its process
             note = ""
             if runtime.warm_up and mark:  # without a session its version is being built
                 note = (
@@ -158,9 +160,12 @@ class Snapshots:
                 key[0],
                 self._most_unused,
             )
-            ending = asyncio.get_running_loop().create_task(snapshot.end())
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._begin_end(snapshot)
+
+    def _begin_end(self, snapshot: Snapshot) -> None:
+        ending = asyncio.get_running_loop().create_task(snapshot.end())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 def _kept_unused() -> int:

@@ -438,6 +438,17 @@ def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(
     assert ask(aws, arns[0], 2) > 0
 
 
+def test_a_frozen_process_that_has_ended_leaves_nothing_when_it_is_replaced(isolated: Any) -> None:
+    arn, sessions = deploy(isolated, "replaced", SHARED), isolated.state.home / "sessions"
+    (folder,) = sessions.glob(f"*.sessions/{ask(isolated, arn, 1)['mark']}")
+    mark = folder.parent.name.removesuffix(".sessions")
+    assert len(list(sessions.glob(f"{mark}*"))) == 3  # its folder, those of its sessions, and its record
+    os.kill(json.loads((sessions / f"{mark}.json").read_text())["pid"], signal.SIGKILL)
+    assert ask(isolated, arn, 2)["session"] == session(2)
+    wait_until(lambda: not list(sessions.glob(f"{mark}*")), what="the removal of the ended process's files")
+    assert ask(isolated, arn, 1)["session"] == session(1)
+
+
 def test_an_idle_session_takes_hardly_any_processor_time(isolated: Any) -> None:
     body = """
     import resource

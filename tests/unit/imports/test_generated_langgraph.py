@@ -136,7 +136,7 @@ def test_a_tool_that_does_not_exist_is_an_error_that_the_model_reads(session):
 
 def test_arguments_that_are_no_json_end_the_turn_and_leave_nothing(session):
     model = FakeModel([("weather__get_weather", '{"city": ')])
-    with pytest.raises(ValueError, match="arguments that are no JSON"):
+    with pytest.raises(ValueError, match="arguments that are not JSON"):
         ran(turn(model, session)[0], "The weather?")
     assert session.conversation.messages == []
 
