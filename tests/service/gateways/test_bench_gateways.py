@@ -74,7 +74,7 @@ def test_a_gateway_with_an_authorizer_is_called_with_a_token(bench: loom.Workben
 
 
 def test_an_agent_is_called_through_its_chosen_endpoint(bench: loom.Workbench, name: str, aws: Any) -> None:
-    agent = bench.deploy("mcp_server")
+    agent = bench.deploy("mcp_server", name="chosen_endpoint")
     agent.releases.create("prod")
     gateway = bench.gateways.create(name)
     added = gateway.add_agent("sums", agent.refresh().at("prod"))

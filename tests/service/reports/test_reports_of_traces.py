@@ -28,7 +28,7 @@ def asked(bench: loom.Workbench) -> loom.Agent:
 
 def test_the_parts_of_the_last_invocations_add_up_and_the_answer_names_the_largest(asked: loom.Agent) -> None:
     spent = TimeSpent.of(asked, last=6)
-    assert len(spent.known) == 6
+    assert len(spent.traced) == 6
     assert sum(part.pooled_share for part in spent.inside.parts) == pytest.approx(1)
     assert "n = 6" in " ".join(spent.sentences()[:2]), "an overloaded machine is named first"
     assert "cold start" in spent.table().index
@@ -55,7 +55,7 @@ def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_rais
 def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_unclear(bench: loom.Workbench) -> None:
     agent = bench.deploy("calculator", name="crowded")
     row = agent.invoke("2 + 2").record
-    wait_until(lambda: TimeSpent.of(agent).known, what="the spans of the call")
+    wait_until(lambda: TimeSpent.of(agent).traced, what="the spans of the call")
     store = agent.context.store.invocations
     assert set(store.loads([row.id])) == {row.id}, "an invocation stores the load at its beginning"
     crowded = store.begin(

@@ -113,7 +113,8 @@ class IdentityPlane:
             resources=tuple(target.resources),
             audiences=tuple(target.audiences),
             tenant=workload.tenant,
-            custom=tuple(sorted(target.custom.items())),
+            # A user's are parameters of the consent page, such as `prompt`, and not of the token.
+            custom=() if flow == _USER else tuple(sorted(target.custom.items())),
         )
         if flow == _USER:
             return await self._federated(parameters, provider, key, target)
