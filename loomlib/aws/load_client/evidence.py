@@ -71,7 +71,7 @@ class FailureEvidence:
             self._keep_errors(data)
             self._rest = b""
             return
-        # Two line ends in a row, of LF, CR LF or CR, contain one of these.
+        # A blank line, with LF, CR LF or CR as the line end, contains one of these pairs.
         end = 1 + max(data.rfind(b"\n\n", start), data.rfind(b"\n\r", start), data.rfind(b"\r\r", start))
         if end:
             self._keep_errors(data[:end])

@@ -44,7 +44,7 @@ def targets(kind: str, name: str, place: AwsPlace, account: KnownResources) -> t
         kind: The kind of the resource, such as `memories`.
         name: Its name, id, ARN or address; `*` stands for a part that is computed at run time.
         place: The account and region.
-        account: Data that was read from the account.
+        account: Ids and names of resources that were read from the account.
     """
     text = account.ids.get((kind, name), name)
     if kind == "models":

@@ -24,7 +24,7 @@ FeatureName = Literal[
 """A feature of Bedrock Agents."""
 
 FeatureState = Literal["unused", "kept", "approximated", "lost", "needs you"]
-"""Outcome of a feature: "needs you" if a person has to decide or to provide something (see `state_label`)."""
+"""The state of a feature; "needs you" means a manual step, and `state_label` returns that label."""
 
 _ORDER: Final[tuple[FeatureState, ...]] = ("unused", "kept", "approximated", "lost", "needs you")
 

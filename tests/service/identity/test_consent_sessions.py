@@ -98,14 +98,20 @@ def test_a_user_goes_back_to_registered_addresses_only(aws: Any, identities: Ide
         identities.ask(token, provider, FLOW)
 
 
-@pytest.mark.parametrize("is_nested", [False, True], ids=["plain", "in Slack's form"])
-def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Identities, is_nested: bool) -> None:
+def expired_token(aws: Any, identities: Identities) -> tuple[str, str]:
+    """A user's workload access token, and a provider whose token for that user has to be refreshed."""
     token, provider = identities.token(identities.workload(), "alice"), identities.provider()
-    identities.issuer.nests_user_tokens = is_nested
     identities.issuer.lifetime_s = 30
     first = begun(identities, token, provider)
     consented(first["authorizationUrl"])
     aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    return token, provider
+
+
+@pytest.mark.parametrize("is_nested", [False, True], ids=["plain", "in Slack's form"])
+def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Identities, is_nested: bool) -> None:
+    identities.issuer.nests_user_tokens = is_nested
+    token, provider = expired_token(aws, identities)
     identities.issuer.lifetime_s = 3600
     refreshed = identities.ask(token, provider, FLOW)["accessToken"]
     assert refreshed.startswith("refresh_token-")
@@ -113,11 +119,7 @@ def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Id
 
 
 def test_a_refresh_that_is_refused_asks_the_user_again(aws: Any, identities: Identities) -> None:
-    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
-    identities.issuer.lifetime_s = 30
-    first = begun(identities, token, provider)
-    consented(first["authorizationUrl"])
-    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    token, provider = expired_token(aws, identities)
     identities.issuer.refusal = "invalid_grant"
     assert "authorizationUrl" in begun(identities, token, provider)
 
@@ -153,11 +155,7 @@ def test_the_sdk_waits_for_the_user(aws: Any, identities: Identities) -> None:
 
 
 def test_a_server_that_cannot_be_reached_does_not_cost_the_user_s_consent(aws: Any, identities: Identities) -> None:
-    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
-    identities.issuer.lifetime_s = 30
-    first = begun(identities, token, provider)
-    consented(first["authorizationUrl"])
-    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    token, provider = expired_token(aws, identities)
     identities.issuer.raw = (503, {"content-type": "application/json"}, b"{}")
     with pytest.raises(aws.data.exceptions.ValidationException, match="did not issue a token: it answered 503"):
         identities.ask(token, provider, FLOW)
