@@ -86,6 +86,11 @@ def _limits(result: StudyResult) -> list[str]:
     return limits
 
 
+def timeout_argument(timeout_s: float | None) -> str:
+    """Return the argument for the limit of each call in code that runs a study again; empty without a limit."""
+    return "" if timeout_s is None else f", timeout_s={timeout_s:g}"
+
+
 def _run_again(result: StudyResult) -> str:
     design = result.design
     arguments = [f"{scenario.value}={design.counts[scenario]}" for scenario in Scenario]

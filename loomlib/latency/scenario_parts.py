@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loomlib.presentation.formats import milliseconds, number
+from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.presentation.theme import styled
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import estimate_paired_difference
@@ -68,6 +68,12 @@ class ScenarioParts:
             return "No call of this study has spans, so model, tools and agent cannot be separated."
         if not self.extra:
             return self.coverage()
+        if all(extra.value is None for extra in self.extra.values()):
+            first = next(iter(self.extra.values()))
+            return (
+                f"Which parts of a cold call are slower is unknown: {plural(first.n, 'pair')} of a cold and a warm "
+                f"call {'has' if first.n == 1 else 'have'} spans, {first.needed_n} are needed."
+            )
         slower = sorted(
             ((name, extra.value, extra) for name, extra in self.extra.items() if extra.value and (extra.low or 0) > 0),
             key=lambda item: -item[1],

@@ -48,7 +48,10 @@ class MemoryQuestions(Procedure[AskedQuestion]):
     async def begin(self, unit: AskedQuestion) -> str | None:
         """Write everything before the question's session, and wait for the extraction."""
         if self._prepared != unit.probe.session:
-            await self._run.blocking(self._prepare, unit.probe.session)
+            try:
+                await self._run.blocking(self._prepare, unit.probe.session)
+            except TransportError as error:
+                raise self._unreachable(str(error)) from error
             self._prepared = unit.probe.session
         return None
 

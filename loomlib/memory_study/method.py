@@ -88,8 +88,14 @@ def _run_again(result: MemoryResult) -> str:
     design = result.design
     shipped = shipped_conversations()
     scripts = [conversation.name for conversation in design.conversations if conversation.name in shipped]
-    generated_count = sum(conversation.name.startswith(f"life-{design.seed}-") for conversation in design.conversations)
-    arguments = [f"script={scripts[0]!r}" if scripts else "script=None", f"conversations={generated_count}"]
+    generated = [
+        conversation for conversation in design.conversations if conversation.name.startswith(f"life-{design.seed}-")
+    ]
+    arguments = [f"script={scripts[0]!r}" if scripts else "script=None", f"conversations={len(generated)}"]
+    if generated:
+        sessions = generated[0].sessions
+        facts = {turn.fact for session in sessions for turn in session if turn.fact}
+        arguments += [f"sessions={len(sessions)}", f"facts={len(facts)}"]
     arguments += [f"arms={[arm.key for arm in design.arms]!r}", f"top_k={design.top_k}", f"window={design.window}"]
     arguments += [f"seed={design.seed}"] + ([f"priced_as={design.priced_as!r}"] if design.priced_as else [])
     agent = ", memory=memory, agent=agent" if design.mode == AGENT else ""

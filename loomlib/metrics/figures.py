@@ -81,7 +81,8 @@ class Figures:
     def number(self, name: str) -> Estimate:
         """Return one of the metrics in `NUMBERS` with its interval.
 
-        Counts are exact; a cost is a lower bound when part of it is unknown.
+        Counts are exact; a cost is a lower bound when part of it is unknown. A cost in another currency has no value in
+        dollars; its estimate's reason states it.
         """
         estimates = {
             "error_rate": self.error_rate,
@@ -247,6 +248,9 @@ def _of_cost(amount: Amount, priced: int) -> Estimate:
     if value is None or not priced:
         reason = "no known cost" if amount.unknown else "no invocations"
         return Estimate.missing(reason, n=priced, confidence=1.0, method="sum of known costs", needed_n=1)
+    if amount.currency != "USD":
+        reason = f"{amount}, which is not in USD"
+        return Estimate.missing(reason, n=priced, confidence=1.0, method="sum of known costs")
     return Estimate(
         value=value, low=value, high=value, n=priced, confidence=1.0, method="sum of known costs",
         open_above=amount.unknown > 0,

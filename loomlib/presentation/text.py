@@ -21,8 +21,10 @@ def printable(text: str) -> str:
 
 def one_line(text: str, longest: int = 80) -> str:
     """Return `text` as one printable line of at most `longest` characters, an ellipsis included."""
-    line = printable(re.sub(r"[ \t\r\n\f\v]+", " ", text[: 4 * longest]).strip())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    stripped = text.strip()
+    line = printable(re.sub(r"[ \t\r\n\f\v]+", " ", stripped[: 4 * longest]).strip())
+    is_whole = len(line) <= longest and len(stripped) <= 4 * longest
+    return line if is_whole else f"{line[: longest - 1]}…"
 
 
 def cut(text: str, longest: int = LONGEST_TEXT, *, rest: str = "") -> str:

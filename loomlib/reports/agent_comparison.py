@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.latency.comparison import ComparisonResult
 from loomlib.latency.inside import Inside, look_inside
-from loomlib.presentation.formats import milliseconds, money, plural
+from loomlib.presentation.formats import milliseconds, money, number, plural
 from loomlib.statistics import Estimate, compare_groups, estimate_paired_difference
 from loomlib.telemetry.cost import total_cost
 from loomlib.telemetry.traces import PARTS
@@ -78,12 +78,17 @@ class AgentComparison:
         }
 
     def cost_difference(self, label: str) -> Estimate:
-        """Return the difference of the mean cost of a call in dollars; without a value if costs are unknown.
+        """Return the difference of the mean cost of a call; without a value if the cost of a call is unknown.
 
         Args:
             label: The other agent.
         """
         first, other = self._costs(self._first), self._costs(label)
+        n = len(first) + len(other)
+        calls = sum(len(self._views_with_spans(name)) for name in (self._first, label))
+        if n < calls:
+            reason = f"the cost of {number(calls - n, 0)} of {plural(calls, 'call')} is unknown"
+            return Estimate.missing(reason, n=n, confidence=0.95, method="difference of means")
         return compare_groups(first, other, seed=self.result.design.seed).difference
 
     def table(self) -> pd.DataFrame:
@@ -158,7 +163,8 @@ class AgentComparison:
         if difference.low <= 0 <= difference.high:
             return f"The data do not say whether {label} or {self._first} costs less."
         word = "less" if difference.value < 0 else "more"
-        amount = money(1000 * abs(difference.value))
+        currency = next((view.cost().currency for view in self._views_with_spans(label).values()), "USD")
+        amount = money(1000 * abs(difference.value), currency)
         return f"1 000 calls of {label} cost {amount} {word} than those of {self._first}, at list prices."
 
     def _costs(self, label: str) -> list[float]:

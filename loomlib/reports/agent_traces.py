@@ -16,7 +16,7 @@ from loomlib.workbench.tracing import find_traces
 
 
 def ask_samples(agent: Agent, prompts: str = "") -> int:
-    """Invoke an agent that has no stored invocation.
+    """Invoke an agent whose endpoint has no stored invocation.
 
     Each prompt is sent in a new session, then all of them again in one conversation, to have cold and warm invocations
     and a session to inspect.
@@ -26,9 +26,9 @@ def ask_samples(agent: Agent, prompts: str = "") -> int:
         prompts: The prompts, separated by commas; by default the samples of the agent's blueprint.
 
     Returns:
-        The number of invocations made; 0 when the agent has stored ones.
+        The number of invocations made; 0 when the endpoint has stored ones.
     """
-    if agent.context.store.invocations.list(agent.entry.id, limit=1):
+    if agent.context.store.invocations.list(agent.entry.id, limit=1, qualifier=agent.qualifier):
         return 0
     sample_prompts = [prompt.strip() for prompt in prompts.split(",") if prompt.strip()] or _samples(agent)
     for prompt in sample_prompts:

@@ -40,7 +40,8 @@ class CostBook:
         since: The first day.
         until: The last day.
         labels: Provenance labels, such as `simulated`.
-        cut: The agents with more than `MOST_INVOCATIONS` invocations.
+        cut: The agents with more than `MOST_INVOCATIONS` invocations in these days: their older ones are not counted,
+            and a gate is not passed.
 
     Examples:
         >>> book = CostBook.of([agent], days=7)
@@ -86,9 +87,10 @@ class CostBook:
         cut: list[str] = []
         for agent in agents:
             table = price_table(prices or None, home=agent.context.settings.home)
-            stored = agent.context.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS)
-            rows = [row for row in stored if (day := day_of(row.client_invoke_time)) is not None and day >= since]
-            if len(rows) == MOST_INVOCATIONS:
+            stored = agent.context.store.invocations.list(agent.entry.id, limit=MOST_INVOCATIONS + 1)
+            days_of = [(row, day) for row in stored if (day := day_of(row.client_invoke_time)) is not None]
+            rows = [row for row, day in days_of if day >= since][:MOST_INVOCATIONS]
+            if len(stored) > MOST_INVOCATIONS and days_of and days_of[-1][1] >= since:
                 cut.append(agent.name)
             labels |= dict.fromkeys(agent.context.labels)
             for row, view in zip(rows, find_traces(agent.context, agent.entry, rows), strict=True):
@@ -151,6 +153,11 @@ class CostBook:
         )
         if self.without_spans:
             sentences.append(f"{plural(self.without_spans, 'invocation')} without spans: cost unknown.")
+        if self.cut:
+            sentences.append(
+                f"Truncated: only the newest {number(MOST_INVOCATIONS, 0)} invocations of {formats.join(self.cut)} are "
+                "counted, so the cost is higher."
+            )
         simulated = sum(entry.simulated for entry in self.entries)
         if simulated:
             which = "all of them" if simulated == len(self.entries) else f"{number(simulated, 0)} of them"
@@ -187,7 +194,7 @@ class CostBook:
         groups: dict[tuple[str, str, str, str], list[Any]] = {}
         for entry in self.entries:
             for line in entry.cost.lines if entry.cost else ():
-                price = "unknown" if line.price is None else f"{money(line.price)} per {line.per}"
+                price = "unknown" if line.price is None else f"{money(line.price, line.amount.currency)} per {line.per}"
                 dated = formats.day(line.as_of) if line.as_of else "–"
                 groups.setdefault((line.model or "runtime", line.item, price, dated), []).append(line)
         rows = [
@@ -246,6 +253,7 @@ class CostBook:
             "labels": list(self.labels),
             "since": self.since.isoformat(),
             "until": self.until.isoformat(),
+            "cut": list(self.cut),
             "sentences": self.sentences(),
             "total": plain_total(self.total, self.without_spans),
             "by_agent_and_day": [
@@ -269,10 +277,15 @@ class CostBook:
     def _gate(self, limit: float) -> dict[str, Any]:
         days = {key: known_sum(entries) for key, entries in self.by_day.items()}
         (agent, day), dearest = max(days.items(), key=lambda item: item[1].known, default=(("", self.until), Amount()))
-        over = float(dearest.known) > limit
-        unsure = any(amount.unknown for amount in days.values())
+        is_in_usd = all(amount.currency == "USD" for amount in days.values())
+        over = is_in_usd and float(dearest.known) > limit
+        unsure = not is_in_usd or bool(self.cut) or any(amount.unknown for amount in days.values())
         outcome = "missed" if over else "unclear" if unsure else "passed"
         outcome_text = f"{agent} cost {dearest} on {formats.day(day)}" if days else "nothing was spent"
+        if not is_in_usd:
+            outcome_text += ", which cannot be compared with a limit in USD"
+        elif self.cut:
+            outcome_text += f", without the older invocations of {formats.join(self.cut)}"
         return {
             "outcome": outcome,
             "limit_usd_per_day": limit,

@@ -31,6 +31,7 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
 
     days = [since + timedelta(days=place) for place in range((until - since).days + 1)]
     labels = [f"{day:%d %b}" for day in days]
+    currency = next((amount.currency for amount in amounts.values() if amount.value is not None), "USD")
     traces: list[dict[str, Any]] = []
     for place, agent in enumerate(dict.fromkeys(agent for agent, _ in amounts)):
         mine = [amounts.get((agent, day)) for day in days]
@@ -61,7 +62,11 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
             subtitle=inert_text(subtitle, 400),
             empty="No invocation in these days.",
             xaxis={"type": "category"},
-            yaxis={"title": {"text": "USD"}, "rangemode": "tozero", "tickprefix": "$"},
+            yaxis={
+                "title": {"text": currency},
+                "rangemode": "tozero",
+                "tickprefix": "$" if currency == "USD" else "",
+            },
             barmode="stack",
             height=320,
         )

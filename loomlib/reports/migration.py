@@ -184,7 +184,7 @@ def compared_agents(
         concurrency: How many cases each agent runs at once.
 
     Raises:
-        ReportError: No agent is named, or more than twelve.
+        ReportError: No agent is named, or more than twelve, or one with two successors.
         LoomError: No agent could be compared.
     """
     order = cast("ToolOrder", tools)  # AlikeRule refuses invalid values
@@ -229,7 +229,13 @@ def _agent_pairs(agents: str) -> list[tuple[str, str]]:
     successors: dict[str, str] = {}
     for part in filter(None, (text.strip() for text in agents.split(","))):
         name, separator, successor = (text.strip() for text in part.partition("="))
-        successors[name] = successor if separator else runtime_name(name)
+        successor = successor if separator else runtime_name(name)
+        if successors.setdefault(name, successor) != successor:
+            raise ReportError(
+                f"The report compares an agent with one successor, not with {successors[name]} and {successor}",
+                on=name,
+                try_="a report for each successor",
+            )
     if not 0 < len(successors) <= MOST_AGENTS:
         raise ReportError(
             f"The report compares one to {MOST_AGENTS} agents, not {len(successors)}",

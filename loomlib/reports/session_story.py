@@ -174,10 +174,10 @@ class SessionStory:
         breakdown = view.breakdown()
         largest = max(breakdown.parts, key=lambda part: part.duration_ns)
         first = view.findings().first
-        began = self.rows[0].client_invoke_time
-        after_s = (row.client_invoke_time or 0) - (began or 0)
+        sent = row.client_invoke_time
+        began = next((other.client_invoke_time for other in self.rows if other.client_invoke_time is not None), sent)
         return {
-            "after": milliseconds(after_s * 1000),
+            "after": _NOTHING if sent is None or began is None else milliseconds((sent - began) * 1000),
             "asked": one_line(row.prompt or "")[:80] or _NOTHING,
             "took ms": number(breakdown.total_ms) if breakdown.total_ns else _NOTHING,
             "status": row.failure or row.status,

@@ -36,7 +36,7 @@ _WITH_SPANS = ("found", "partial")
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSpent:
-    """An agent's last invocations with their traces, oldest first; only completed ones with spans are counted.
+    """An endpoint's last invocations with their traces, oldest first; only completed ones with spans are counted.
 
     Attributes:
         agent: The agent.
@@ -54,7 +54,7 @@ class TimeSpent:
 
     @classmethod
     def of(cls, agent: Agent, *, last: int = 20, session_id: str = "") -> TimeSpent:
-        """Load an agent's last invocations.
+        """Load the last invocations of an agent's endpoint.
 
         Args:
             agent: The agent.
@@ -62,10 +62,12 @@ class TimeSpent:
             session_id: Only those of this session.
 
         Raises:
-            LoomError: No invocation is stored.
+            LoomError: No invocation of this endpoint is stored.
         """
-        rows = [*agent.context.store.invocations.list(agent.entry.id, session_id or None, limit=max(1, last))]
-        rows.reverse()
+        stored = agent.context.store.invocations.list(
+            agent.entry.id, session_id or None, limit=max(1, last), qualifier=agent.qualifier
+        )
+        rows = stored[::-1]
         if not rows:
             raise LoomError("No invocation is stored", on=session_id or agent.name, try_='agent.invoke("…")')
         return cls(agent=agent, rows=rows, views=find_traces(agent.context, agent.entry, rows))
@@ -174,11 +176,21 @@ class TimeSpent:
         return finding_list(self.diagnosis, nothing=self._nothing_found())
 
     def session(self, session_id: str = "") -> SessionStory:
-        """Return one session step by step: the given one, else the session of the slowest invocation."""
+        """Return one session step by step: the given one, else the session of the slowest invocation.
+
+        Raises:
+            LoomError: None of these invocations is of the given session.
+        """
         pool = self.traced or self.views
         slowest = max(pool, key=lambda view: view.breakdown().total_ns)
         chosen = session_id or slowest.session_id
         pairs = [(row, view) for row, view in zip(self.rows, self.views, strict=True) if row.session_id == chosen]
+        if not pairs:
+            raise LoomError(
+                f"None of the last {plural(len(self.rows), 'invocation')} is of this session",
+                on=chosen,
+                try_="TimeSpent.of(agent, session_id=…)",
+            )
         return SessionStory(session_id=chosen, rows=[row for row, _ in pairs], views=[view for _, view in pairs])
 
     def limits(self) -> Listing:

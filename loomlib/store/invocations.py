@@ -255,6 +255,7 @@ class Invocations:
         limit: int | None = 100,
         *,
         before_id: int | None = None,
+        qualifier: str | None = None,
     ) -> tuple[InvocationRow, ...]:
         """Return invocations, newest first; those that their process left open are closed first.
 
@@ -263,6 +264,7 @@ class Invocations:
             session_id: Only those of this runtime session.
             limit: How many at most; None for all.
             before_id: Only those with a smaller id, for paging.
+            qualifier: Only those of this endpoint.
         """
         chosen = _rows().order_by(invocations.c.id.desc()).limit(limit)
         if agent_id is not None:
@@ -271,6 +273,8 @@ class Invocations:
             chosen = chosen.where(invocations.c.session_id == session_id)
         if before_id is not None:
             chosen = chosen.where(invocations.c.id < before_id)
+        if qualifier is not None:
+            chosen = chosen.where(invocations.c.qualifier == qualifier)
         return self._read(chosen)
 
     def _read(self, chosen: Select[Any]) -> tuple[InvocationRow, ...]:

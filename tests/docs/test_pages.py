@@ -23,9 +23,9 @@ PAGES = [
 FEWER = {
     "README": ("cold=10, warm=10, sticky=10", "cold=2, warm=2, sticky=2"),
     "versions": ("range(24)", "range(3)"),
-    "measure-latency": ("sessions=10", "sessions=3"),
+    "measure-latency": ("sessions=13", "sessions=3"),
     "compare-agents": ("calls=40", "calls=6"),
-    "start-economics": ("sessions=10", "sessions=3"),
+    "start-economics": ("sessions=13", "sessions=3"),
     "evaluate": ('EvalSet.read("calculator")', 'EvalSet.read("calculator").where(tags=["percent"])'),
 }
 """What a page does many times: here it is done a few times."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,9 @@ import loomlib as loom
 from loomlib.errors import StudyInterruptedError
 from loomlib.latency import Silent
 from loomlib.latency.comparison import ComparisonResult, effects
+from loomlib.reports.agent_comparison import AgentComparison
 from loomlib.store import Store
+from loomlib.telemetry.cost import CallUsage, Cost, cost_of_calls
 
 
 def scripted(
@@ -82,6 +84,32 @@ def test_an_agent_that_fails_more_often_is_named_and_its_failures_are_in_no_perc
     assert any(text.startswith("shaky fails more often than steady") for text in result.sentences())
     assert effects(result)[1].p50.n == 20
     assert [finding.kind for finding in result.findings()] == ["failures"]
+
+
+@dataclass(frozen=True)
+class PricedView:
+    """The trace of a call that cost the price of its tokens."""
+
+    model: str
+    tokens: int
+    state: str = "found"
+
+    def cost(self) -> Cost:
+        usage = CallUsage(span_id="1", model=self.model, input_tokens=self.tokens, output_tokens=0)
+        return cost_of_calls([usage])
+
+
+def test_the_costs_of_agents_are_compared_only_if_that_of_every_call_is_known(store: Store) -> None:
+    priced, unpriced = "amazon.nova-lite-v1:0", "a-model-without-a-price"
+    result = compare(store, one=100, two=100)
+    dear = {block: PricedView(priced, 10_000 + block) for block in range(20)}
+    cheap = {block: PricedView(priced, 1_000 + block) for block in range(20)}
+    known = AgentComparison(result=result, views={"one": dear, "two": cheap})  # type: ignore[arg-type]
+    assert (known.cost_difference("two").high or 0) < 0
+    partly_priced = {block: replace(view, model=unpriced if block % 2 else priced) for block, view in cheap.items()}
+    unknown = AgentComparison(result=result, views={"one": dear, "two": partly_priced})  # type: ignore[arg-type]
+    assert unknown.cost_difference("two").value is None
+    assert unknown.cost_difference("two").reason == "the cost of 10 of 40 calls is unknown"
 
 
 def test_a_stopped_comparison_resumes_without_repeating_a_call(store: Store) -> None:

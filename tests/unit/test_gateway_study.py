@@ -47,6 +47,7 @@ class ScriptedGateways:
     throttled: Sequence[int] = ()
     alive: bool = True
     gone: bool = False
+    closed_to_openings: bool = False
     simulated: bool = True
     traced: bool = True
     asked: list[str] = field(default_factory=list)
@@ -110,6 +111,8 @@ class ScriptedToolCaller:
         self.gateways.asked.append(f"{way} {labels[-1]}")
         if way in self.gateways.failing and "timed" in labels:
             return ToolAnswer(failure="agent_error", error="The target failed")
+        if way == "gateway" and self.gateways.closed_to_openings and "timed" not in labels:
+            return ToolAnswer(failure="throttle", error="Rate exceeded")
         number = len(self.gateways.asked)
         result: dict[str, Any] = {}
         if way == "search":
@@ -237,6 +240,14 @@ def test_failures_are_counted_and_never_right_wrong_or_zero(store: Store) -> Non
     }
     assert result.sentences()[-1].endswith("12 failures in 48 measurements: 6 agent_error and 6 throttle.")
     assert result.gate(5.0, allow_overload=True).outcome == "unclear"
+
+
+def test_a_call_whose_session_could_not_be_opened_fails_with_the_class_of_the_opening_call(store: Store) -> None:
+    gateways = ScriptedGateways(store, closed_to_openings=True)
+    result = loom.GatewayStudy(gateways, calls=6, searches=0, questions=0, warm_ups=2, timeout_s=9).run(Silent())
+    assert result.sentences()[-1].endswith("6 failures in 12 measurements: 6 throttle.")
+    assert "Rate exceeded" in next(unit.error_message for unit in result.measured if unit.is_failed)
+    assert "warm_ups=2, timeout_s=9" in result.method().run_again
 
 
 def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:

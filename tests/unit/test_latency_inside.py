@@ -132,6 +132,17 @@ def test_what_is_slower_when_cold_is_named_with_its_interval() -> None:
     assert sum(trace.x[list(trace.y).index("cold")] for trace in figure.data) == pytest.approx(373.5)
 
 
+def test_with_fewer_than_six_pairs_it_is_unknown_which_parts_are_slower_when_cold() -> None:
+    calls = [call(place, place // 2, (Scenario.COLD, Scenario.WARM)[place % 2]) for place in range(6)]
+    traces = [
+        Traced(measurement.position, spent(cold_start=30_000 * (measurement.scenario is Scenario.COLD), model=50))
+        for measurement in calls
+    ]
+    assert split_scenarios(calls, traces).sentence() == (
+        "Which parts of a cold call are slower is unknown: 3 pairs of a cold and a warm call have spans, 6 are needed."
+    )
+
+
 def test_calls_without_spans_are_counted_and_in_no_number() -> None:
     calls = [call(0, 0, Scenario.COLD), call(1, 0, Scenario.WARM), call(2, 1, Scenario.WARM, state="failed")]
     traces = [

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.metrics import Window, headlines, latency_bins, read_figures, sentence
+from loomlib.alerts import UNCLEAR, AlertRule
+from loomlib.metrics import Window, headlines, latency_bins, read_figures, sentence, value_text
 from loomlib.store import Store, TimedCall
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -136,6 +137,17 @@ def test_a_cost_is_the_sum_of_what_is_known_and_states_how_much_is_not(store: St
     assert str(total.number("cost")).startswith("1.8 [")
     assert total.number("cost").open_above
     assert "at least $1.75" in next(headline.value for headline in headlines(total) if headline.name == "cost")
+
+
+def test_a_cost_in_another_currency_is_stated_in_it_and_no_alert_compares_it_with_dollars(store: Store) -> None:
+    id = agent(store)
+    priced = call(store, id)
+    store.figures.put_cost(
+        priced, known=Decimal("3.5"), unknown=0, is_estimate=False, is_simulated=False, currency="EUR"
+    )
+    cost = read_figures(store, [id], Window()).total.number("cost")
+    assert value_text("cost", cost) == "EUR\u202f3.50, which is not in USD"
+    assert AlertRule("cost", above=2).judge(cost) == UNCLEAR
 
 
 def test_costs_too_large_for_the_database_are_summed_or_stored_as_unknown(store: Store) -> None:

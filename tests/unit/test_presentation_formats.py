@@ -28,6 +28,7 @@ from loomlib.presentation.formats import (
     time_limit,
     timestamp,
 )  # fmt: skip
+from loomlib.presentation.text import one_line
 
 N = formats.NARROW_SPACE
 
@@ -137,6 +138,14 @@ def test_counts_and_names_read_as_english() -> None:
     assert plural(2, "index", "indices") == "2 indices"
     assert [join(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
     assert join(["a", "b", "c", "d"], "or", most=2) == "a, b or 2 more"
+
+
+def test_no_text_is_hidden_behind_white_space_without_an_ellipsis() -> None:
+    assert one_line("\n" * 400 + "hello") == "hello"
+    assert one_line("ok" + " " * 400 + "rm -rf /") == "ok…"
+    assert one_line("ok" + " " * 200 + "rm -rf /") == "ok rm -rf /"
+    assert one_line("a" * 81) == "a" * 79 + "…"
+    assert one_line("a" * 80 + "\n") == "a" * 80
 
 
 def test_times_are_shown_in_utc() -> None:

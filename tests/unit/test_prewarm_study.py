@@ -110,6 +110,26 @@ def test_the_pings_of_failed_gaps_are_not_counted_for_the_answered_ones(store: S
     assert result.table()["pings"].tolist() == ["1"]
 
 
+def test_failed_pings_are_a_finding_and_nothing_is_concluded_from_gaps_without_an_answered_one(store: Store) -> None:
+    agent = IdleAgent(store)
+    agent.script = lambda _number, labels: Reply(failure="throttle" if "ping" in labels else None)
+    result = study(agent, gap_s=0.4, ping_every_s=(0, 0.25), gaps=2).run(Silent())
+    pings = [(call.pings_ms, call.failed_pings) for call in result.calls if call.ping_every_s]
+    assert pings == [((), ("throttle",))] * 2
+    (finding,) = result.findings()
+    assert (finding.kind, finding.evidence) == ("failed pings", "2 of 2 pings failed: 2 throttle")
+    assert (
+        "None of the pings of “ping every 0.25 s” was answered (2 of 2 pings failed: 2 throttle): "
+        "what they save is unknown."
+    ) in result.sentences()
+
+
+def test_the_code_that_runs_the_study_again_has_its_settings(store: Store) -> None:
+    options = {"ping_prompt": "do not answer", "memory_gb": 4, "timeout_s": 30}
+    method = study(IdleAgent(store), gaps=1, gap_s=0.15, ping_every_s=(0,), **options).run(Silent()).method()
+    assert "ping_prompt='do not answer', memory_gb=4, seed=0, timeout_s=30" in method.run_again
+
+
 def test_a_gap_that_cannot_end_a_session_is_a_finding(store: Store) -> None:
     result = study(IdleAgent(store), gaps=1, idle_timeout_s=60, gap_s=0.2).run(Silent())
     assert [finding.kind for finding in result.findings()] == ["short gap"]

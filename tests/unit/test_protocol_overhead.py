@@ -37,6 +37,8 @@ class ScriptedWays:
     failing: Sequence[str] = ()
     refusing: Sequence[str] = ()
     alive: bool = True
+    answers: int | None = None
+    """How many timed calls are answered before the service is gone; None for all."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     target: ScriptedAgent = field(init=False)
@@ -68,6 +70,9 @@ class ScriptedCaller:
         self.agent.asked.append((self.way, labels[1]))
         if self.way in self.agent.failing and "timed" in labels:
             return WayAnswer(failure="agent_error", error="The tool failed")
+        timed_count = sum(label == "timed" for _, label in self.agent.asked)
+        if self.agent.answers is not None and timed_count > self.agent.answers:
+            return WayAnswer(failure="transport", error="Connection refused")
         duration = 20 + EXTRA_MS[self.way] + len(self.agent.asked) / 100
         is_json = self.way == "HTTP JSON"
         return WayAnswer(
@@ -156,8 +161,21 @@ def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:
         loom.ProtocolStudy(unreachable, repeats=2, study_id="stopped").run(Silent())
     result = loom.ProtocolStudy.resume(agents(store), "stopped").run(Silent())
     assert result.state == "complete"
-    assert sum(call.is_done for call in result.calls) == 9
-    assert sum(call.is_failed for call in result.calls) == 1
+    assert sum(call.is_done for call in result.calls) == 10
+
+
+def test_a_call_that_the_absent_service_never_answered_stays_planned(store: Store) -> None:
+    planned = loom.ProtocolStudy(agents(store, answers=5, alive=False), repeats=2, study_id="gone")
+    with pytest.raises(StudyInterruptedError, match=r"ProtocolStudy\.resume"):
+        planned.run(Silent())
+    assert Counter(call.state for call in planned.result().calls) == {"done": 5, "planned": 5}
+    result = loom.ProtocolStudy.resume(agents(store), "gone").run(Silent())
+    assert "No failures in 10 calls." in result.sentences()
+
+
+def test_the_code_that_runs_the_study_again_has_its_settings(store: Store) -> None:
+    result = loom.ProtocolStudy(agents(store), repeats=1, tool="calculate", warm_ups=1, timeout_s=30).run(Silent())
+    assert "tool='calculate', warm_ups=1, seed=0, timeout_s=30" in result.method().run_again
 
 
 def test_a_study_is_resumed_with_its_own_agents_only(store: Store) -> None:

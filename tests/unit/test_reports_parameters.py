@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.errors import ReportError, UnknownParameterError
+from loomlib.memory_study.generator import pool
 from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters, since_of
 from loomlib.reports.catalogue import report_notebooks
 
@@ -141,6 +142,19 @@ def test_a_whole_number_outside_its_range_is_refused_in_three_parts(text: str) -
     assert len(str(caught.value)) < 400
     for accepted in ("0", "100000"):
         assert bind_parameters(parameters, {"cold": accepted}) == {"cold": int(accepted)}
+
+
+@pytest.mark.parametrize(
+    ("report", "name", "value"),
+    [
+        ("start_up", "later_calls", "0"),
+        ("recall_study", "sessions", "3"),
+        ("recall_study", "facts", str(len(pool().facts) + 1)),
+    ],
+)
+def test_a_number_that_the_study_of_a_report_cannot_run_with_is_refused(report: str, name: str, value: str) -> None:
+    with pytest.raises(ReportError, match=f"parameter {name} takes a whole number"):
+        bind_parameters(read_parameters(find_report(report)), {name: value}, report=report)
 
 
 def test_a_whole_number_without_a_stated_range_has_64_bits() -> None:

@@ -362,6 +362,13 @@ def test_every_price_is_shown_with_region_date_and_source_and_can_be_replaced(tm
     assert after.idle.value == pytest.approx(2 * (before.idle.value or 0))
 
 
+def test_prices_in_another_currency_are_refused(tmp_path: Path) -> None:
+    own = tmp_path / "prices.toml"
+    own.write_text('currency = "EUR"\n[runtime]\nmemory_per_gb_hour = 0.0189\n')
+    with pytest.raises(ValueError, match="not in EUR"):
+        compare_policies(starts(), traffic(), prices=price_table(own))
+
+
 def test_the_page_the_summary_and_the_chart_hold_every_policy() -> None:
     economics = compare_policies([starts("V1"), starts("V2")], traffic(), max_p90_ms=3000)
     count = 2 * len(usual_policies())
@@ -451,6 +458,14 @@ def test_a_study_of_pre_warmed_sessions_gives_its_gaps_without_pings_as_cold(sto
     ).run(Silent())  # fmt: skip
     (measured,) = measured_starts(result)
     assert (len(measured.cold), len(measured.warm)) == (2, 2)
+
+
+def test_a_call_after_failed_pings_is_not_taken_for_a_warm_one(store: Store) -> None:
+    agent = SlowStarts(store)
+    agent.script = lambda _number, labels: Reply(failure="throttle" if "ping" in labels else None)
+    result = PrewarmStudy(agent, gaps=1, idle_timeout_s=0.1, gap_s=0.15, ping_every_s=(0, 0.06)).run(Silent())
+    with pytest.raises(StudyError, match="no answered warm call"):
+        measured_starts(result)
 
 
 def test_a_study_without_a_platform_or_without_cold_calls_is_refused(store: Store) -> None:

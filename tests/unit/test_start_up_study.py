@@ -130,6 +130,12 @@ def test_the_views_of_a_result_are_sentences_a_page_json_and_a_chart(store: Stor
     assert "sessions=6, later_calls=1" in result.method().run_again
 
 
+def test_the_gate_can_be_decided_with_the_sessions_of_the_default(store: Store) -> None:
+    result = StartUpStudy(*agents(store), later_calls=1, timeout_s=30).run(Silent())
+    assert result.gate(150, allow_overload=True).outcome == "passed"
+    assert "seed=0, timeout_s=30)" in result.method().run_again
+
+
 ANSWERS = """
 import uvicorn
 

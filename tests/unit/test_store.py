@@ -193,6 +193,9 @@ def test_invocations_are_listed_newest_first_and_page_by_page(store: Store) -> N
     assert [row.id for row in store.invocations.list(session_id="a")] == [ids[3], ids[0]]
     assert [row.id for row in store.invocations.list(limit=2)] == [ids[3], ids[2]]
     assert [row.id for row in store.invocations.list(limit=2, before_id=ids[2])] == [ids[1], ids[0]]
+    candidate = store.invocations.begin(agent_id=one.id, session_id="a", qualifier="candidate")
+    assert [row.id for row in store.invocations.list(one.id, limit=1, qualifier="candidate")] == [candidate]
+    assert [row.id for row in store.invocations.list(one.id, limit=1, qualifier="DEFAULT")] == [ids[3]]
 
 
 def test_a_session_is_summed_up_from_its_invocations(store: Store) -> None:

@@ -11,6 +11,7 @@ from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import CONFIDENCE, DIFFERENCE_METHOD
 
+from ..method import timeout_argument
 from .effects import SHARE_DIFFERENCE_METHOD, AgentEffect, difference_confidence, effects
 from .result import ComparisonResult
 
@@ -188,7 +189,7 @@ def method(result: ComparisonResult) -> StudyMethod:
         ],
         limits=limits,
         run_again=f"loom.ComparisonStudy(agents, calls={design.calls}, prompt={design.prompt!r}, "
-        f"new_sessions={design.new_sessions}, seed={design.seed}).run()",
+        f"new_sessions={design.new_sessions}, seed={design.seed}{timeout_argument(design.timeout_s)}).run()",
         facts={"seed": design.seed},
     )
 

@@ -55,14 +55,14 @@ def compare_policies(
         traffic: The traffic.
         policies: The policies; by default those of `usual_policies`.
         assumptions: Assumptions besides measurements and prices.
-        prices: The prices; the shipped ones by default.
+        prices: The prices, in dollars; the shipped ones by default.
         max_p90_ms: The latency that 9 of 10 calls must not exceed, in milliseconds; 0 for no limit.
         moment: The moment up to which latency is counted.
         seed: Seed of the bootstrap.
         resamples: Number of resamples.
 
     Raises:
-        ValueError: A platform version is given twice, or there is no policy.
+        ValueError: A platform version is given twice, there is no policy, or the prices are not in dollars.
     """
     platforms = (measured,) if isinstance(measured, MeasuredStarts) else tuple(measured)
     chosen = usual_policies() if policies is None else tuple(dict.fromkeys(policies))
@@ -73,6 +73,8 @@ def compare_policies(
     if max_p90_ms < 0:
         raise ValueError(f"max_p90_ms must be at least 0, not {max_p90_ms}")
     table = price_table() if prices is None else prices
+    if table.currency != "USD":
+        raise ValueError(f"the prices must be in USD, in which every amount is shown, not in {table.currency}")
     assumed = assumptions or StartAssumptions()
     think = ThinkReplicates(traffic.think, seed=seed, resamples=resamples)
     replicates = {

@@ -130,8 +130,8 @@ def measured_starts(
 ) -> list[MeasuredStarts]:
     """Return the cold and the warm calls of a stored study, one value for each platform version that it measured.
 
-    A latency study has both in its scenarios, a study of pre-warmed sessions in its arms (without pings, with pings),
-    and a study of session starts in the first and the later calls of its sessions.
+    A latency study has both in its scenarios, a study of pre-warmed sessions in its arms (without pings, with pings
+    that were all answered), and a study of session starts in the first and the later calls of its sessions.
 
     Args:
         result: A latency study, a study of pre-warmed sessions, or a study of session starts.
@@ -159,7 +159,11 @@ def measured_starts(
         groups = {
             result.platform_version: (
                 [_call(call.duration_ms, uses.get(call.invocation_id or 0)) for call in gaps if not call.ping_every_s],
-                [_call(call.duration_ms, uses.get(call.invocation_id or 0)) for call in gaps if call.ping_every_s],
+                [
+                    _call(call.duration_ms, uses.get(call.invocation_id or 0))
+                    for call in gaps
+                    if call.ping_every_s and not call.failed_pings
+                ],
             )
         }
     elif isinstance(result, StartUpResult):

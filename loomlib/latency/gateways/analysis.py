@@ -10,6 +10,7 @@ from loomlib.presentation.formats import join, milliseconds, number, percent, pl
 from loomlib.presentation.html import fragment
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
 
+from ..method import timeout_argument
 from .charts import call_chart, choice_chart, token_chart
 from .design import ALL, CALLS, SEARCH, THROUGH
 from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
@@ -141,7 +142,7 @@ def method(result: GatewayResult) -> StudyMethod:
     if result.scope == "local":
         limits.append("Client, gateway and MCP server share this machine: there is no network, and no TLS.")
     counts = f"calls={design.calls}, searches={design.searches}, questions={design.questions}"
-    arguments = f"{counts}, model={design.model!r}"
+    arguments = f"{counts}, model={design.model!r}, warm_ups={design.warm_ups}{timeout_argument(design.timeout_s)}"
     sizes = ", ".join(map(str, design.sizes))
     subject = f"deploy_catalogues(bench, ({sizes},), seed={design.seed})"
     return StudyMethod(

@@ -31,6 +31,10 @@ _TARGET_WAIT_S: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
+class _OpeningError(StudyError):
+    """The untimed call that opens a session failed; `on` is the failure's class."""
+
+
 class GatewayMeasurements(Procedure[GatewayUnit]):
     """Calls a tool in warm sessions, and puts questions to the model.
 
@@ -50,6 +54,8 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
             outcome = await (self._call(unit) if unit.is_call else self._ask(unit))
         except AwsError as error:
             outcome = UnitOutcome(failure=_failure_of(error), values={"error_message": str(error)})
+        except _OpeningError as error:
+            outcome = UnitOutcome(failure=error.on, values={"error_message": str(error)})
         except LoomError as error:
             outcome = UnitOutcome(failure="rejected", values={"error_message": str(error)})
         if outcome.failure is not None and not await self._subject.is_alive():
@@ -316,7 +322,7 @@ def _tool_names(result: Mapping[str, Any]) -> list[str]:
 
 def _check_opening(answer: ToolAnswer) -> None:
     if answer.failure is not None:
-        raise StudyError(
+        raise _OpeningError(
             f"The untimed call that opens the session failed: {answer.error}",
             on=answer.failure,
             try_="gateway.targets(), and gateway.call(…) of one of its tools",

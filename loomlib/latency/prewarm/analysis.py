@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from loomlib.statistics.percentiles import (
     estimate_percentile,
 )
 
-from ..method import SECOND_CALL
+from ..method import SECOND_CALL, timeout_argument
 from .design import arm_key
 from .result import GapCall, PrewarmResult
 
@@ -98,6 +100,9 @@ def sentences(result: PrewarmResult) -> list[str]:
     baseline, *others = arms(result)
     texts: list[str] = []
     for arm in others:
+        if (failed_pings := _failed_pings(arm.calls)) and not any(call.pings_ms for call in arm.calls):
+            texts.append(f"None of the pings of “{arm.key}” was answered ({failed_pings}): what they save is unknown.")
+            continue
         saved = arm.saved
         if saved is None or saved.value is None or saved.low is None or saved.high is None:
             texts.append(
@@ -182,6 +187,16 @@ def findings(result: PrewarmResult) -> list[StudyFinding]:
                 advice="The session ends between two pings; each ping starts a new one.",
             )
         )
+    if evidence := _failed_pings(result.calls):
+        study_findings.append(
+            StudyFinding(
+                kind="failed pings",
+                title="Pings failed",
+                evidence=evidence,
+                advice="A failed ping may not keep its session, so these gaps show too little of what pings save: "
+                "repeat the study when the cause is removed.",
+            )
+        )
     return study_findings
 
 
@@ -233,7 +248,8 @@ def method(result: PrewarmResult) -> StudyMethod:
         limits.append(f"{SECOND_CALL} A ping or the timed call can be that call.")
     arguments = (
         f"idle_timeout_s={design.idle_timeout_s:g}, gaps={design.gaps}, gap_s={design.gap_s:g}, "
-        f"ping_every_s={design.ping_every_s!r}, prompt={design.prompt!r}, seed={design.seed}"
+        f"ping_every_s={design.ping_every_s!r}, prompt={design.prompt!r}, ping_prompt={design.ping_prompt!r}, "
+        f"memory_gb={design.memory_gb:g}, seed={design.seed}{timeout_argument(design.timeout_s)}"
     )
     run_again = f"loom.PrewarmStudy(agent, {arguments}).run()"
     return StudyMethod(notes=notes, limits=limits, run_again=run_again, facts={"seed": design.seed})
@@ -289,6 +305,18 @@ def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Gate
         outcome=decision.outcome, limit=max_p50_ms, figure=arm.p50, text=f"Gate {decision.outcome}: {text}.",
         data={"arm": arm.key, "limit_ms": max_p50_ms, "p50": arm.p50.summary(), "needed_n": decision.needed_n},
     )  # fmt: skip
+
+
+def _failed_pings(calls: Iterable[GapCall]) -> str:
+    """Return how many pings failed and of which classes; empty if none failed."""
+    gaps = list(calls)
+    failures = Counter(failure for call in gaps for failure in call.failed_pings)
+    if not failures:
+        return ""
+    failed_count = sum(failures.values())
+    ping_count = failed_count + sum(len(call.pings_ms) for call in gaps)
+    listed = ", ".join(f"{number(count, 0)} {name}" for name, count in failures.most_common())
+    return f"{number(failed_count, 0)} of {plural(ping_count, 'ping')} failed: {listed}"
 
 
 def _duration(call: GapCall | None) -> float | None:

@@ -22,12 +22,15 @@ class GapCall(MeasuredUnit):
     Attributes:
         block: Block of the randomized order; the calls of a block are compared with each other.
         ping_every_s: Seconds between pings during the gap; 0 for none.
-        pings_ms: Durations of the pings, in milliseconds.
+        pings_ms: Durations of the answered pings, in milliseconds.
+        failed_pings: Failures of the other pings, such as "throttle"; studies of earlier releases counted failed pings
+            as answered.
     """
 
     block: int
     ping_every_s: float
     pings_ms: tuple[float, ...] = ()
+    failed_pings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,6 +57,7 @@ class PrewarmResult(StudyRecord):
                     block=row.block,
                     ping_every_s=arms[row.scenario],
                     pings_ms=tuple(row.details.get("pings", ())),
+                    failed_pings=tuple(row.details.get("failed_pings", ())),
                 )
                 for row in rows
             ),

@@ -33,31 +33,37 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
         opening = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit, timed=False))
         if opening.status != "complete":
             return opening_outcome(opening, await self._unreachable_error(opening))
-        pings = await self._pass_gap(unit, session_id)
+        pings, failed_pings = await self._pass_gap(unit, session_id)
         answer = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit))
         stop = await self._unreachable_error(answer)
         outcome = call_outcome(answer, stop)
-        return UnitOutcome(
-            failure=outcome.failure, values=outcome.values, details={**outcome.details, "pings": pings}, stop=stop
-        )
+        details = {**outcome.details, "pings": pings, "failed_pings": failed_pings}
+        return UnitOutcome(failure=outcome.failure, values=outcome.values, details=details, stop=stop)
 
     async def end(self, unit: GapCall, session_id: str | None, outcome: UnitOutcome) -> None:
         """End the session."""
         assert session_id is not None
         await self._end_session(session_id)
 
-    async def _pass_gap(self, unit: GapCall, session_id: str) -> list[float]:
-        """Wait until the gap ends, pinging at the arm's interval; return the pings' durations in milliseconds."""
+    async def _pass_gap(self, unit: GapCall, session_id: str) -> tuple[list[float], list[str]]:
+        """Wait until the gap ends, pinging at the arm's interval.
+
+        Returns:
+            The durations of the answered pings in milliseconds, and the failures of the others.
+        """
         until = time.monotonic() + self._design.gap_s
         pings: list[float] = []
+        failures: list[str] = []
         while unit.ping_every_s and time.monotonic() + unit.ping_every_s < until:
             await asyncio.sleep(unit.ping_every_s)
             labels = (f"study:{self._study_id}", "ping", f"position:{unit.position}")
             ping = await self._call(self._design.ping_prompt, session_id, labels)
-            if ping.client_duration_ms is not None:
+            if ping.status != "complete":
+                failures.append(ping.failure or ping.status)
+            elif ping.client_duration_ms is not None:
                 pings.append(ping.client_duration_ms)
         await asyncio.sleep(max(0.0, until - time.monotonic()))
-        return pings
+        return pings, failures
 
 
 class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):

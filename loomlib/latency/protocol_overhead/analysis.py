@@ -13,6 +13,7 @@ from loomlib.presentation.html import fragment
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD
 
+from ..method import timeout_argument
 from .estimates import WayEstimates, way_estimates
 from .result import ProtocolResult
 from .sizes import size_chart, size_table
@@ -159,7 +160,10 @@ def method(result: ProtocolResult) -> StudyMethod:
         limits.append("Client, service and agent share this machine: there is no network, and no TLS.")
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its pieces of text may be longer or shorter than a real model's.")
-    arguments = f"repeats={design.repeats}, prompt={design.prompt!r}, seed={design.seed}"
+    arguments = (
+        f"repeats={design.repeats}, prompt={design.prompt!r}, tool={design.tool!r}, warm_ups={design.warm_ups}, "
+        f"seed={design.seed}{timeout_argument(design.timeout_s)}"
+    )
     return StudyMethod(
         notes=notes,
         limits=limits,

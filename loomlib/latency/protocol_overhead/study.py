@@ -76,12 +76,17 @@ class WayCalls(Procedure[WayCall]):
         """Time one call."""
         caller = self._callers.get(unit.way)
         if caller is None:
-            return self._refused[unit.way]
+            refused = self._refused[unit.way]
+            if refused.stop is not None:
+                raise refused.stop  # Nothing was timed, so the call stays planned.
+            return refused
         answer = await self._ask(caller, f"study:{self._study.study_id}", "timed", f"position:{unit.position}")
         stop = None
         if answer.failure is not None:
             await self._drop(unit.way)
             stop = await self._unreachable_error(unit.way, answer)
+            if stop is not None and not (answer.wire and answer.wire.received):
+                raise stop  # Nothing was received, so the call stays planned.
         return _outcome(answer, stop)
 
     async def close(self) -> None:

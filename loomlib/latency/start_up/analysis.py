@@ -10,6 +10,7 @@ from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.gates import decide_at_most
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD
 
+from ..method import timeout_argument
 from .design import LABELS, PLATFORMS, PROCESS
 from .figures import figures
 from .parts import COST, FIRST_CALL, LATER_CALL, ORDER, PlatformStarts, Quantity, platform_starts, process_starts, saved
@@ -191,7 +192,7 @@ def method(result: StartUpResult) -> StudyMethod:
         limits=_limits(result),
         run_again=f"loom.StartUpStudy(v1, v2, {'source=FOLDER, ' if design.source else ''}"
         f"sessions={design.sessions}, later_calls={design.later_calls}, "
-        f"prompt={design.prompt!r}, seed={design.seed}).run()",
+        f"prompt={design.prompt!r}, seed={design.seed}{timeout_argument(design.timeout_s)}).run()",
         facts={"seed": design.seed},
     )
 

@@ -102,12 +102,12 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     Examples:
         >>> v1 = bench.deploy("calculator", name="calculator_v1", platform_version="V1")
         >>> v2 = bench.deploy("calculator", name="calculator_v2", platform_version="V2")
-        >>> StartUpStudy(v1, v2, sessions=10).run().table()
+        >>> StartUpStudy(v1, v2, sessions=13).run().table()
 
     Args:
         v1: The agent on platform V1.
         v2: The agent on platform V2.
-        sessions: Sessions started on each platform.
+        sessions: Sessions started on each platform; 6 bound the median, 13 the third quartile of the gate.
         later_calls: Calls in each session after its first one.
         prompt: Sent with every call.
         seed: Seed of the order of the sessions and calls.
@@ -129,7 +129,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         v1: MeasuredAgent | AgentWithStudyTarget,
         v2: MeasuredAgent | AgentWithStudyTarget,
         *,
-        sessions: int = 10,
+        sessions: int = 13,
         later_calls: int = 3,
         prompt: str | None = None,
         seed: int = 0,

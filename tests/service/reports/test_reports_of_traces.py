@@ -87,6 +87,20 @@ def test_invocations_of_an_earlier_release_have_an_unknown_load(bench: loom.Work
     assert "during these invocations is unknown" in str(spent.limits())
 
 
+def test_the_invocations_of_another_endpoint_are_not_in_the_report(bench: loom.Workbench) -> None:
+    agent = bench.deploy("calculator", name="endpoints")
+    candidate = loom.Agent(agent.entry, agent.context, qualifier="candidate")
+    store = agent.context.store.invocations
+    for qualifier, duration_ms in (("candidate", 5000.0), ("DEFAULT", 50.0)):
+        id = store.begin(agent_id=agent.entry.id, session_id="s" * 33, qualifier=qualifier)
+        store.finish(id, status="complete", response="4", client_done_time=1.0, client_duration_ms=duration_ms)
+    assert [row.client_duration_ms for row in TimeSpent.of(candidate).rows] == [5000.0]
+    spent = TimeSpent.of(agent)
+    assert [row.client_duration_ms for row in spent.rows] == [50.0]
+    with pytest.raises(LoomError, match="is of this session"):
+        spent.session("another")
+
+
 def test_a_session_is_reported_turn_by_turn(asked: loom.Agent) -> None:
     conversation = asked.history.last().session_id
     story = TimeSpent.of(asked, session_id=conversation).session()

@@ -109,6 +109,26 @@ def test_a_study_that_was_stopped_asks_only_the_pending_questions_and_writes_not
     assert not any(question.is_pending for question in again.asked)
 
 
+def test_a_study_whose_memory_is_gone_while_a_conversation_is_written_is_interrupted_and_resumes(bench):
+    class GoneMemory(WrittenMemory):
+        def write(self, event):
+            raise TransportError("gone")
+
+    study = study_of(bench, GoneMemory(BROUGHT), "reactive+window")
+    with pytest.raises(StudyInterruptedError, match=r"MemoryStudy\.resume"):
+        study.run()
+    again = MemoryStudy.resume(bench, study.study_id, access=lambda _memory: WrittenMemory(BROUGHT)).run()
+    assert again.state == "complete"
+
+
+def test_the_code_that_runs_the_study_again_makes_the_same_conversations(bench):
+    study = MemoryStudy(
+        bench, script=None, conversations=1, sessions=12, facts=9, arms=["none+full"], settle_s=0.0,
+        access=lambda _memory: WrittenMemory({}),
+    )  # fmt: skip
+    assert "conversations=1, sessions=12, facts=9" in study.run().method().run_again
+
+
 def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_named_is_not(bench):
     study_of(bench, WrittenMemory(BROUGHT), "none+full").run()
     assert bench.deleted == []

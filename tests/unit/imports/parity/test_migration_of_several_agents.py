@@ -64,5 +64,7 @@ def test_wrong_parameters_are_refused_before_anything_is_asked() -> None:
     nobody: Any = None
     with pytest.raises(ReportError, match="compares one to 12 agents, not 13"):
         compared_agents(nobody, ",".join(f"agent{n}" for n in range(13)), "cases.txt")
+    with pytest.raises(ReportError, match="not with new_a and new_b"):
+        compared_agents(nobody, "support=new_a, support=new_b", "cases.txt")
     with pytest.raises(EvalError, match="no such comparison of tool calls"):
         compared_agents(nobody, "support", "cases.txt", tools="alphabetical")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from log_groups import span_record
 
+from loomlib.reports.session_story import SessionStory
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import client_side
 from loomlib.telemetry.layers import CANNOT_SEE, Layer
@@ -183,6 +184,16 @@ def test_a_long_waterfall_is_folded_and_the_table_has_it_all() -> None:
     trace_view = view(*records)
     assert "54 more spans; all of them are in .spans()" in trace_view._repr_html_()
     assert len(trace_view.spans()) == SHOWN_BARS + 54
+
+
+def test_an_invocation_that_was_never_sent_has_no_time_after_the_first_of_its_session() -> None:
+    rows = [
+        row(id=place, client_invoke_time=sent, failure=None if sent else "transport")
+        for place, sent in enumerate((None, SENT_S, SENT_S + 5, None), 1)
+    ]
+    views = [view(*(request() if stored.client_invoke_time else ()), id=stored.id) for stored in rows]
+    story = SessionStory(session_id=rows[0].session_id, rows=rows, views=views)
+    assert story.invocations().index.tolist() == ["–", "0 ms", "5 s", "–"]
 
 
 def test_json_of_a_trace_is_json() -> None:
