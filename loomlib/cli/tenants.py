@@ -113,15 +113,16 @@ def list_(command: CommandContext) -> None:
 @tenants.command()
 @click.argument("name")
 @click.argument("amount")
-@_CALL
+@click.option("--call", help="US dollars that a call holds until its cost is known (default: as before).")
 @pass_command_context
-def credit(command: CommandContext, name: str, amount: str, call: str) -> None:
+def credit(command: CommandContext, name: str, amount: str, call: str | None) -> None:
     """Set the credit of the tenant NAME to AMOUNT US dollars, or to `unlimited`; what it has used stays."""
     from ..store import Tenants
 
     limit = None if amount == "unlimited" else _amount(amount, "AMOUNT")
     with Tenants.open(command.settings.database_url) as tenant_store:
-        tenant_store.set_credit(name, limit, call=_amount(call, "--call") or Decimal(0))
+        held = None if call is None else _amount(call, "--call") or Decimal(0)
+        tenant_store.set_credit(name, limit, call=held)
     say(f"{name}: {'unlimited' if limit is None else money(limit)}")
 
 

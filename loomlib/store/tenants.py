@@ -199,18 +199,21 @@ class Tenants:
             _create_role(connection, role, password)
         return self._added(name, role, password)
 
-    def set_credit(self, name: str, credit: Decimal | None, *, call: Decimal = CALL_CREDIT) -> None:
+    def set_credit(self, name: str, credit: Decimal | None, *, call: Decimal | None = None) -> None:
         """Set a tenant's credit; what it has used stays.
 
         Args:
             name: The tenant.
             credit: The credit in US dollars, from the beginning; None is unlimited.
-            call: US dollars that a call holds until its cost is known.
+            call: US dollars that a call holds until its cost is known; None leaves it as it is.
 
         Raises:
             StoreError: There is no such tenant.
         """
-        change = update(tenants).where(tenants.c.tenant == name).values(_credit(credit, call))
+        values = _credit(credit, CALL_CREDIT if call is None else call)
+        if call is None:
+            del values["call_picos"]
+        change = update(tenants).where(tenants.c.tenant == name).values(values)
         with self._database.write() as connection:
             if connection.execute(change).rowcount == 0:
                 raise StoreError("No such tenant", on=name, try_="loom tenants list")

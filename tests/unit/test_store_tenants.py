@@ -328,7 +328,8 @@ def test_the_administrator_adds_a_tenant_sets_its_credit_and_reads_its_use(url: 
     added = loom(url, "tenants", "add", "team-a", "--credit", "0.02")
     assert added.stdout == "LOOM_TENANT=team-a\n"
     assert "whoever reads the file" in added.stderr
-    loom(url, "tenants", "credit", "team-a", "3", "--call", "0.5")
+    loom(url, "tenants", "credit", "team-a", "2", "--call", "0.5")
+    loom(url, "tenants", "credit", "team-a", "3")  # a call still holds 0.5
     listed = json.loads(loom(url, "--json", "tenants", "list").stdout)
     assert [(row["tenant"], row["credit_usd"], row["call_usd"]) for row in listed] == [("team-a", "3", "0.5")]
     with Store.open(url, tenant="team-a", user="ann") as store:

@@ -21,7 +21,7 @@ from .services import AgentServices
 from .sessions import AgentSession, Message
 from .templates import filled
 from .tools import AgentTool
-from .tracing import AgentTracing, metadata, request_text
+from .tracing import AgentTracing, is_blocked, metadata, request_text
 from .turn_request import TurnRequest
 
 _MOST_SAID: Final = 20_000
@@ -225,7 +225,7 @@ class _StepCall:
         self._answer = await self._steps.converse(self._settings, self._request)
         content: Sequence[Mapping[str, Any]] = self._answer["output"]["message"]["content"]
         raw = "".join(block["text"] for block in content if "text" in block)
-        if self._answer.get("stopReason") == "guardrail_intervened":
+        if is_blocked(self._answer):
             self._steps.blocked = raw
         return raw
 

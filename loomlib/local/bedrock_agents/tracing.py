@@ -77,6 +77,14 @@ class AgentTracing:
         return encode_event("trace", {**self._head, "eventTime": time.time(), "trace": {kind: content}})
 
 
+def is_blocked(answer: Mapping[str, Any]) -> bool:
+    """Return whether a guardrail replaced Converse's answer; a masked answer has the same stop reason."""
+    answer_trace: Mapping[str, Any] = answer.get("trace") or {}
+    guardrail_trace: Mapping[str, Any] = answer_trace.get("guardrail") or {}
+    reason = str(guardrail_trace.get("actionReason") or "")
+    return answer.get("stopReason") == "guardrail_intervened" and not reason.startswith("Guardrail masked")
+
+
 def metadata(begun: float, usage: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the member `metadata` of a timed operation.
 

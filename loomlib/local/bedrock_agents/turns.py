@@ -20,7 +20,7 @@ from .services import AgentServices
 from .sessions import ROUTED, AgentSession, Message, Pending
 from .steps import TurnSteps
 from .tools import AgentTool, version_tools
-from .tracing import AgentTracing, metadata, request_text
+from .tracing import AgentTracing, is_blocked, metadata, request_text
 from .turn_request import TurnRequest
 
 _MOST_MODEL_CALLS: Final = 25
@@ -127,6 +127,7 @@ class AgentTurn:
                 yield frame
             return
         remaining_results = [next(iter(result.values())) for result in request.results]
+        answered: list[tuple[dict[str, Any], ActionAnswer | None]] = []
         for call_id, waiting in pending.waiting.items():
             match = next((item for item in remaining_results if is_answer_to(item, waiting)), None)
             if match is None:
@@ -134,30 +135,18 @@ class AgentTurn:
                 raise invalid(f"The result of {operation} of the action group {waiting['actionGroup']} is missing")
             remaining_results.remove(match)
             call = next(call for call in _calls(self._turn[-1]) if call["toolUseId"] == call_id)
-            async for frame in self._returned(call, match, waiting):
-                yield frame
+            answered.append((call, _caller_answer(match, waiting)))
         if remaining_results:
             raise invalid(
                 f"The session is not waiting for results of the action group {remaining_results[0]['actionGroup']}"
             )
-
-    async def _returned(
-        self, call: Mapping[str, Any], result: Mapping[str, Any], waiting: Mapping[str, Any]
-    ) -> AsyncIterator[bytes]:
-        """Continue with a call that the caller answered or confirmed."""
-        tool = self._tools[call["name"]]
-        needs_confirmation = waiting["actionInvocationType"] != "RESULT"
-        if needs_confirmation and result.get("confirmationState") == "DENY":
-            answer = ActionAnswer(text="The user denied this call.")
-        elif needs_confirmation and not result.get("confirmationState"):
-            raise invalid(f"The result of the action group {tool.group} requires confirmationState")
-        elif waiting["actionInvocationType"] == "USER_CONFIRMATION":
-            async for frame in self._calls.call_lambda(call, tool, self._question):
+        # Confirmed calls are executed only now: a refused request is sent again, and would execute them twice.
+        for call, answer in answered:
+            if answer is not None:
+                yield self._calls.take(call, answer, time.time())
+                continue
+            async for frame in self._calls.call_lambda(call, self._tools[call["name"]], self._question):
                 yield frame
-            return
-        else:
-            answer = read_given_answer(result)
-        yield self._calls.take(call, answer, time.time())
 
     @property
     def _question(self) -> str:
@@ -196,7 +185,7 @@ class AgentTurn:
             if text.strip():
                 yield self.tracing.orchestration("rationale", {"text": text})
             return
-        if answer.get("stopReason") == "guardrail_intervened":
+        if is_blocked(answer):
             yield self.tracing.orchestration("observation", _final(text, began_s))
             self._end(text, keeps=False)  # a blocked turn is discarded: it would block all following turns
             return
@@ -341,6 +330,16 @@ class AgentTurn:
             self.citations = citations_of(text, self.passages)
         if keeps:
             self._session.keep([*self._turn, {"role": "assistant", "content": [{"text": text or "-"}]}])
+
+
+def _caller_answer(result: Mapping[str, Any], waiting: Mapping[str, Any]) -> ActionAnswer | None:
+    """Return the caller's answer to a call; None if the caller confirmed a call that is executed here."""
+    if waiting["actionInvocationType"] != "RESULT":
+        if result.get("confirmationState") == "DENY":
+            return ActionAnswer(text="The user denied this call.")
+        if not result.get("confirmationState"):
+            raise invalid(f"The result of the action group {waiting['actionGroup']} requires confirmationState")
+    return None if waiting["actionInvocationType"] == "USER_CONFIRMATION" else read_given_answer(result)
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ def _messages(value: object) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     return as_list(value)
 
@@ -128,7 +128,7 @@ def _plain(content: object, depth: int = 0) -> str:
         if content[:2] in ("[{", '["'):
             try:
                 return _plain(json.loads(content), depth + 1)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return content.strip()
         return content.strip()
     if isinstance(content, list):

@@ -25,7 +25,7 @@ Credentials = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
 
 
 class McpServers:
-    """Clients of MCP servers; a session with a server is opened on first use and shared by all later calls.
+    """Clients of MCP servers; a session with a server is opened on first use and shared by later calls of its owner.
 
     Args:
         client: Sends requests.
@@ -64,7 +64,14 @@ class McpServers:
         raise TargetError(f"{url} lists its tools in more than {_MOST_PAGES:,} pages")
 
     async def call(
-        self, url: str, credentials: Credentials, name: str, arguments: Mapping[str, Any], timeout_s: float
+        self,
+        url: str,
+        credentials: Credentials,
+        name: str,
+        arguments: Mapping[str, Any],
+        timeout_s: float,
+        *,
+        owner: str,
     ) -> ToolResult:
         """Call a tool; a session that the server has ended is reopened once.
 
@@ -74,19 +81,21 @@ class McpServers:
             name: The tool's name at the server.
             arguments: Its arguments.
             timeout_s: How long the call may take.
+            owner: Whose session the call uses: a server may keep what a session said.
 
         Raises:
             TargetError: The server did not answer as an MCP server.
         """
+        key = f"{owner} {url}"
         parameters = {"name": name, "arguments": dict(arguments)}
-        session = self._sessions.get(url)
+        session = self._sessions.get(key)
         if session is not None:
             try:
                 return _result(url, await self._ask(url, credentials, session, "tools/call", parameters, timeout_s))
             except _SessionEndedError:
-                self._sessions.pop(url, None)
+                self._sessions.pop(key, None)
         session = await self._open(url, credentials, timeout_s)
-        self._sessions[url] = session
+        self._sessions[key] = session
         if len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return _result(url, await self._ask(url, credentials, session, "tools/call", parameters, timeout_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -117,7 +118,11 @@ class Targets:
         kind, config = _configuration(target)
         if kind == "mcpServer":
             credentials = self._authorized(gateway, target, bearer, trace)
-            return await self._servers.call(str(config["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
+            # A token that the target passes on or exchanges makes the session its caller's; only its hash is kept.
+            owner = f"{target.arn} {hashlib.sha256(bearer.encode()).hexdigest()}"
+            return await self._servers.call(
+                str(config["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S, owner=owner
+            )
         if kind == "openApiSchema":
             request = openapi_request(tool, arguments)
             return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)

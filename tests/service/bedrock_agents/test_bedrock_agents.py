@@ -329,6 +329,35 @@ def test_the_user_confirms_a_call(aws: Aws, create: Callable[..., str], function
     assert part in of_kind(answer, "observation")[0]["actionGroupInvocationOutput"]["text"]
 
 
+def test_a_confirmed_call_is_executed_once_if_the_first_request_is_refused(
+    aws: Aws, create: Callable[..., str], create_function: Callable[..., str]
+) -> None:
+    function = create_function(
+        "calls = []\ndef handle(event, context):\n    calls.append(event)\n    group = event['actionGroup']\n"
+        "    body = {'TEXT': {'body': f'This is call {len(calls)}.'}}\n    answer = {'responseBody': body}\n"
+        "    response = {'actionGroup': group, 'function': event['function'], 'functionResponse': answer}\n"
+        "    return {'messageVersion': '1.0', 'response': response}\n"
+    )
+    schema = {"functions": [{**WEATHER["functions"][0], "requireConfirmation": "ENABLED"}]}
+    agent = create(
+        {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": schema}
+    )
+    first_turn = invoked(aws, agent, "What is the weather in Paris?")
+    confirmed = {"actionGroup": "weather", "function": "get_weather", "confirmationState": "CONFIRM"}
+    results = [{"functionResult": confirmed}, {"functionResult": {**confirmed, "function": "other"}}]
+
+    def answer(count: int) -> dict[str, Any]:
+        state = {
+            "invocationId": first_turn["control"]["invocationId"],
+            "returnControlInvocationResults": results[:count],
+        }
+        return invoked(aws, agent, sessionId=first_turn["session"], sessionState=state)
+
+    with pytest.raises(EventStreamError, match="is not waiting for results of the action group"):
+        answer(2)
+    assert "This is call 1." in of_kind(answer(1), "observation")[0]["actionGroupInvocationOutput"]["text"]
+
+
 def test_a_session_ends(aws: Aws, weather: str) -> None:
     first = invoked(aws, weather, "What is the weather in Paris?")
     assert "terminated" in invoked(aws, weather, sessionId=first["session"], endSession=True)["text"]
@@ -384,6 +413,24 @@ def test_a_guardrail_stops_question_and_answer(aws: Aws, create: Callable[..., s
     assert trace["inputAssessments"][0]["wordPolicy"]["customWords"][0]["match"] == "bananas"
     other = invoked(aws, agent, "Tell me about kettles", sessionId=result["session"])
     assert other["text"] != "That is not for me."
+
+
+def test_a_turn_whose_answer_a_guardrail_masked_stays_in_the_session(aws: Aws, create: Callable[..., str]) -> None:
+    guardrail = aws.client("bedrock").create_guardrail(
+        name=f"guardrail-{uuid.uuid4().hex[:8]}",
+        sensitiveInformationPolicyConfig={
+            "regexesConfig": [{"name": "word", "pattern": r"\b[a-z]+\b", "action": "ANONYMIZE", "inputEnabled": False}]
+        },
+        blockedInputMessaging="That is not for me.",
+        blockedOutputsMessaging="I cannot say that.",
+    )
+    agent = create(
+        guardrailConfiguration={"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
+    )
+    masked = invoked(aws, agent, "Who is Ada?")
+    assert "{word}" in masked["text"]
+    again = invoked(aws, agent, "And now?", sessionId=masked["session"])
+    assert "Who is Ada?" in of_kind(again, "modelInvocationInput")[0]["text"]
 
 
 def test_a_supervisor_calls_its_collaborators(

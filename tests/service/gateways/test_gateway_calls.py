@@ -19,6 +19,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver import Context
 from token_issuer import TokenIssuer
 from waiting import wait_until
 
@@ -152,6 +153,21 @@ def test_line_separators_in_the_response_of_an_mcp_server_are_text(make_gateway:
     gateway = make_gateway()
     gateway.add("poems", {"mcpServer": {"endpoint": mcp_server.url}})
     assert call(gateway.url, "poems___quote")["content"][0]["text"] == "a\u2028b\u2029c\x85d"
+
+
+def test_gateways_do_not_share_their_sessions_with_an_mcp_server(make_gateway: Any, mcp_server: Any) -> None:
+    @mcp_server.server.tool()
+    def session(context: Context) -> str:
+        """Returns the id of the session."""
+        return str(context.headers["mcp-session-id"])
+
+    sessions: list[str] = []
+    for gateway in (make_gateway(), make_gateway()):
+        gateway.add("notes", {"mcpServer": {"endpoint": mcp_server.url}})
+        first, second = (call(gateway.url, "notes___session")["content"][0]["text"] for _ in range(2))
+        assert first == second
+        sessions.append(first)
+    assert sessions[0] != sessions[1]
 
 
 def test_requests_that_are_not_mcp_have_errors_of_json_rpc(make_gateway: Any) -> None:
