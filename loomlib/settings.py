@@ -179,8 +179,9 @@ def _file(environment: Mapping[str, str]) -> Path | None:
 
 def _coerce(name: str, value: object, source: str) -> object:
     if not isinstance(value, (str, int, float, os.PathLike)):
+        shown = "a value" if name == "database_url" else repr(value)  # an address can contain a password
         raise SettingsError(
-            f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}", try_="one string or number"
+            f"{name} cannot be a {type(value).__name__}", on=f"{shown} from {source}", try_="one string or number"
         )
     text = str(cast("object", value))
     if name == "home":

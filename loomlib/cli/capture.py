@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from .command_context import CommandContext, pass_command_context
+from .option_types import FiniteRange
 from .output import emit_json, printable, say
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ def capture(
 @click.option("--since", default="1d", show_default=True, help="How far back: 30m, 12h, 7d, 2w.")
 @click.option(
     "--failures",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=1.0,
     show_default=True,
     help="Share of failed invocations to take.",
 )
 @click.option(
     "--successes",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.1,
     show_default=True,
     help="Share of successful invocations to take.",

@@ -10,6 +10,7 @@ import click
 from .. import reports  # whose names are imported when a command uses them
 from ..errors import EvalError
 from .command_context import CommandContext, pass_command_context
+from .option_types import FiniteRange
 from .output import emit_json, emit_table, printable, records, say
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..evals.runs import EvalRun
 
 _MARGIN = click.option(
-    "--margin", type=click.FloatRange(0, 100), default=2.0, show_default=True,
+    "--margin", type=FiniteRange(0, 100), default=2.0, show_default=True,
     help="Accepted loss against the baseline, in percentage points.",
 )  # fmt: skip
 _JUNIT = click.option(
@@ -122,7 +123,7 @@ def evaluate(
 def runs(command: CommandContext, limit: int) -> None:
     """List the stored evaluations, newest first."""
     with command.connect() as bench:
-        rows = records(bench.evals.runs().head(limit))
+        rows = records(bench.evals.runs(limit=limit))
     if command.as_json:
         emit_json(rows)
     else:

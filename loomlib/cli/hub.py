@@ -33,11 +33,11 @@ def init(folder: Path, host: str, address: str, port: int) -> None:
     Existing files are not changed. Run as root, the hub has users of the operating system; otherwise all its users
     share one account.
     """
-    from ..hub import HubSettings, prepare_folder
+    from ..hub import HubSettings, prepare_folder, read_settings
 
-    settings = HubSettings(folder=folder, host=host, address=address, port=port)
-    for path in prepare_folder(settings):
+    for path in prepare_folder(HubSettings(folder=folder, host=host, address=address, port=port)):
         click.echo(path)
+    settings = read_settings(folder)  # those of an existing file were not replaced
     say(f"next: loom hub check {folder}; then loom hub up {folder}, and browsers open {settings.url}")
 
 

@@ -12,6 +12,7 @@ import click
 
 from .. import local
 from .command_context import CommandContext, pass_command_context
+from .option_types import FiniteRange
 from .output import emit_json
 
 
@@ -25,7 +26,7 @@ def identity() -> None:
 @click.option("--scope", "scopes", multiple=True, help="A scope; repeatable.")
 @click.option("--client", default=local.DEFAULT_CLIENT, show_default=True, help="The client (client_id).")
 @click.option("--audience", multiple=True, help="An audience (aud); repeatable.")
-@click.option("--expires", type=click.FloatRange(min=1), default=3600, show_default=True, help="Seconds of validity.")
+@click.option("--expires", type=FiniteRange(min=1), default=3600, show_default=True, help="Seconds of validity.")
 @click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="An additional claim, as JSON or text.")
 @pass_command_context
 def token(

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -13,6 +14,9 @@ from ..errors import LoomError, MissingExtraError
 from .command_context import CommandContext, pass_command_context
 from .launcher import FOLDER, prepare_jupyter
 from .output import say
+
+_ALIASES: Final = {"--ip": "--ServerApp.ip", "--notebook-dir": "--ServerApp.root_dir"}
+"""JupyterLab's short names of the options that Loom sets; it refuses an option that is set twice."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -42,7 +46,7 @@ def lab(command: CommandContext, arguments: tuple[str, ...]) -> None:
         "--LabApp.default_url": f"/lab/tree/{notebooks.name}/00_start_here.ipynb",
         "--ServerApp.ip": "127.0.0.1",
     }
-    names = {argument.partition("=")[0] for argument in arguments}
+    names = {_ALIASES.get(name, name) for name in (argument.partition("=")[0] for argument in arguments)}
     line = [sys.executable, "-m", "jupyterlab"]
     line += [f"{name}={value}" for name, value in own.items() if name not in names]
     # JupyterLab refuses to run as root without this flag; in containers there is often no other user.

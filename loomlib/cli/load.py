@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .command_context import CommandContext, pass_command_context
+from .option_types import FiniteRange
 from .output import emit_json, printable, say
 
 _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
@@ -15,7 +16,7 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
 @click.option(
     "--at",
     "load",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     required=True,
     help="Calls per second that are offered.",
 )
@@ -27,7 +28,7 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1),
     default=60.0,
     show_default=True,
     help="How long the load is offered.",

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
 from ..presentation.formats import cell, seconds
 from ..presentation.text import printable as printable
+from ..reports.summary import json_ready
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ def say(text: str) -> None:
     click.echo(f"loom  {text}", err=True)
 
 
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _CONNECT = re.compile(r'loom\.connect\("aws", region="([a-z0-9-]+)"\)\.register\(…\)')
 _COMMANDS = {
     'bench.deploy("calculator")': "loom deploy calculator",
@@ -44,8 +46,9 @@ def as_commands(advice: str) -> str:
 
 
 def emit_json(value: object) -> None:
-    """Print a result as JSON."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+    """Print a result as JSON: NaN and infinities become null, and lone surrogates are escaped."""
+    text = json.dumps(json_ready(value), default=_plain, ensure_ascii=False, indent=2)
+    click.echo(_SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
 
 
 def emit_table(rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
@@ -82,7 +85,12 @@ def is_terminal() -> bool:
 
 
 def _python(value: Any) -> Any:
-    if value is None or value != value:  # NaN and NaT differ from themselves
+    if hasattr(value, "tolist"):  # a NumPy array, such as a list of DuckDB, or a NumPy number
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_python(item) for item in cast("list[Any]", value)]
+    # pd.NA, of columns of whole numbers and booleans, has no truth value; NaN and NaT differ from themselves.
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return None
     return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 

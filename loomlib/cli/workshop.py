@@ -56,7 +56,8 @@ def show_progress(command: CommandContext, learners: Path | None) -> None:
 def reset(command: CommandContext, learners: Path | None, yes: bool) -> None:
     """Stop the local AgentCore and delete its agents, sessions, measurements, memories and progress.
 
-    Notebooks and other files stay. This cannot be undone.
+    Measurements include those exported to `history` in the home folder. Notebooks and other files stay. This cannot be
+    undone.
     """
     from ..workshop.homes import clear_home
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
@@ -65,7 +66,7 @@ def find_baseline(bench: Workbench, baseline: str, evalset: EvalSet, *, other_th
         return None
     if baseline != "last":
         return bench.evals.run(baseline)
-    rows = bench.context.store.eval_runs.list(set_digest=evalset.digest)
+    rows = bench.context.store.eval_runs.list(set_digest=evalset.digest, limit=None)
     row = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if row is None:
         raise EvalError("No complete run of this set is stored", on=evalset.name, try_="loom runs lists them")
@@ -80,23 +81,26 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
     Args:
         bench: The workbench.
         run_a: The id of the new run; "" for the newest complete run.
-        run_b: The id of the baseline; "" for the run of the same set before it.
+        run_b: The id of the baseline; "" for the newest complete run of the same set before it.
+
+    Raises:
+        EvalError: No complete run of the set is stored before it, or none to compare with `run_b`.
     """
-    rows = [row for row in bench.context.store.eval_runs.list() if row.state == "complete"]
-    if run_a:
-        new = bench.evals.run(run_a)
-    elif rows:
-        new = bench.evals.run(rows[0].id)
+    stored = bench.context.store.eval_runs
+    newest = run_a or next((row.id for row in stored.list(limit=None) if row.state == "complete"), "")
+    if newest:
+        new = bench.evals.run(newest)
     elif run_b:
         raise EvalError("No complete run is stored to compare with it", on=run_b, try_="loom evaluate creates one")
     else:
         return _example_runs(bench)
     if run_b:
         return new, bench.evals.run(run_b)
-    others = [row.id for row in rows if row.id != new.id and row.set_digest == new.evalset.digest]
-    if not others:
-        raise EvalError("No other complete run of its set is stored", on=new.id, try_="run_b, the id of a baseline")
-    return new, bench.evals.run(others[0])
+    rows = dropwhile(lambda row: row.id != new.id, stored.list(set_digest=new.evalset.digest, limit=None))
+    before = next((row.id for row in rows if row.state == "complete" and row.id != new.id), "")
+    if not before:
+        raise EvalError("No complete run of its set is stored before it", on=new.id, try_="run_b, the id of a baseline")
+    return new, bench.evals.run(before)
 
 
 def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:

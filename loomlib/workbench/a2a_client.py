@@ -212,9 +212,11 @@ class A2aClient(Closing):
         if self._is_closed:
             return
         self._is_closed = True
-        Running(self._engine, lambda _run: self._session.close()).result()
-        if self._end_session is not None:
-            self._end_session(self.session_id)
+        try:
+            Running(self._engine, lambda _run: self._session.close()).result()
+        finally:
+            if self._end_session is not None:
+                self._end_session(self.session_id)
 
     def _request(
         self, method: str, params: Mapping[str, Any], *, prompt: str, timeout_s: float | None = None
@@ -249,7 +251,8 @@ class A2aClient(Closing):
         return f"<A2A client of {self.name}>"
 
     def _repr_html_(self) -> str:
-        agent_card = self.card()
+        # Reading the card after the end would start the runtime session again.
+        agent_card = (self._card or {}) if self._is_closed else self.card()
         return card(
             f"{self.name} · A2A",
             state=("wait", "closed") if self._is_closed else ("good", "open"),

@@ -69,9 +69,13 @@ class AgentHistory:
         """
         return [self._invocation(row) for row in reversed(self._rows(session_id, limit))]
 
-    def sessions(self) -> pd.DataFrame:
-        """Return the stored sessions, newest first, with their calls, failures and times."""
-        return session_frame(self._context.store.invocations.sessions(self._entry.id))
+    def sessions(self, *, limit: int | None = 100) -> pd.DataFrame:
+        """Return the stored sessions, newest first, with their calls, failures and times.
+
+        Args:
+            limit: Maximum number of sessions; None for all.
+        """
+        return session_frame(self._context.store.invocations.sessions(self._entry.id, limit=limit))
 
     def _rows(self, session_id: str | None, limit: int) -> tuple[InvocationRow, ...]:
         return self._context.store.invocations.list(agent_id=self._entry.id, session_id=session_id, limit=limit)

@@ -60,6 +60,9 @@ class AgentQueries:
             end: End of the time range; now by default.
             progress: Called with a line of progress.
 
+        Raises:
+            ValueError: `start` or `end` is not timezone-aware.
+
         Returns:
             One row for each row of the result, with numbers as numbers.
         """
@@ -93,7 +96,13 @@ class AgentQueries:
             start: Start of the time range; 24 hours before its end by default.
             end: End of the time range; now by default.
             progress: Called with a line of progress.
+
+        Raises:
+            ValueError: `start` or `end` is not timezone-aware.
         """
+        for time in (start, end):
+            if time is not None and time.tzinfo is None:  # its timestamp would be that of local time
+                raise ValueError(f"a time for a query must be timezone-aware: {time.isoformat()}")
         until = end or datetime.now(UTC) + _SOON
         since = start or until - timedelta(hours=_LAST_HOURS)
         try:

@@ -106,7 +106,7 @@ class AgentTelemetry:
             since: Only calls at or after this time; a timedelta counts back from now. All calls by default.
 
         Raises:
-            ValueError: No session has two calls, so the think time is unknown.
+            ValueError: No session has two calls, so the think time is unknown; or `since` has no time zone.
         """
         from .start_economics import observed_traffic
 

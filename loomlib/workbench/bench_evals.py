@@ -27,10 +27,14 @@ class BenchEvals:
 
         return eval_set_frame(shipped_sets().values())
 
-    def runs(self) -> pd.DataFrame:
-        """Return the stored runs, newest first."""
+    def runs(self, *, limit: int | None = None) -> pd.DataFrame:
+        """Return the stored runs, newest first.
+
+        Args:
+            limit: Maximum number of runs; all by default.
+        """
         store = self._context.store
-        return eval_run_frame(store.eval_runs.list(), store.eval_runs.counts())
+        return eval_run_frame(store.eval_runs.list(limit=limit), store.eval_runs.counts())
 
     def run(self, id: str) -> EvalRun:
         """Return the stored run with that id."""

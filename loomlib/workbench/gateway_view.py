@@ -88,8 +88,9 @@ class GatewayView(Closing):
 
         Raises:
             ToolNotFoundError: The gateway was created without `search=True`.
+            InvocationFailedError: The search failed.
         """
-        result = as_mapping(self._session().call(_SEARCH, query=query).value)
+        result = as_mapping(self._session().call(_SEARCH, query=query).raise_for_status().value)
         return [str(as_mapping(tool).get("name")) for tool in as_list(result.get("tools")) or ()]
 
     def mcp(self, *, timeout_s: float | None = None, **callbacks: Unpack[CallbackOptions]) -> McpClient:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,7 @@ from ..agents.protocols.schemas import check_arguments
 from ..agents.protocols.stdio_channel import StdioChannel
 from ..aws.engine import shared_engine
 from ..closing import Closing
-from ..errors import ProtocolError, ToolNotFoundError
+from ..errors import LoomError, ProtocolError, ToolNotFoundError
 from ..json_values import as_list, as_mapping, as_text
 from ..presentation.html import card
 from .context import Context
@@ -91,7 +92,13 @@ class McpClient(Closing):
         self._tools: list[Mapping[str, Any]] | None = None
         self._tool_changes = 0
         self._is_closed = False
-        self.opened = self._call_of("initialize", self._run(lambda _run: self._session.open(timeout_s=timeout_s)))
+        try:
+            outcome = self._run(lambda _run: self._session.open(timeout_s=timeout_s))
+        except BaseException:  # the caller gets no client that it could close
+            with suppress(LoomError):
+                self._end_own_session()
+            raise
+        self.opened = self._call_of("initialize", outcome)
 
     @property
     def name(self) -> str:
@@ -303,7 +310,12 @@ class McpClient(Closing):
         if self._is_closed:
             return
         self._is_closed = True
-        self._run(lambda _run: self._session.close())
+        try:
+            self._run(lambda _run: self._session.close())
+        finally:
+            self._end_own_session()
+
+    def _end_own_session(self) -> None:
         if self._stop_session is not None and self._is_own:
             self._stop_session(self.session_id)
 

@@ -64,7 +64,8 @@ class ShadowTraffic(Closing):
         timeout_s: Timeout of the shadow agent in seconds.
 
     Attributes:
-        counts: Prompts, pairs, prompts that were dropped because too many waited, and pairs that were lost.
+        counts: Prompts, pairs, prompts that were dropped because too many waited, and pairs that were lost: they could
+            not be stored, or `close` cancelled them.
     """
 
     def __init__(
@@ -122,7 +123,10 @@ class ShadowTraffic(Closing):
 
         Raises:
             InvocationFailedError: The front agent failed, as it would without shadow traffic.
+            LoomError: The traffic is closed.
         """
+        if self._is_closed:
+            raise LoomError("The shadow traffic is closed", on=self.id, try_=f"old.shadow(new, id={self.id!r}) again")
         state = {"sessionAttributes": dict(attributes)} if attributes else None
         request = self._ask(self.front, Turn(prompt=prompt), _own_session(session_id), state, timeout_s)
         answer = self._front_loop.submit(request).result()
@@ -179,7 +183,7 @@ class ShadowTraffic(Closing):
         )
 
     def close(self) -> None:
-        """Stop calling the shadow agent; queued prompts are cancelled."""
+        """Stop calling the shadow agent; queued prompts are cancelled and counted as lost."""
         with self._lock:
             self._is_closed, waiting = True, list(self._waiting)
         for future in waiting:
@@ -212,7 +216,9 @@ class ShadowTraffic(Closing):
     def _on_done(self, future: Future[None]) -> None:
         with self._lock:
             self._waiting.discard(future)
-        if not future.cancelled() and (error := future.exception()) is not None:
+        if future.cancelled():
+            self.counts["lost"] += 1
+        elif (error := future.exception()) is not None:
             self.counts["lost"] += 1
             _log.warning("A pair of shadow traffic could not be stored: %s: %s", type(error).__name__, error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ..agents import AgentEntry, RuntimeArn
@@ -13,6 +13,7 @@ from ..latency import StudyResult
 from ..latency.economics import MeasuredStarts, SessionTraffic, measured_starts
 from ..latency.prewarm import PrewarmResult
 from ..latency.start_up import StartUpResult
+from ..metrics import Window
 from ..store import InvocationRow
 from ..telemetry.cost import RuntimeUse
 from .context import Context
@@ -76,9 +77,9 @@ def observed_traffic(context: Context, entry: AgentEntry, since: datetime | time
         since: Only calls at or after this time; a timedelta counts back from now. None for all calls.
 
     Raises:
-        ValueError: No session has two calls.
+        ValueError: No session has two calls, or `since` has no time zone.
     """
-    moment = datetime.now(UTC) - since if isinstance(since, timedelta) else since
+    moment = Window.of(since).since
     begin_s = 0.0 if moment is None else moment.timestamp()
     return SessionTraffic.of_calls(
         (

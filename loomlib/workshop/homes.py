@@ -20,12 +20,17 @@ _DATABASES: Final = (
     "memory-records.sqlite",
     "knowledge.db",
 )
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal", ".corrupt-*", ".recovering*", ".damaged*")
+"""Endings of a database, of its journals, and of what a recovery sets aside or was writing."""
 OWN: Final = (
-    *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),
-    "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
-    "aws-names", "identity", "images", "browser-profiles", "deployments", "shadow", "loom_lab", FOLDER,
+    *(f"{name}{ending}" for name in _DATABASES for ending in _ENDINGS),
+    "service.json*", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
+    "aws-names", "identity", "identity.key*", "session-tenants.jsonl", "images", "functions", "browser-profiles",
+    "deployments", "shadow", "load-tests", "history", "loom_lab", FOLDER,
 )  # fmt: skip
 """Names of Loom's own files in a home folder. Other files belong to the learner and are kept."""
+_CONTENTS: Final = {"functions": "*/package.zip", "history": "loom-history.json"}
+"""Folders that a learner could have created under the same name: they are Loom's only if they contain such a file."""
 _SIGNS: Final = ("loom.db", "service.lock")
 
 
@@ -48,11 +53,14 @@ class LearnerProgress:
 
 
 def learner_homes(folder: Path) -> list[Path]:
-    """Return the Loom home folders below a folder: its subfolders, or `.loom` in them."""
+    """Return the Loom home folders below a folder: its subfolders, or `.loom` in them.
+
+    Symbolic links are left out: a learner's link could lead to the files of somebody else.
+    """
     homes: list[Path] = []
     for entry in sorted(folder.iterdir()):
-        if entry.is_dir():
-            homes += [home for home in (entry, entry / ".loom") if is_home(home)]
+        if entry.is_dir() and not entry.is_symlink():
+            homes += [home for home in (entry, entry / ".loom") if not home.is_symlink() and is_home(home)]
     return homes
 
 
@@ -65,9 +73,11 @@ def is_home(folder: Path) -> bool:
 def clear_home(home: Path) -> Cleared:
     """Delete the agents, sessions, measurements, memories and progress of a home whose service has ended.
 
+    Measurements include their export to `history`, whose ids the next learner's invocations would have again.
+
     This cannot be undone. Symbolic links are removed, never followed.
     """
-    own = {path for pattern in OWN for path in home.glob(pattern)}
+    own = {path for pattern in OWN for path in home.glob(pattern) if _is_own(path)}
     for path in own:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -75,6 +85,11 @@ def clear_home(home: Path) -> Cleared:
             path.unlink(missing_ok=True)
     remaining = [path.name for path in home.iterdir()] if home.is_dir() else []
     return Cleared(home=home, deleted=tuple(sorted(path.name for path in own)), kept=tuple(sorted(remaining)))
+
+
+def _is_own(path: Path) -> bool:
+    content = _CONTENTS.get(path.name)
+    return content is None or any(path.glob(content))
 
 
 def standing(home: Path) -> LearnerProgress:

@@ -6,10 +6,12 @@ import json
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 FOLDER = "workshop"
 """The subfolder of a home folder for the progress and for the agents that are written in the lessons."""
+_MOST_BYTES: Final = 1_000_000
+"""Size of a progress file above which it is not read; Loom writes less than a thousandth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +62,15 @@ def progress_file(home: Path, lesson: int) -> Path:
 
 
 def read_progress(file: Path) -> dict[str, Done]:
-    """Read a progress file; a missing or unreadable file means that the lesson was not started."""
+    """Read a progress file; a missing or unreadable file means that the lesson was not started.
+
+    Learners can write anything to it, and a teacher reads those of all learners.
+    """
     try:
+        if not file.is_file() or file.stat().st_size > _MOST_BYTES:  # reading a named pipe would not return
+            return {}
         content: object = json.loads(file.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(content, dict):
         return {}

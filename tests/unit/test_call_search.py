@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from loomlib.store import Store
 from loomlib.store.call_search import CallFilter
+from loomlib.workbench.agent_history import AgentHistory
 
 NOW = time.time()
 
@@ -50,6 +53,12 @@ def test_the_newest_come_first_over_all_agents(store: Store) -> None:
     }
     assert calls[-1].trace_state is None
     assert len(store.call_search.find(CallFilter())) == 60
+
+
+def test_an_agents_sessions_are_limited_only_as_requested(store: Store) -> None:
+    history = AgentHistory(cast("Any", SimpleNamespace(store=store)), cast("Any", SimpleNamespace(id=2)))
+    assert list(history.sessions(limit=1)["session_id"]) == list(history.sessions()["session_id"][:1])
+    assert len(history.sessions(limit=None)) == 4
 
 
 def test_the_slowest_come_first_when_they_are_wanted(store: Store) -> None:

@@ -41,6 +41,11 @@ def test_a_folder_keeps_its_settings_and_is_not_overwritten(settings: HubSetting
     assert stat.S_IMODE(settings.state.stat().st_mode) == stat.S_IMODE(settings.databases.stat().st_mode) == 0o700
 
 
+def test_a_second_init_shows_the_address_of_the_settings_that_stay(settings: HubSettings) -> None:
+    result = CliRunner().invoke(cli, ["hub", "init", str(settings.folder)])
+    assert (result.exit_code, settings.url in result.output) == (0, True), result.output
+
+
 def test_the_certificate_is_for_the_host_and_its_authority_signs_for_nothing_else(settings: HubSettings) -> None:
     key = settings.certificates / "key.pem"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600

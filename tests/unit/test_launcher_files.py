@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -112,3 +113,19 @@ def test_without_jupyterlab_the_command_says_what_to_install(monkeypatch: pytest
     assert str(result.exception).startswith("JupyterLab is not installed")
     assert "make lab" in str(result.exception)
     assert not (tmp_path / "loom_lab").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--ip=0.0.0.0", "--notebook-dir=/srv"], ["--ip", "0.0.0.0"]])
+def test_jupyterlabs_short_options_replace_looms_own(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lines: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _program, line: lines.append(line))
+    result = CliRunner().invoke(cli, ["lab", *arguments], env={"LOOM_HOME": str(tmp_path), "JUPYTER_PATH": ""})
+    assert result.exit_code == 0, result.output
+    (line,) = lines
+    assert line[-len(arguments) :] == arguments
+    names = [argument.partition("=")[0] for argument in line]
+    assert "--ServerApp.ip" not in names
+    assert ("--ServerApp.root_dir" in names) == ("--notebook-dir=/srv" not in arguments)
+    assert "--LabApp.default_url" in names

@@ -138,6 +138,13 @@ def test_an_unknown_argument_is_answered_with_the_known_ones() -> None:
         Settings.load({}, regoin="us-east-1")
 
 
+def test_the_password_of_a_malformed_database_address_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "loom.toml").write_text('[loom]\ndatabase_url = ["postgresql://me:hunter2@db/loom"]\n')
+    with pytest.raises(SettingsError, match=r"database_url cannot be a list .*loom.toml") as raised:
+        Settings.load({"LOOM_CONFIG": str(tmp_path / "loom.toml")})
+    assert "hunter2" not in str(raised.value)
+
+
 def test_settings_do_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
         Settings.load({}).region = "elsewhere"  # type: ignore[misc]

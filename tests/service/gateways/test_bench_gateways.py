@@ -13,7 +13,13 @@ from http_servers import HttpServer
 
 import loomlib as loom
 from loomlib.aws.gateways import GatewayTargetError
-from loomlib.errors import ConflictError, RequestRejectedError, ResourceNotFoundError, ToolNotFoundError
+from loomlib.errors import (
+    ConflictError,
+    InvocationFailedError,
+    RequestRejectedError,
+    ResourceNotFoundError,
+    ToolNotFoundError,
+)
 
 
 @pytest.fixture
@@ -49,6 +55,15 @@ def test_a_notebook_makes_a_gateway_calls_its_tools_and_deletes_it(
     bench.gateways.delete(name)
     with pytest.raises(ResourceNotFoundError, match="no such gateway"):
         bench.gateways.get(name)
+
+
+def test_a_search_that_fails_is_an_error_and_no_empty_list(bench: loom.Workbench, name: str, openapi: str) -> None:
+    with bench.gateways.create(name, search=True) as gateway:
+        gateway.add_openapi("stock", json.loads(openapi))
+        assert gateway.search("stock")
+        bench.gateways.delete(name)
+        with pytest.raises(InvocationFailedError, match="Gateway not found"):
+            gateway.search("stock")
 
 
 def test_a_document_is_read_from_a_file_and_its_faults_are_named(

@@ -81,7 +81,10 @@ class Gated:
 
     async def ask(self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Any = None) -> TurnAnswer:
         self.asked.append((session_id, turn.prompt))
-        await asyncio.to_thread(self.gate.wait)
+        try:
+            await asyncio.to_thread(self.gate.wait)
+        finally:
+            self.gate.set()  # the thread of a cancelled call must end, too
         if self._failure is not None:
             raise self._failure
         return TurnAnswer(text=f"{self.name} answers {turn.prompt}", tools=(), tools_state="found")
@@ -112,6 +115,15 @@ def test_an_agent_that_hangs_behind_delays_nobody_and_too_many_prompts_are_dropp
         assert traffic.drain()
         assert traffic.counts["pairs"] == MOST_WAITING
         assert "5 dropped" in repr(traffic)
+
+
+def test_a_prompt_that_close_cancels_is_lost_and_a_closed_one_answers_nobody(scene: WeatherScene) -> None:
+    traffic = traffic_of(scene, Gated("old", is_open=True), Gated("new", is_open=False), "closed")
+    traffic.ask("prompt", session_id="caller")
+    traffic.close()
+    assert dict(traffic.counts) == {"prompts": 1, "lost": 1}
+    with pytest.raises(LoomError, match=r"closed.*Try: old.shadow\(new, id='closed'\) again"):
+        traffic.ask("late", session_id="caller")
 
 
 def test_prompts_of_a_session_are_asked_in_their_order_and_failures_behind_are_values(scene: WeatherScene) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import loomlib as loom
+from loomlib import local
 from loomlib.errors import ProtocolError
 from loomlib.evals.values.cases import Turn
 from loomlib.workbench.a2a_client import A2aClient
@@ -98,6 +99,14 @@ def test_a_running_task_is_cancelled(a2a: A2aClient) -> None:
     assert a2a.cancel(id).state == "canceled"
     stream.cancel()  # the SDK leaves the stream of a cancelled task open
     assert stream.result().failure == "cancelled"
+
+
+def test_a_closed_client_is_displayed_without_a_new_runtime_session(planner: loom.Agent) -> None:
+    with planner.protocols.a2a() as client:
+        client.send("Oslo")
+    assert "closed" in client._repr_html_()
+    sessions = local.status(planner.context.settings.home).sessions
+    assert client.session_id not in {session.session_id for session in sessions}
 
 
 def test_an_agent_of_another_protocol_is_refused(planner: loom.Agent, calculator: loom.Agent) -> None:

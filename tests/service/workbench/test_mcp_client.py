@@ -13,6 +13,7 @@ import pytest
 from waiting import wait_until
 
 import loomlib as loom
+from loomlib import local
 from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, ProgressNotification, Sampling
 from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
 from loomlib.evals.values.cases import Turn
@@ -22,6 +23,22 @@ from loomlib.workbench.mcp_client import McpClient
 SERVER = Path(__file__).with_name("mcp_test_server.py")
 COMMAND = [sys.executable, str(SERVER)]
 SEEN: list[object] = []
+REFUSING = """
+import json
+import uvicorn
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    request = json.loads((await receive())["body"] or "{}")
+    error = {"code": -32603, "message": "no sessions today"}
+    body = json.dumps({"jsonrpc": "2.0", "id": request.get("id"), "error": error}).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": body})
+
+uvicorn.run(app, host="127.0.0.1", port=8000, lifespan="off")
+"""
+"""An MCP server that answers every request with an error."""
 
 
 def deliver_to(question: Elicitation) -> dict[str, object]:
@@ -270,6 +287,16 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
     assert "loom up" not in str(nobody.value)
     with pytest.raises(ValueError, match="a command list"):
         bench.tools.mcp("python server.py")
+
+
+def test_a_handshake_that_fails_leaves_no_runtime_session(bench: loom.Workbench, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(REFUSING)
+    agent = bench.deploy(tmp_path / "agent.py", name="refusing", protocol="MCP")
+    with pytest.raises(ProtocolError, match=r"did not open an MCP session.*no sessions today"):
+        agent.protocols.mcp()
+    assert agent.history.last().failure
+    sessions = local.status(bench.context.settings.home).sessions
+    assert agent.history.last().session_id not in {session.session_id for session in sessions}
 
 
 def test_secrets_in_a_command_or_an_address_are_not_stored(bench: loom.Workbench, address: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 import loomlib as loom
@@ -42,6 +44,8 @@ def test_the_traffic_of_an_agent_is_that_of_its_stored_calls_without_studies(age
     traffic = agent.telemetry.traffic()
     assert (traffic.sessions_per_day, traffic.calls_per_session) == (1.0, 3.0)
     assert len(traffic.think.observed_s) == 2
+    with pytest.raises(ValueError, match="since needs a time zone"):
+        agent.telemetry.traffic(datetime(2026, 1, 1))
     agent.end_session(session)
 
 

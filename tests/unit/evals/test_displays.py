@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from eval_runs import Says, case_of
@@ -17,6 +20,9 @@ from loomlib.evals.runs import EvalRun, Silent, evaluate
 from loomlib.evals.runs.case_results import case_results
 from loomlib.evals.values.case_states import state_of, states_of_outcomes
 from loomlib.evals.views import draw_comparison, draw_run, draw_runs
+from loomlib.reports import two_runs
+from loomlib.store import Store
+from loomlib.workbench.bench_evals import BenchEvals
 
 TAGS = {
     "style", "div", "p", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "span",
@@ -167,3 +173,37 @@ def test_an_answer_of_5_mb_is_cut_on_the_page_which_states_where_all_of_it_is(tm
     where = "run[&#39;sum 1&#39;][0].answer.turns[0].text"
     assert f"more characters; all of them are in {where})" in page
     assert len(run["sum 1"][0].answer.turns[0].text) == 5_000_000
+
+
+def bench_of(store: Store) -> Any:
+    """The part of a workbench that reads stored runs."""
+    context = SimpleNamespace(store=store)
+    return SimpleNamespace(context=context, evals=BenchEvals(cast("Any", context)))
+
+
+def test_the_default_baseline_of_a_run_is_the_complete_run_of_its_set_before_it(tmp_path: Path) -> None:
+    evalset = sums_with_tools(1)
+    first, second, third = (run_of(good, evalset, tmp_path) for _ in range(3))
+    with first.store.open() as store:
+        bench = bench_of(store)
+        assert [run.id for run in two_runs(bench, "", "")] == [third.id, second.id]
+        assert [run.id for run in two_runs(bench, second.id, "")] == [second.id, first.id]
+        assert [run.id for run in two_runs(bench, first.id, third.id)] == [first.id, third.id]
+        with pytest.raises(EvalError, match=f"before it.*{first.id}"):
+            two_runs(bench, first.id, "")
+        store.eval_runs.save(second.id, state="stopped")
+        assert [run.id for run in two_runs(bench, third.id, "")] == [third.id, first.id]
+        assert [run.id for run in two_runs(bench, second.id, "")] == [second.id, first.id]
+
+
+def test_all_stored_runs_are_listed_unless_a_limit_is_named(tmp_path: Path) -> None:
+    run = run_of(good, sums_with_tools(1), tmp_path)
+    with run.store.open() as store:
+        (row,) = store.eval_runs.list()
+        cases = store.eval_runs.get_set(row.set_digest)
+        assert cases is not None
+        for number in range(100):
+            store.eval_runs.create(replace(row, id=f"run {number}"), cases)
+        runs = bench_of(store).evals.runs
+        assert len(runs()) == 101
+        assert len(runs(limit=2)) == 2

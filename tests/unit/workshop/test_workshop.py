@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -110,11 +111,20 @@ def test_progress_is_kept_in_the_learners_home_and_what_was_right_stays_right(tm
     assert "1 of 1 done" in again.progress()._repr_html_()
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"1.1": 3}', '{"1.1": {"tries": "many", "right": 1}}', "\x00"])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"1.1": 3}', '{"1.1": {"tries": "many", "right": 1}}', "\x00", "[" * 200_000]
+)
 def test_a_file_of_progress_that_nobody_can_read_is_a_lesson_not_begun(content: str, tmp_path: Path) -> None:
     file = tmp_path / "lesson_1.json"
     file.write_text(content)
     assert not any(progress.right or progress.tries for progress in read_progress(file).values())
+
+
+def test_a_named_pipe_and_a_huge_file_of_progress_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").write_text(json.dumps({"1.1": {"right": True}}) + " " * 2_000_000)
+    assert read_progress(tmp_path / "pipe") == {}
+    assert read_progress(tmp_path / "huge") == {}
 
 
 def test_there_is_no_eighth_lesson(tmp_path: Path) -> None:
@@ -143,6 +153,34 @@ def test_a_home_starts_over_without_what_is_not_looms(tmp_path: Path) -> None:
         assert not is_home(home)
     assert (outside / "precious").read_text() == "kept"
     assert learner_homes(tmp_path / "learners") == []
+
+
+def test_a_reset_deletes_the_exported_history_and_damaged_files_and_keeps_folders_of_the_same_name(
+    tmp_path: Path,
+) -> None:
+    names = (
+        "functions/5e/package.zip", "history/loom-history.json", "identity.key", "load-tests/one/journal.jsonl",
+        "logs.db.corrupt-20261128T120000Z", "session-tenants.jsonl",
+    )  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert clear_home(tmp_path).kept == ()
+    for folder in ("functions", "history"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text("kept")
+    assert clear_home(tmp_path).kept == ("functions", "history")
+
+
+@pytest.mark.parametrize("link", ["ben", "ben/.loom"])
+def test_a_learners_link_to_another_home_is_no_home_of_a_learner(link: str, tmp_path: Path) -> None:
+    for name in ("teacher", "class/ada"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "loom.db").write_text("x")
+    place = tmp_path / "class" / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(tmp_path / "teacher")
+    assert learner_homes(tmp_path / "class") == [tmp_path / "class" / "ada"]
 
 
 def test_a_learners_own_folder_is_no_home_and_other_databases_stay(tmp_path: Path) -> None:
