@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import mimetypes
 import time
 import uuid
@@ -17,7 +18,7 @@ from loomlib.presentation.formats import time_limit
 from .bedrock_agent_traces import AgentStep, arguments_of, trace_steps, typed_arguments
 from .connection import Clients
 from .errors import failure, translated
-from .knowledge_bases import Passage, passage
+from .knowledge_bases import Passage, citation
 from .memory_calls import pages
 
 TEST_ALIAS: Final = "TSTALIASID"
@@ -240,6 +241,7 @@ def ask_bedrock_agent(
     memory_id: str = "",
     stream: bool = False,
     timeout_s: float | None = None,
+    read_timeout_s: float | None = None,
 ) -> BedrockAgentAnswer:
     """Invoke an agent and return its answer with its trace (InvokeAgent).
 
@@ -256,11 +258,14 @@ def ask_bedrock_agent(
         memory_id: The memory of an agent that remembers sessions; "" without one.
         stream: Whether to stream the final answer (`streamFinalResponse`).
         timeout_s: Seconds after which the request is abandoned; None waits 300 seconds for each event.
+        read_timeout_s: Seconds to wait for each event, by default `timeout_s`. Calls share the connections of a client
+            only if it is the same for all of them.
 
     Raises:
         AgentFailedError: A dependency of the agent failed, such as a Lambda function.
         RequestRejectedError: Bedrock refuses the request.
         RequestTimeoutError: The answer was not complete in time.
+        TransportError: The connection ended before the answer was complete.
     """
     options: dict[str, Any] = {"inputText": prompt} if prompt else {}
     options |= {"sessionState": dict(state)} if state else {}
@@ -271,8 +276,9 @@ def ask_bedrock_agent(
     control: Mapping[str, Any] = {}
     offsets_ms: list[float] = []
     files: dict[str, bytes] = {}
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with translated("Asking a Bedrock agent", on=agent.name):
-        wait_s = _READ_TIMEOUT_S if timeout_s is None else min(timeout_s, _READ_TIMEOUT_S)
+        wait_s = min(read_timeout_s or timeout_s or _READ_TIMEOUT_S, _READ_TIMEOUT_S)
         client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=wait_s)
         began_at, began = time.time(), time.perf_counter()
         answer = client.invoke_agent(
@@ -290,8 +296,8 @@ def ask_bedrock_agent(
                     raise failure(RequestTimeoutError, message, on=agent.name)
                 if "chunk" in event:
                     offsets_ms.append(took_s * 1_000)
-                    text += event["chunk"].get("bytes", b"").decode()
-                    citations += map(_citation, event["chunk"].get("attribution", {}).get("citations", ()))
+                    text += decoder.decode(event["chunk"].get("bytes", b""))
+                    citations += map(citation, event["chunk"].get("attribution", {}).get("citations", ()))
                 elif "returnControl" in event:
                     control = event["returnControl"]
                 elif "files" in event:
@@ -299,7 +305,7 @@ def ask_bedrock_agent(
                 elif "trace" in event:
                     trace.append(event["trace"])
     return BedrockAgentAnswer(
-        text=text,
+        text=text + decoder.decode(b"", final=True),
         steps=tuple(trace_steps(trace)),
         citations=tuple(citations),
         requests=tuple(_request(item) for item in control.get("invocationInputs", ())),
@@ -388,10 +394,3 @@ def _request(item: Mapping[str, Any]) -> ControlRequest:
         agent=invocation.get("collaboratorName") or "",
         sent=invocation,
     )
-
-
-def _citation(item: Mapping[str, Any]) -> tuple[str, tuple[Passage, ...]]:
-    part: Mapping[str, Any] = item.get("generatedResponsePart") or {}
-    text: Mapping[str, Any] = part.get("textResponsePart") or {}
-    references: Sequence[Mapping[str, Any]] = item.get("retrievedReferences") or ()
-    return text.get("text", ""), tuple(map(passage, references))

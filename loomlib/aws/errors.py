@@ -163,10 +163,12 @@ def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
 
 @contextmanager
 def translated(what: str, *, on: str) -> Generator[None]:
-    """Translate botocore's exceptions inside the block into Loom's errors. `what` was attempted, on `on`."""
+    """Translate botocore's and urllib3's exceptions in the block into Loom's errors. `what` was attempted, on `on`."""
     from boto3.exceptions import Boto3Error
     from botocore import exceptions as vendor
+    from botocore.eventstream import ParserError
     from botocore.parsers import ResponseParserError
+    from urllib3 import exceptions as wire
 
     try:
         yield
@@ -190,7 +192,12 @@ def translated(what: str, *, on: str) -> Generator[None]:
         raise failure(TransportError, f"{what}: {reason}", on=on) from error
     except (vendor.HTTPClientError, vendor.ConnectionError) as error:
         raise failure(TransportError, f"{what}: {error}", on=on) from error
-    except ResponseParserError as error:
+    # botocore reads the events of a stream from urllib3 and does not translate its exceptions.
+    except wire.ReadTimeoutError as error:
+        raise failure(RequestTimeoutError, f"{what}: no further part of the answer in time", on=on) from error
+    except wire.HTTPError as error:
+        raise failure(TransportError, f"{what}: the answer ended before it was complete", on=on) from error
+    except (ResponseParserError, ParserError) as error:
         raise failure(MalformedResponseError, f"{what}: {error}", on=on) from error
     except (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OverflowError) as error:
         if not _is_of_parser(error):

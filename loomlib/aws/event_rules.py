@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loomlib.errors import ConflictError, RequestRejectedError, ResourceNotFoundError
+from loomlib.errors import ConflictError, RequestRejectedError, ResourceNotFoundError, ServiceFailedError
 
 from .connection import Clients
-from .errors import translated
+from .errors import failure, translated
 from .functions import LambdaFunction, find_function
 
 _ROLE_WAIT_S: Final = 30.0
@@ -189,6 +189,9 @@ def put_rule(
         pattern: The pattern of the events that it matches.
         function: The function.
         tags: The rule's tags, when it is created.
+
+    Raises:
+        ServiceFailedError: EventBridge did not accept the function as the rule's target.
     """
     events = clients.client("events")
     request: dict[str, Any] = {"Name": name, "EventPattern": json.dumps(pattern), "State": "ENABLED"}
@@ -208,7 +211,10 @@ def put_rule(
     except ConflictError:  # the permission exists already
         pass
     with translated("Writing the rule's target", on=name):
-        events.put_targets(Rule=name, Targets=[{"Id": _TARGET, "Arn": function.arn}])
+        answer = events.put_targets(Rule=name, Targets=[{"Id": _TARGET, "Arn": function.arn}])
+    for entry in answer.get("FailedEntries", ()):
+        code, message = str(entry.get("ErrorCode", "")), str(entry.get("ErrorMessage", ""))
+        raise failure(ServiceFailedError, f"Writing the rule's target: {code}: {message}", on=name, code=code)
 
 
 def delete_rule(clients: Clients, name: str) -> None:

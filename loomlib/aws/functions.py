@@ -19,6 +19,7 @@ from loomlib.errors import AwsError, RequestRejectedError, RequestTimeoutError, 
 from ..json_values import as_mapping, as_text
 from .connection import Clients
 from .errors import translated
+from .packages import packaged_files
 
 _PAUSE_S: Final = 0.1
 _READY_S: Final = 120.0
@@ -236,15 +237,16 @@ def delete_function(clients: Clients, function: LambdaFunction) -> None:
 def zip_code(code: Path) -> tuple[bytes, str]:
     """Return a zip file of a Python file or a folder, and the name of the module with the handler.
 
+    Caches, virtual environments, version control, `.env` files and links that lead outside are left out.
+
     Args:
         code: A file, or a folder with `app.py` or a single Python file.
 
     Raises:
         RequestRejectedError: There is no Python file, or there are several and none is `app.py`.
     """
-    files = [code] if code.is_file() else sorted(file for file in code.rglob("*") if file.is_file())
-    root = code.parent if code.is_file() else code
-    modules = [file.stem for file in files if file.parent == root and file.suffix == ".py"]
+    files = dict(packaged_files(code))
+    modules = [name.removesuffix(".py") for name in files if "/" not in name and name.endswith(".py")]
     module = "app" if "app" in modules else modules[0] if len(modules) == 1 else ""
     if not module:
         raise RequestRejectedError(
@@ -253,10 +255,9 @@ def zip_code(code: Path) -> tuple[bytes, str]:
             try_="the path of a Python file, or of a folder with app.py",
         )
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in files:
-            if "__pycache__" not in file.parts:
-                archive.write(file, file.relative_to(root).as_posix())
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for name, file in files.items():
+            archive.write(file, name)
     return packed.getvalue(), module
 
 

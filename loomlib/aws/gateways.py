@@ -189,8 +189,12 @@ def list_targets(clients: Clients, gateway: Gateway) -> Iterator[GatewayTarget]:
     """Return the targets of a gateway."""
     control, query = clients.control(gateway.region), {"gatewayIdentifier": gateway.id}
     for item in pages(control.list_gateway_targets, "items", query, "Listing targets", gateway.name):
-        with translated("Reading a target", on=item["name"]):
-            yield _target(control.get_gateway_target(gatewayIdentifier=gateway.id, targetId=item["targetId"]))
+        try:
+            with translated("Reading a target", on=item["name"]):
+                shape = control.get_gateway_target(gatewayIdentifier=gateway.id, targetId=item["targetId"])
+        except ResourceNotFoundError:  # deleted since it was listed
+            continue
+        yield _target(shape)
 
 
 def add_target(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from loomlib.errors import AwsError, RequestRejectedError, RequestTimeoutError, ResourceNotFoundError
 
 from .connection import Clients
-from .errors import translated
+from .errors import failure, translated
 
 _ROLE_WAIT_S: Final = 30.0
 """IAM takes some seconds until CodeBuild can use a new role."""
@@ -132,13 +132,31 @@ def image_digest(clients: Clients, repository: str, tag: str) -> str:
 
 
 def delete_image(clients: Clients, repository: str, tag: str) -> None:
-    """Delete an image by its tag; no error if the image or its repository does not exist."""
+    """Delete an image by its tag; no error if the image or its repository does not exist.
+
+    Args:
+        clients: The connection.
+        repository: The repository's name.
+        tag: The image's tag.
+
+    Raises:
+        AwsError: ECR did not delete it, for example because a manifest list refers to it.
+    """
     try:
         with translated("Deleting the image", on=f"{repository}:{tag}"):
-            clients.client("ecr").batch_delete_image(repositoryName=repository, imageIds=[{"imageTag": tag}])
+            answer: Mapping[str, Any] = clients.client("ecr").batch_delete_image(
+                repositoryName=repository, imageIds=[{"imageTag": tag}]
+            )
     except AwsError as error:
         if error.code != "RepositoryNotFoundException":
             raise
+        return
+    for item in answer.get("failures", ()):
+        code, reason = str(item.get("failureCode", "")), str(item.get("failureReason", ""))
+        if code != "ImageNotFound":
+            message = f"Deleting the image: {code}: {reason}"
+            advice = "remove the cause that ECR gives, then delete it again"
+            raise failure(AwsError, message, on=f"{repository}:{tag}", try_=advice, code=code)
 
 
 def find_project(clients: Clients, name: str) -> BuildProject | None:

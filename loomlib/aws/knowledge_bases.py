@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -236,17 +237,20 @@ def ingest_from_s3(
         IngestionError: The job failed.
     """
     control, identifiers = clients.client("bedrock-agent", base.region), {"knowledgeBaseId": base.id}
+    place: dict[str, Any] = {"bucketArn": f"arn:aws:s3:::{bucket}"}
+    place |= {"inclusionPrefixes": [prefix]} if prefix else {}
     source = f"{bucket}-{prefix.strip('/').replace('/', '-')}".strip("-")[:100]
     request = {"knowledgeBaseId": base.id}
     listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name)
     source_ids = {item["name"]: item["dataSourceId"] for item in listed}
+    if source in source_ids and _place(control, base, source_ids[source]) != place:  # a source of another place
+        digest = hashlib.sha256(f"{bucket}/{prefix}".encode()).hexdigest()[:8]
+        source = f"{source[:91].rstrip('-')}-{digest}"
     if source not in source_ids:
-        places: dict[str, Any] = {"bucketArn": f"arn:aws:s3:::{bucket}"}
-        places |= {"inclusionPrefixes": [prefix]} if prefix else {}
         more = {"vectorIngestionConfiguration": {"chunkingConfiguration": chunking}} if chunking else {}
         with translated("Creating a data source", on=source):
             answer = control.create_data_source(
-                **identifiers, name=source, dataSourceConfiguration={"type": "S3", "s3Configuration": places}, **more
+                **identifiers, name=source, dataSourceConfiguration={"type": "S3", "s3Configuration": place}, **more
             )
         source_ids[source] = answer["dataSource"]["dataSourceId"]
     identifiers["dataSourceId"] = source_ids[source]
@@ -273,6 +277,14 @@ def ingest_from_s3(
             on=f"s3://{bucket}/{prefix}",
         )
     return ended
+
+
+def _place(control: Any, base: KnowledgeBase, source_id: str) -> dict[str, Any]:
+    """Return the bucket and the prefixes that a data source reads; empty for a source other than S3."""
+    with translated("Reading a data source", on=source_id):
+        shape: Mapping[str, Any] = control.get_data_source(knowledgeBaseId=base.id, dataSourceId=source_id)
+    configuration: Mapping[str, Any] = shape["dataSource"]["dataSourceConfiguration"].get("s3Configuration") or {}
+    return {member: configuration[member] for member in ("bucketArn", "inclusionPrefixes") if configuration.get(member)}
 
 
 def search_knowledge(
@@ -336,13 +348,7 @@ def ask_knowledge(
         )
     return KnowledgeAnswer(
         text=answer["output"]["text"],
-        citations=tuple(
-            (
-                citation["generatedResponsePart"]["textResponsePart"]["text"],
-                tuple(passage(item) for item in citation["retrievedReferences"]),
-            )
-            for citation in answer["citations"]
-        ),
+        citations=tuple(map(citation, answer["citations"])),
         session_id=answer["sessionId"],
         duration_ms=(time.perf_counter() - began) * 1_000,
     )
@@ -355,3 +361,11 @@ def passage(item: Mapping[str, Any]) -> Passage:
     metadata: Mapping[str, Any] = item.get("metadata") or {}
     own = {name: value for name, value in metadata.items() if not name.startswith("x-amz-bedrock-kb-")}
     return Passage(text=item["content"].get("text") or "", score=item.get("score"), source=source, metadata=own)
+
+
+def citation(item: Mapping[str, Any]) -> tuple[str, tuple[Passage, ...]]:
+    """Return a citation of Bedrock's answer: a part of the answer, and the passages that it rests on."""
+    part: Mapping[str, Any] = item.get("generatedResponsePart") or {}
+    text: Mapping[str, Any] = part.get("textResponsePart") or {}
+    references: Sequence[Mapping[str, Any]] = item.get("retrievedReferences") or ()
+    return text.get("text", ""), tuple(map(passage, references))

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from loomlib.errors import AccessDeniedError, AwsError, ServiceFailedError
+
 from .connection import Clients
-from .errors import translated
+from .errors import failure, translated
 
 _PERIOD_S: Final = 60
 _QUERIES_A_CALL: Final = 500  # GetMetricData's limit
+_FAILED: Final[Mapping[str, type[AwsError]]] = {"InternalError": ServiceFailedError, "Forbidden": AccessDeniedError}
+"""Statuses of a metric without data in an answer with the HTTP status 200."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,10 @@ def metric_totals(
         start: Start of the time range.
         end: End of the time range.
         region: The region, if it is not the connection's.
+
+    Raises:
+        AccessDeniedError: CloudWatch may not read a metric.
+        ServiceFailedError: CloudWatch could not read a metric.
     """
     metrics = [
         metric
@@ -114,6 +122,13 @@ def _values(
         with translated("Reading metrics", on=namespace):
             page: dict[str, Any] = clients.client("cloudwatch", region).get_metric_data(**request)
         for result in page.get("MetricDataResults", ()):
+            if (kind := _FAILED.get(result.get("StatusCode", ""))) is not None:
+                name = metrics[places[str(result["Id"])][0]]["MetricName"]
+                reasons = "; ".join(str(message.get("Value", "")) for message in result.get("Messages", ()))
+                reason = f"{result['StatusCode']}: {reasons}" if reasons else str(result["StatusCode"])
+                raise failure(
+                    kind, f"Reading metrics: {reason}", on=f"{name} in {namespace}", code=result["StatusCode"]
+                )
             series.setdefault(places[str(result["Id"])], []).extend(float(value) for value in result.get("Values", ()))
         token = page.get("NextToken")
         if not token or token == request.get("NextToken"):

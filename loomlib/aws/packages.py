@@ -68,12 +68,12 @@ def make_package(path: Path | str, entry_point: str | None = None, *, installed:
     source = Path(path).expanduser()
     if not source.exists():
         raise ValueError(f"there is no file or folder {source}")
-    files = dict(_files(source))
+    files = dict(packaged_files(source))
     start = entry_point or _entry_point(source, files)
     if start not in files:
         raise ValueError(f"{source} has no {start} to start")
     if installed is not None:
-        files = {**dict(_files(installed)), **files}
+        files = {**dict(packaged_files(installed)), **files}
     unzipped = sum(file.stat().st_size for file in files.values())
     _check_size(source, unzipped, PACKAGE_MAX_UNZIPPED_BYTES, " unzipped")
     buffer = io.BytesIO()
@@ -103,7 +103,12 @@ def runtime_name(text: str) -> str:
     return (cleaned if cleaned[0].isalpha() else f"agent_{cleaned}")[:48]
 
 
-def _files(source: Path) -> Iterator[tuple[str, Path]]:
+def packaged_files(source: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a folder, or a single file, that a package contains, each with its name in the package.
+
+    Args:
+        source: The folder or file.
+    """
     if source.is_file():
         yield source.name, source
         return

@@ -57,17 +57,16 @@ def sign_invocation(
         session_id: The runtime session, 33 to 256 characters.
         body: The request's body.
         content_type: The body's media type.
-        headers: Further header fields; they replace those of the same name.
+        headers: Further header fields; they replace those of the same name, in any case.
         bearer: A token to send instead of a signature.
     """
     endpoint, url = _runtime_address(clients, arn, region, "invocations", qualifier)
-    request_headers = {
+    fixed = {
         "Content-Type": content_type,
         "Accept": "text/event-stream, application/json",
         SESSION_HEADER: session_id,
-        **(headers or {}),
     }
-    return _signed(clients, "POST", endpoint, url, request_headers, body, region, bearer)
+    return _signed(clients, "POST", endpoint, url, _merged(fixed, headers or {}), body, region, bearer)
 
 
 def sign_get(
@@ -96,7 +95,8 @@ def sign_get(
         bearer: A token to send instead of a signature.
     """
     endpoint, url = _runtime_address(clients, arn, region, path, qualifier)
-    return _signed(clients, "GET", endpoint, url, {SESSION_HEADER: session_id, **headers}, b"", region, bearer)
+    request_headers = _merged({SESSION_HEADER: session_id}, headers)
+    return _signed(clients, "GET", endpoint, url, request_headers, b"", region, bearer)
 
 
 def sign_request(
@@ -122,7 +122,7 @@ def sign_request(
         headers: Headers of this request.
         bearer: A token to send instead of a signature.
     """
-    return _signed(clients, method, _endpoint_of(url), url, {**_JSON_RPC, **headers}, body, region, bearer)
+    return _signed(clients, method, _endpoint_of(url), url, _merged(_JSON_RPC, headers), body, region, bearer)
 
 
 def _signed(
@@ -138,13 +138,15 @@ def _signed(
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
+    # A signed field may not change any more, and this one does below.
+    headers = {name: value for name, value in headers.items() if name.lower() != "accept-encoding"}
     if bearer is None:
-        request = AWSRequest(method=method, url=url, data=body, headers=dict(headers))
+        request = AWSRequest(method=method, url=url, data=body, headers=headers)
         SigV4Auth(clients.credentials(), SERVICE, region).add_auth(request)
         signed = {str(name): str(value) for name, value in request.headers.items()}
     else:
         check_may_receive_token(endpoint)
-        signed = {**headers, "Authorization": f"Bearer {bearer}"}
+        signed = _merged(headers, {"Authorization": f"Bearer {bearer}"})
     # A compressed response would be delayed until a block of it is full.
     signed["Accept-Encoding"] = "identity"
     return SignedRequest(
@@ -174,12 +176,18 @@ def plain_request(
     return SignedRequest(
         endpoint=endpoint,
         url=url,
-        headers={**_JSON_RPC, "Accept-Encoding": "identity", **headers, **fixed},
+        headers=_merged(_JSON_RPC, {"Accept-Encoding": "identity"}, headers, fixed),
         body=body,
         method=method,
         is_agentcore=False,
         proxy=_proxy(endpoint, url),
     )
+
+
+def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
+    """Return the header fields of all parts; a later one replaces an earlier one of the same name, in any case."""
+    fields = {name.lower(): (name, value) for part in parts for name, value in part.items()}
+    return dict(fields.values())
 
 
 def _runtime_address(clients: Clients, arn: str, region: str, path: str, qualifier: str) -> tuple[str, str]:

@@ -254,6 +254,7 @@ class BedrockAgentTarget:
             state=state or None,
             stream=self._stream,
             timeout_s=asked_turn.left_s(),
+            read_timeout_s=asked_turn.read_timeout_s(),
         )
 
     def _answer(
@@ -327,6 +328,17 @@ class _AskedTurn:
         if self._timeout_s is None:
             return None
         return max(0.001, self._timeout_s - (time.perf_counter() - self.began))
+
+    def read_timeout_s(self) -> float | None:
+        """Return the number of seconds to wait for each event; None if there is no limit.
+
+        It is the turn's limit, halved as often as the seconds that are left permit: calls of different turns share a
+        client and its connections only if they wait equally long.
+        """
+        left_s, wait_s = self.left_s(), self._timeout_s
+        while left_s is not None and wait_s is not None and wait_s / 2 >= left_s:
+            wait_s /= 2
+        return wait_s
 
 
 def _session_state(state: Mapping[str, Any] | None) -> dict[str, Any]:

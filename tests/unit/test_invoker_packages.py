@@ -1,4 +1,4 @@
-"""An agent's code as a zip: the same files give the same bytes, and nothing private goes along."""
+"""The code of an agent or a function as a zip: the same files give the same bytes, and nothing private goes along."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loomlib.agents.payloads import check_session_id, make_payload, new_session_id
+from loomlib.aws.functions import zip_code
 from loomlib.aws.packages import make_package, runtime_name
 
 
@@ -34,6 +35,20 @@ def test_a_folder_is_packed_without_caches_secrets_and_version_control(tmp_path:
     package = make_package(tmp_path)
     assert names(package.data) == ["agent.py", "data.json", "requirements.txt", "tools/sum.py"]
     assert package.entry_point == "agent.py"
+
+
+def test_a_function_is_packed_without_secrets_version_control_and_links_that_lead_outside(tmp_path: Path) -> None:
+    write(tmp_path, "secret", "code/app.py", "code/tools/sum.py", "code/.env", "code/.env.local", "code/.git/config")
+    (tmp_path / "code" / "link").symlink_to(tmp_path / "secret")
+    data, module = zip_code(tmp_path / "code")
+    assert (names(data), module) == (["app.py", "tools/sum.py"], "app")
+
+
+def test_a_function_whose_file_has_no_date_that_a_zip_file_can_store_is_packed(tmp_path: Path) -> None:
+    write(tmp_path, "orders.py", "other.py")
+    os.utime(tmp_path / "orders.py", (0, 0))
+    data, module = zip_code(tmp_path / "orders.py")
+    assert (names(data), module) == (["orders.py"], "orders")
 
 
 def test_the_same_files_give_the_same_bytes_whenever_they_were_written(tmp_path: Path) -> None:

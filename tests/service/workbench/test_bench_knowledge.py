@@ -50,6 +50,20 @@ def test_a_folder_is_searched_asked_and_kept_up_to_date(bench: loom.Workbench, t
     assert set(bench.bedrock.knowledge_bases.table()["name"]) == others
 
 
+def test_places_in_s3_whose_names_are_alike_are_ingested_each(bench: loom.Workbench) -> None:
+    s3 = bench.context.clients.s3()
+    places = [("shop", "x-y/"), ("shop-x", "y/"), ("shop", "x/y/")]
+    for bucket in ("shop", "shop-x"):
+        s3.create_bucket(Bucket=bucket)
+    base = bench.bedrock.knowledge_bases.create("alike")
+    for bucket, prefix in places:
+        s3.put_object(Bucket=bucket, Key=f"{prefix}price.txt", Body=f"The price of {bucket} {prefix} is 30.".encode())
+        assert (base.add_s3(bucket, prefix).indexed, base.add_s3(bucket, prefix).indexed) == (1, 0)
+    sources = base.search("What is the price?")["source"]
+    assert set(sources) == {f"s3://{bucket}/{prefix}price.txt" for bucket, prefix in places}
+    bench.bedrock.knowledge_bases.delete("alike")
+
+
 def test_wrong_input_is_refused_with_advice(bench: loom.Workbench, tmp_path: Path) -> None:
     with pytest.raises(ResourceNotFoundError, match=r"bench\.bedrock\.knowledge_bases\.table"):
         bench.bedrock.knowledge_bases.get("none")
