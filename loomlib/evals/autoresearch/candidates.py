@@ -35,7 +35,15 @@ class CandidateDeployer(Protocol):
 
 
 class BudgetExceededError(Exception):
-    """A budget ended a run early; its incomplete results are not evidence."""
+    """A budget ended a run early; its incomplete results are not evidence.
+
+    Attributes:
+        used: What the run used.
+    """
+
+    def __init__(self, message: str, used: Spent) -> None:
+        super().__init__(message)
+        self.used = used
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +84,11 @@ class TrialRunner:
         """
         budget = limits_left(self.budget, spent)
         if budget is None:
-            raise BudgetExceededError("the budget is used up")
+            raise BudgetExceededError("the budget is used up", Spent())
         began = time.monotonic()
         run = evaluate(built, evalset, self.evaluators, self.repeats, budget=budget, store=self.store, **self.options)
         if run.state != "complete":
-            raise BudgetExceededError(run.reason)
+            raise BudgetExceededError(run.reason, Spent.of(run, seconds=time.monotonic() - began))
         if self.objective not in run.evaluators:
             names = ", ".join(run.evaluators)
             raise EvalError("The objective is not an evaluator of the run", on=self.objective, try_=f"one of {names}")

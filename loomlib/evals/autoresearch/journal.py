@@ -1,6 +1,7 @@
 """The journal of a search: append-only JSON Lines with every trial, including failed ones.
 
-The first line describes the search, the second the baseline's run, and each further line is a `Trial`. An incomplete
+The first line describes the search, the second the baseline's run, and each further line is a `Trial`, or what a run
+used that a budget ended. An incomplete
 line left by a killed process is skipped; nothing is ever rewritten.
 """
 
@@ -21,16 +22,27 @@ from .trials import Trial
 
 MARK: Final = "loom_autoresearch"
 VERSION: Final = 1
+_INTERRUPTED: Final = "interrupted_trial"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntries:
-    """The content of a journal; `damaged` counts unreadable lines."""
+    """The content of a journal.
+
+    Attributes:
+        head: The first line.
+        baseline_run: The id of the baseline's run.
+        baseline_spent: What that run used.
+        trials: The trials.
+        interruptions: What each run used that a budget ended.
+        damaged: Number of unreadable lines.
+    """
 
     head: Mapping[str, Any] | None = None
     baseline_run: str = ""
     baseline_spent: Mapping[str, Any] | None = None
     trials: tuple[Trial, ...] = ()
+    interruptions: tuple[Mapping[str, Any], ...] = ()
     damaged: int = 0
 
 
@@ -61,6 +73,7 @@ class Journal:
             return JournalEntries()
         head: Mapping[str, Any] | None = None
         baseline, spent, trials, damaged = "", None, list[Trial](), 0
+        interruptions: list[Mapping[str, Any]] = []
         content = self.path.read_bytes()
         for line in content.split(b"\n"):
             if not line.strip():
@@ -78,6 +91,8 @@ class Journal:
                 head = head or entry
             elif isinstance(entry.get("baseline_run"), str):
                 baseline, spent = entry["baseline_run"], entry
+            elif _INTERRUPTED in entry:
+                interruptions.append(entry)
             else:
                 try:
                     trials.append(Trial.read(entry))
@@ -86,8 +101,22 @@ class Journal:
         if head is None and (trials or baseline or damaged) and not _is_incomplete_head(content):
             raise EvalError("The file is not a research journal", on=self.path.name, try_="another file name")
         return JournalEntries(
-            head=head, baseline_run=baseline, baseline_spent=spent, trials=tuple(trials), damaged=damaged
+            head=head,
+            baseline_run=baseline,
+            baseline_spent=spent,
+            trials=tuple(trials),
+            interruptions=tuple(interruptions),
+            damaged=damaged,
         )
+
+    def add_interruption(self, trial: int, used: Mapping[str, Any]) -> None:
+        """Append what a run used that a budget ended, so that a resumed search does not spend it again.
+
+        Args:
+            trial: The number of the trial; 0 for the baseline.
+            used: What `Spent.plain` returns.
+        """
+        self.add({_INTERRUPTED: trial, **used})
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Append an entry and flush it to disk."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 from loomlib.aws import Clients
 from loomlib.aws.converse import ToolForm, converse
 from loomlib.errors import EvalError
+from loomlib.redaction import SECRETS, Redactor
 
 from ..judges.model import DEFAULT_MODEL
 from ..values.evaluator import Score
@@ -79,8 +80,9 @@ class ModelProposer:
 
 
 def describe(standing: ResearchState) -> str:
-    """Return the state of a search as text: variables, trials, and failing cases of the best candidate."""
-    lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in standing.environment.items()), "", "Tried:"]
+    """Return the state of a search as text: variables without secrets, trials, failing cases of the best candidate."""
+    variables = Redactor(SECRETS).value(dict(standing.environment))
+    lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in variables.items()), "", "Tried:"]
     for index, trial in enumerate(standing.trials):
         line = f"{trial.number}. {trial.decision}: {trial.proposal.name}"
         if index >= len(standing.trials) - _TRIALS_IN_FULL:

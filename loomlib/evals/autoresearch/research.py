@@ -151,6 +151,7 @@ class Autoresearch:
             try:
                 state = self._resumed(entries)
             except BudgetExceededError as cut:
+                self._journal.add_interruption(0, cut.used.plain())
                 raise EvalError(
                     f"The budget was used up during the baseline's run: {cut}", try_="a larger budget"
                 ) from cut
@@ -205,6 +206,7 @@ class Autoresearch:
             try:
                 trial, run = self._runner.attempt(proposal, candidate, state.trials, state.run, state.spent)
             except BudgetExceededError as cut:
+                self._journal.add_interruption(len(state.trials) + 1, cut.used.plain())
                 return f"the budget ended trial {len(state.trials) + 1}, which does not count: {cut}"
             self._journal.add(trial.plain())
             state.trials.append(trial)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.presentation.formats import MISSING, number, p_value, plural, score, signed
 from loomlib.presentation.text import printable
+from loomlib.redaction import SECRETS, Redactor
 
 from ..compare import Comparison
 from ..compare.page import folded, listed, page, table
@@ -114,11 +115,12 @@ class ResearchResult:
         return printable("\n".join([*self.sentences(), *lines]))
 
     def _repr_html_(self) -> str:
+        variables = Redactor(SECRETS).value(dict(self.environment))
         return page(
             f"Autoresearch for {self.objective}",
             self.sentences(),
             table(COLUMNS, self.rows()),
-            folded("Variables of the best candidate", listed([f"{k}: {v}" for k, v in self.environment.items()])),
+            folded("Variables of the best candidate", listed([f"{k}: {v}" for k, v in variables.items()])),
         )
 
 

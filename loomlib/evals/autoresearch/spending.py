@@ -68,8 +68,9 @@ def _known_sum(costs: Sequence[float | None]) -> float | None:
 
 
 def spent_by(entries: JournalEntries) -> Spent:
-    """Return what a journal's trials and its baseline used."""
+    """Return what a journal's trials, its baseline and the interrupted runs used."""
     total = Spent() if entries.baseline_spent is None else Spent.read(entries.baseline_spent)
+    total = sum(map(Spent.read, entries.interruptions), total)
     for trial in entries.trials:
         # A trial that failed before its run cost nothing.
         cost = trial.cost if trial.run_id else 0.0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from loomlib.errors import EvalError
 from loomlib.evals import EvalSet, Score, TurnAnswer
 from loomlib.evals.autoresearch import Autoresearch, Journal, Proposal, ResearchState, Trial, next_alpha
+from loomlib.evals.autoresearch.model_proposer import describe
 from loomlib.evals.autoresearch.spending import Spent, limits_left
 from loomlib.evals.runs import Budget, Silent, evaluate
 
@@ -200,9 +201,24 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
     result = research(tmp_path, thinking, proposals, budget=budget).run()
     assert len(result.trials) == 1
     assert "budget" in result.stopped
-    more = research(tmp_path, thinking, proposals, budget=budget).run()
-    assert len(more.trials) == 1
+    for _ in range(2):  # the interrupted trial is not started again
+        more = research(tmp_path, thinking, proposals, budget=budget).run()
+        assert (len(more.trials), more.stopped) == (1, "the budget is used up")
     assert len(research(tmp_path, thinking, proposals).run().trials) == 3
+
+
+def test_secrets_in_variables_are_neither_displayed_nor_sent_to_a_model(tmp_path: Path) -> None:
+    sent: list[str] = []
+
+    def propose(state: ResearchState) -> None:
+        sent.append(describe(state))
+
+    secrets = {"OPENAI_API_KEY": "sk-proj-Zq8vT1xPq9Lm3Rk7Wc2Yd5Bn", "DB_PASSWORD": "hunter2hunter"}
+    result = research(tmp_path, Workshop(), propose, baseline={"STYLE": "plain", **secrets}).run()
+    for text in (result._repr_html_(), *sent):
+        assert "plain" in text
+        assert not [secret for secret in secrets.values() if secret in text]
+    assert len(sent) == 1
 
 
 def test_a_budget_counts_what_is_known_and_the_judges(tmp_path: Path) -> None:

@@ -44,6 +44,13 @@ def test_the_same_run_twice_shows_no_difference_and_no_proof_of_none() -> None:
     assert comparison.flips() == ()
 
 
+def test_the_same_scores_in_another_order_of_the_repeats_are_no_difference() -> None:
+    scores = [0.1, 0.2, 0.3]  # whose sum depends on the order, in the last bits
+    compared = compare(run([scores] * 20), run([scores[::-1]] * 20))["exact"]
+    assert (compared.won, compared.lost, compared.same) == (0, 0, 20)
+    assert compared.difference.value == 0
+
+
 def test_swapping_the_runs_swaps_the_signs() -> None:
     forward, reverse = compare(WORSE, BASELINE)["exact"], compare(BASELINE, WORSE)["exact"]
     assert reverse.verdict == "better"
