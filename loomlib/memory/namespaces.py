@@ -7,15 +7,14 @@ A template such as `/facts/{actorId}/` is filled in when a record is written. Na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from ..aws.memory_shapes import MemoryDescription, MemoryRecord, MemoryStrategy
 
-PLACEHOLDERS: Final = ("actorId", "sessionId", "memoryStrategyId")
-_PLACEHOLDER: Final = re.compile(r"\{(actorId|sessionId|memoryStrategyId)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")  # a memory may have namespace keys of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +61,11 @@ def fill_template(template: str, **values: str) -> str:
         '/facts/anna/{sessionId}/'
     """
     return _PLACEHOLDER.sub(lambda match: values.get(match[1]) or match[0], template)
+
+
+def has_placeholder(namespace: str) -> bool:
+    """Return whether a namespace has a placeholder, such as `{actorId}` or a namespace key of the memory."""
+    return _PLACEHOLDER.search(namespace) is not None
 
 
 def location_of(template: str) -> RecordLocation | None:
@@ -113,14 +117,21 @@ def actor_locations(memory: MemoryDescription, actor_id: str) -> list[RecordLoca
     return list(locations.values())
 
 
-def all_paths(memory: MemoryDescription) -> list[str]:
-    """Return paths that together contain every record whose namespace can be known, none within another."""
+def all_paths(memory: MemoryDescription, actors: Callable[[], Iterable[str]]) -> list[str]:
+    """Return paths that together contain every record whose namespace can be known, none within another.
+
+    Args:
+        memory: The memory.
+        actors: Returns the actors' ids; only called for templates with `{actorId}` before the first slash.
+    """
     starts: set[str] = {"/"}
     for strategy in memory.strategies:
         for template in strategy.namespaces:
-            first = _PLACEHOLDER.split(template, maxsplit=1)[0].partition("/")[0]
-            if first and not template.startswith("/"):
-                starts.add(first)
+            full = fill_template(template, memoryStrategyId=strategy.strategy_id)
+            is_of_actors = "{actorId}" in full.partition("/")[0]
+            for namespace in [fill_template(full, actorId=actor) for actor in actors()] if is_of_actors else [full]:
+                if first := _PLACEHOLDER.split(namespace, maxsplit=1)[0].partition("/")[0]:
+                    starts.add(first)
     return sorted(starts)
 
 

@@ -21,7 +21,7 @@ from ..aws.memory_shapes import (
     MemorySession,
 )
 from ..presentation.formats import number
-from .namespaces import PLACEHOLDERS, RecordLocation, actor_locations, all_paths, fill_template, location_of
+from .namespaces import RecordLocation, actor_locations, all_paths, fill_template, has_placeholder, location_of
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
@@ -180,9 +180,9 @@ class MemoryReader:
         if namespace is None:
             if actor is not None:
                 return actor_locations(self.memory, actor)
-            return [RecordLocation(template="", path=path) for path in all_paths(self.memory)]
+            return [RecordLocation(template="", path=path) for path in all_paths(self.memory, self.actors)]
         full = fill_template(namespace, actorId=actor or "")
-        if any(f"{{{name}}}" in full for name in PLACEHOLDERS):
+        if has_placeholder(full):
             location = location_of(full)
             if location is None:
                 raise ValueError(f"{namespace!r} begins with a placeholder that has no value: pass actor=…")
@@ -225,9 +225,19 @@ class MemoryReader:
 
 
 def since_time(since: datetime | timedelta | None) -> datetime | None:
-    """Return a point in time that is given as such (UTC without a zone) or as a duration before now."""
+    """Return a point in time that is given as such (UTC without a zone) or as a duration before now.
+
+    Raises:
+        ValueError: The duration reaches beyond the range of times.
+    """
     if isinstance(since, timedelta):
-        return datetime.now(UTC) - since
+        now = datetime.now(UTC)
+        try:
+            return now - since
+        except OverflowError as error:
+            raise ValueError(
+                f"since={since!r} is not between the years 1 and 9999: pass a time or a shorter duration"
+            ) from error
     if since is not None and since.tzinfo is None:
         return since.replace(tzinfo=UTC)
     return since

@@ -110,7 +110,8 @@ def take_snapshot(reader: MemoryReader, *, events: bool = True, progress: Progre
                 reader.clients, memory.memory_id, actor, session.session_id, payloads=False, region=memory.region
             )
             if count := sum(1 for _ in shapes):
-                counts[safe_id(actor), safe_id(session.session_id)] = count
+                place = safe_id(actor), safe_id(session.session_id)  # redacted ids may be the same
+                counts[place] = counts.get(place, 0) + count
     return MemorySnapshot(
         memory_id=memory.memory_id,
         name=memory.name,
@@ -150,5 +151,5 @@ def read_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
         raise SettingsError(
             f"The file is not a snapshot of a memory: no {error}", on=str(path), try_=_EXPECTED
         ) from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise SettingsError(f"The file is not a snapshot of a memory: {error}", on=str(path), try_=_EXPECTED) from error

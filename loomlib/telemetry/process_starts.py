@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import ResourceNotFoundError
 
+from .log_streams import SHARED_STREAM
 from .sources import RuntimeSource
 from .span_records import MESSAGES_STREAM
 from .trace_lookup import TraceRequest
@@ -23,8 +24,8 @@ def processes_began(
 ) -> dict[int, bool | None]:
     """Return for each invocation whether its session's process logged its first line after the request was sent.
 
-    None where no line names the session within the invocation (no lines yet, or an agent that logs nothing). One query
-    for each session, and one for each of its streams.
+    None where no line of a process's own stream names the session within the invocation (no lines yet, an agent that
+    logs nothing, or a stream that all processes share). One query for each session, and one for each of its streams.
 
     Args:
         clients: The connection.
@@ -60,7 +61,7 @@ def _of_session(
         start_ms=min(start for start, _ in intervals.values()),
         end_ms=max(end for _, end in intervals.values()),
     )
-    lines = [line for line in lines if line.stream != MESSAGES_STREAM]
+    lines = [line for line in lines if line.stream not in (MESSAGES_STREAM, SHARED_STREAM)]
     first_lines = {
         stream: first_event_ms(clients, group, stream, region=source.region)
         for stream in {line.stream for line in lines}

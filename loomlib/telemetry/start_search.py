@@ -114,14 +114,14 @@ class StartSearch:
         return [row for row in reversed(rows) if row.qualifier == self._row.qualifier]
 
     def _assign(self, lines: Sequence[StartLine], rows: Sequence[InvocationRow]) -> None:
-        """Assign lines to the session's invocations; by order when every invocation is known to have started."""
+        """Assign lines to the session's invocations; by order when each has started and has its line."""
         reached = [row for row in rows if row.failure not in NEVER_BEGAN and row.client_invoke_time is not None]
-        is_complete = all(row.status == "complete" for row in reached) and len(lines) <= len(reached)
+        is_complete = all(row.status == "complete" for row in reached) and len(lines) == len(reached)
         for index, row in enumerate(reached):
             if row.client_invoke_time is None or (not is_complete and row.id != self._row.id):
                 continue
             line = choose_start(
-                lines,
+                lines if is_complete else [line for line in lines if _may_be_of(line, row, reached)],
                 sent=row.client_invoke_time,
                 done=row.client_done_time,
                 place=index if is_complete else None,
@@ -129,6 +129,20 @@ class StartSearch:
             )
             if line is not None:
                 self._starts.setdefault(row.id, line.time.timestamp())
+
+
+def _may_be_of(line: StartLine, row: InvocationRow, rows: Sequence[InvocationRow]) -> bool:
+    """Return whether a line states an invocation's request id, or is nearer to its interval than to any other's."""
+    if row.request_id is not None and line.event.request_id == row.request_id:
+        return True
+    return min(rows, key=lambda other: _distance_s(line, other)).id == row.id
+
+
+def _distance_s(line: StartLine, row: InvocationRow) -> float:
+    """Return how far a start is outside the interval from an invocation's request to its answer, in seconds."""
+    start, sent = line.time.timestamp(), row.client_invoke_time or 0.0
+    done = sent if row.client_done_time is None else row.client_done_time
+    return max(sent - start, start - done, 0.0)
 
 
 def _clock_sample(row: InvocationRow, start: float) -> ClockSample | None:

@@ -155,18 +155,23 @@ def test_a_log_delay_hides_lines_for_its_time_only(start_service: Callable[..., 
     assert all(event["timestamp"] <= now_ms - 1_400 for event in log_events)
 
 
-def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "written",
+    [[str(number) for number in range(20_000)], ["half of a pair: \ud800", "later"]],
+    ids=["many", "half of a surrogate pair"],
+)
+def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: Path, written: list[str]) -> None:
     place = {"account_id": "123456789012", "region": "us-east-1"}
     logs = Logs(tmp_path, **place)
-    for number in range(20_000):
-        logs.write(group="g", stream="s", timestamp_ms=int(time.time() * 1000), message=str(number))
+    for message in written:
+        logs.write(group="g", stream="s", timestamp_ms=int(time.time() * 1000), message=message)
     logs.close()
     again = Logs(tmp_path, **place)
     assert again.wait_restored(120)
     with again.backend_lock:
         messages = [event.message for event in again.backend().groups["g"].streams["s"].events]
     again.close()
-    assert messages[-20_000:] == [str(number) for number in range(20_000)]
+    assert messages[-len(written) :] == [message.replace("\ud800", "?") for message in written]
 
 
 @pytest.mark.parametrize(

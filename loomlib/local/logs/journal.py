@@ -101,7 +101,7 @@ class LogJournal:
                 return None
             try:
                 return work(database)
-            except (sqlite3.Error, UnicodeDecodeError) as error:
+            except (sqlite3.Error, UnicodeError) as error:
                 traced = None if is_full_disk(error) else error
                 _log.error("Lines could not be journaled in, or read from, %s: %s", self._file, error, exc_info=traced)
                 with suppress(sqlite3.Error):

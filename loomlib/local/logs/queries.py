@@ -110,13 +110,14 @@ class Insights:
         return {"queryId": query_id}
 
     async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_EventRow]) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "loomlib.local.insights"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        process: asyncio.subprocess.Process | None = None
         try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "loomlib.local.insights"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
             assert process.stdin is not None
             assert process.stdout is not None
             feeding = asyncio.ensure_future(_feed(process.stdin, question, events))
@@ -134,7 +135,7 @@ class Insights:
             _log.exception("A query failed: %s", query.text)
             query.status = "Failed"
         finally:
-            if process.returncode is None:
+            if process is not None and process.returncode is None:
                 process.kill()
                 await process.wait()
 

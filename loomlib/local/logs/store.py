@@ -72,6 +72,8 @@ class Logs:
             timestamp_ms: The event's time in Unix milliseconds.
             message: The line.
         """
+        if not message.isascii():  # half a surrogate pair, such as YAML's "\\ud800", cannot be stored
+            message = message.encode("utf-8", "replace").decode()
         self._arrived.append(
             Line(self.keys.stored(group), stream, timestamp_ms, message, time.monotonic() + self._delay_s)
         )

@@ -256,7 +256,7 @@ def _record_lines(
         None if all_actors else {record.record_id for actor in actors for record in reader.records(actor=actor)}
     )
     written_ids: set[str] = set()
-    for path in all_paths(memory):
+    for path in all_paths(memory, reader.actors):
         for shape in writing.iter_record_shapes(clients, memory.memory_id, path, region=memory.region):
             record_id = str(shape["memoryRecordId"])
             if record_id not in written_ids and (chosen_ids is None or record_id in chosen_ids):

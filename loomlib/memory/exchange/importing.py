@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -14,11 +14,12 @@ from ...aws import memory_writing as writing
 from ...dispatch import call
 from ...errors import SettingsError
 from ...jobs.output_files import file_errors
-from ...presentation.formats import join, plural
+from ...presentation.formats import join, number, plural
 from ..displays import TableReport
+from ..namespaces import has_placeholder
 from ..reading import MemoryReader
 from .import_result import ImportResult
-from .journal import ImportJournal
+from .journal import SETTLED_AFTER_S, ImportJournal
 from .reading import check_complete, read_lines, read_manifest
 
 Progress = Callable[[str], None]
@@ -41,6 +42,7 @@ class ImportPreview(TableReport):
         is_redacted: Whether the export is redacted.
         labels: Provenance labels.
         progress: The preview's progress callback, which `confirm` uses unless it gets its own.
+        gone: What an earlier import of the export wrote and was deleted since: ids in the memory by ids in the export.
     """
 
     columns: ClassVar = COLUMNS
@@ -55,6 +57,7 @@ class ImportPreview(TableReport):
     is_redacted: bool
     labels: tuple[str, ...] = ()
     progress: Progress | None = None
+    gone: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def title(self) -> str:
@@ -123,6 +126,7 @@ def preview_import(
     sessions: dict[tuple[str, str], None] = {}
     strategies: set[str] = set()
     kinds: dict[str, str] = {}
+    namespaces: set[str] = set()
     for line in read_lines(path):
         counts[line["kind"]] += 1
         if line["kind"] == "event":
@@ -133,9 +137,13 @@ def preview_import(
         else:
             strategies.add(str(line.get("strategy") or ""))
             kinds[line["memoryRecordId"]] = "record"
-    imported_ids = set(ImportJournal.of(path, reader.memory.memory_id, checksum).done)
-    if manifest["memory"].get("id") == reader.memory.memory_id:
-        imported_ids |= _ids_in_memory(reader, sessions, progress)
+            namespaces.update(line["namespaces"])
+    journal = ImportJournal.of(path, reader.memory.memory_id, checksum)
+    is_own = manifest["memory"].get("id") == reader.memory.memory_id
+    stored = _ids_in_memory(reader, sessions, namespaces, progress) if is_own or journal.done else set[str]()
+    gone = {old: new for old in journal.settled if (new := journal.done[old]) not in stored}
+    recent = [old for old, new in journal.done.items() if old not in journal.settled and new not in stored]
+    imported_ids = (journal.done.keys() - gone.keys()) | (stored if is_own else set[str]())
     present_ids = frozenset(imported_ids & kinds.keys())
     return ImportPreview(
         reader=reader,
@@ -144,8 +152,9 @@ def preview_import(
         source=str(manifest["memory"].get("name", "")),
         counts=dict(counts),
         already=present_ids,
+        gone=gone,
         present=dict(Counter(kinds[id] for id in present_ids)),
-        warnings=tuple(_warnings(reader, manifest, oldest, strategies - {""})),
+        warnings=tuple(_warnings(reader, manifest, oldest, strategies - {""}, len(recent))),
         is_redacted=manifest.get("redacted") is True,
         labels=labels,
         progress=progress,
@@ -167,21 +176,39 @@ def time_of(text: Any) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _ids_in_memory(reader: MemoryReader, sessions: dict[tuple[str, str], None], progress: Progress | None) -> set[str]:
-    """Return the ids that the memory still contains, so that importing its own export duplicates nothing."""
+def _ids_in_memory(
+    reader: MemoryReader, sessions: Iterable[tuple[str, str]], namespaces: Iterable[str], progress: Progress | None
+) -> set[str]:
+    """Return the ids that the memory still contains, so that an import duplicates nothing.
+
+    Args:
+        reader: Reads the memory.
+        sessions: Actors and sessions of the export.
+        namespaces: Namespaces of the export; the memory's strategies need not have templates for them.
+        progress: Called with a sentence while records are read.
+    """
     memory, ids = reader.memory, set[str]()
     for actor, session in sessions:
         shapes = writing.iter_event_shapes(
             reader.clients, memory.memory_id, actor, session, payloads=False, region=memory.region
         )
         ids |= {str(shape["eventId"]) for shape in shapes}
-    return ids | {record.record_id for record in reader.records(progress=progress)}
+    ids |= {record.record_id for record in reader.records(progress=progress)}
+    for start in sorted({namespace.partition("/")[0] for namespace in namespaces} - {""}):
+        if not has_placeholder(start):
+            ids |= {record.record_id for record in reader.records(start)}
+    return ids
 
 
 def _warnings(
-    reader: MemoryReader, manifest: dict[str, Any], oldest: datetime | None, strategies: set[str]
+    reader: MemoryReader, manifest: dict[str, Any], oldest: datetime | None, strategies: set[str], recent: int
 ) -> list[str]:
     warnings: list[str] = []
+    if recent:
+        warnings.append(
+            f"{number(recent)} of the events and records that were imported in the last {SETTLED_AFTER_S / 60:.0f} "
+            "minutes are not listed; if they were deleted, import again later"
+        )
     days = reader.memory.event_expiry_days
     if days is not None and oldest is not None and datetime.now(UTC) - oldest > timedelta(days=days):
         warnings.append(f"events older than {plural(days, 'day')} expire at once in this memory")

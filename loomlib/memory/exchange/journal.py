@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Final, Self
+
+SETTLED_AFTER_S: Final = 600.0
+"""The age from which an entry counts as settled, in seconds: longer than listings are behind what was written."""
 
 
 @dataclass(slots=True)
@@ -20,11 +24,13 @@ class ImportJournal:
         path: The journal's file.
         checksum: The export's checksum; lines of an import of another file are ignored.
         done: New ids by old ids.
+        settled: Old ids of what was written so long ago that listings show whether it is still stored.
     """
 
     path: Path
     checksum: str
     done: dict[str, str] = field(default_factory=dict[str, str])
+    settled: set[str] = field(default_factory=set[str])
     _file: IO[str] | None = None
 
     @classmethod
@@ -43,7 +49,13 @@ class ImportJournal:
                 with suppress(ValueError, KeyError, TypeError):  # a killed import may leave an incomplete last line
                     line: Any = json.loads(raw)
                     if line["of"] == checksum[:16]:
-                        journal.done[str(line["old"])] = str(line["new"])
+                        old = str(line["old"])
+                        journal.done[old] = str(line["new"])
+                        is_settled = time.time() - float(line.get("at") or 0) >= SETTLED_AFTER_S
+                        if is_settled:
+                            journal.settled.add(old)
+                        else:
+                            journal.settled.discard(old)
         return journal
 
     def __enter__(self) -> Self:
@@ -64,6 +76,7 @@ class ImportJournal:
         """Add new ids by old ids; they are on disk when this returns."""
         self.done.update(new_ids)
         if self._file is not None:
-            lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in new_ids.items())
+            shared = {"of": self.checksum[:16], "at": int(time.time())}
+            lines = (json.dumps({**shared, "old": old, "new": new}) for old, new in new_ids.items())
             self._file.write("".join(f"{line}\n" for line in lines))
             self._file.flush()

@@ -7,13 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from ...aws.memory_shapes import EXTRACTOR_KEY, SOURCE_EVENTS_KEY
 from ...aws.memory_writing import json_ready
 from ...redaction import Document, Redactor
+from ..displays import safe_id
 
 _NOT_IN_METADATA: Final = re.compile(r"[^a-zA-Z0-9\s._:/=+@-]")
 _NOT_IN_IDS: Final = re.compile(r"[^a-zA-Z0-9_:-]+")
 _LARGEST_TEXT: Final = 16_000
-_SERVICE_KEYS: Final = "x-loom-"
+_SERVICE_KEYS: Final = frozenset((EXTRACTOR_KEY, SOURCE_EVENTS_KEY))
 
 
 class ExportRedactor:
@@ -118,7 +120,7 @@ class ExportRedactor:
         """Redact metadata, where brackets are not allowed (`[email 1]` becomes `email 1`); the service's keys stay."""
         redacted: dict[str, Any] = {}
         for key, wrapped in cast("dict[str, Any]", json_ready(metadata)).items():
-            if self._document is None or key.startswith(_SERVICE_KEYS):
+            if self._document is None or (key in _SERVICE_KEYS and _is_safe(wrapped)):
                 redacted[key] = wrapped
                 continue
             # With its key, because a field name such as "password" marks the value as a secret.
@@ -141,6 +143,12 @@ class ExportRedactor:
 def _content(shape: Mapping[str, Any]) -> str:
     content: dict[str, Any] = shape.get("content") or {}
     return str(content.get("text", ""))
+
+
+def _is_safe(value: Any) -> bool:
+    """Return whether a value that looks random by nature contains no key of a known form."""
+    text = json.dumps(value, ensure_ascii=False)
+    return safe_id(text) == text
 
 
 def _allowed(value: Any) -> Any:

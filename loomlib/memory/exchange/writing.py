@@ -46,7 +46,7 @@ def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | 
         ImportJournal.of(preview.path, memory.memory_id, preview.checksum) as journal,
         ThreadPoolExecutor(_WRITERS, thread_name_prefix="loom-import") as writers,
     ):
-        skipped = preview.already | journal.done.keys()
+        skipped = preview.already | {old for old, new in journal.done.items() if preview.gone.get(old) != new}
         for batch in _batches(read_lines(preview.path), in_order=extract):
             kind = str(batch[0]["kind"])
             todo = [line for line in batch if _id_of(line) not in skipped]
@@ -111,6 +111,11 @@ def _token(preview: ImportPreview, *ids: str) -> str:
     return hashlib.sha256("\n".join([preview.reader.memory.memory_id, preview.checksum, *ids]).encode()).hexdigest()
 
 
+def _former(preview: ImportPreview, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the ids under which lines were stored before they were deleted; with the old token they stay deleted."""
+    return [preview.gone[old] for line in lines if (old := _id_of(line)) in preview.gone]
+
+
 def _event_request(
     preview: ImportPreview, journal: ImportJournal, line: Mapping[str, Any], extract: bool
 ) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def _event_request(
         "sessionId": line["sessionId"],
         "eventTimestamp": time_of(line["eventTimestamp"]),
         "payload": line["payload"],
-        "clientToken": _token(preview, str(line["eventId"]), str(extract)),
+        "clientToken": _token(preview, str(line["eventId"]), str(extract), *_former(preview, [line])),
     }
     if line.get("metadata"):
         request["metadata"] = line["metadata"]
@@ -183,7 +188,7 @@ def _write_records(
         if metadata := _metadata(line.get("metadata") or {}, sources):
             shape["metadata"] = metadata
         shapes.append(shape)
-    token = _token(preview, *map(_id_of, lines))
+    token = _token(preview, *map(_id_of, lines), *_former(preview, lines))
     try:
         new_ids, refused = service.create_records(
             reader.clients, reader.memory.memory_id, shapes, token=token, region=reader.memory.region

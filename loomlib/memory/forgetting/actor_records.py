@@ -98,7 +98,7 @@ def actor_records(
                 record=record, how=UNSURE if other else OWN, because=f"it may belong to {other}" if other else ""
             )
             _report(progress, len(seen_ids))
-    for path in all_paths(reader.memory):
+    for path in all_paths(reader.memory, reader.actors):
         for record in _records_at(reader, RecordLocation(template="", path=path)):
             if (
                 record.record_id in seen_ids
@@ -154,12 +154,23 @@ def _session_locations(reader: MemoryReader, actor_id: str, sessions: Iterable[s
 
 
 def _similar_actors(reader: MemoryReader, actor_id: str) -> list[str]:
-    """Return the actors whose namespaces may match this actor's: one id is the other with a slash and more."""
+    """Return the actors whose namespaces may match this actor's.
+
+    One id is the other with a slash and more. Where a template has another placeholder between the same slashes as
+    `{actorId}`, the namespaces of any two actors may match.
+    """
+    templates = [template for strategy in reader.memory.strategies for template in strategy.namespaces]
+    is_shared = any(map(_shares_its_name, templates))
     return [
         other
         for other in reader.actors()
-        if other != actor_id and (other.startswith(actor_id + "/") or actor_id.startswith(other + "/"))
+        if other != actor_id and (is_shared or other.startswith(actor_id + "/") or actor_id.startswith(other + "/"))
     ]
+
+
+def _shares_its_name(template: str) -> bool:
+    """Return whether a template has another placeholder between the same slashes as the actor."""
+    return any("{actorId}" in part and part.count("{") > 1 for part in template.split("/"))
 
 
 def _may_belong_to(reader: MemoryReader, record: MemoryRecord, other: str) -> bool:

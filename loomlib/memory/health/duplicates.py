@@ -23,7 +23,8 @@ called Rex" and "has a dog named Rex" at 0.91. The words that differ must reach 
 _SAME_WORDS_FROM: Final = 0.4
 _BATCH: Final = 512
 _MOST_NEIGHBORS: Final = 8  # bounds the comparisons when thousands of records follow one pattern
-_SPACE: Final = re.compile(r"\W+")
+_SPACE: Final = re.compile(r"\s+")
+_AROUND: Final = " .,;:!?\"'"  # differences that are ignored at both ends of a text
 
 
 def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
@@ -32,7 +33,7 @@ def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
         place = safe_id(namespace)
         same: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
-            same[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
+            same[_SPACE.sub(" ", record.text).strip(_AROUND).casefold() or record.text].append(record)
         for group in same.values():
             if len(group) > 1:
                 yield _finding(scan, group, f"{plural(len(group), 'record')} in {place} have the same text", "stated")

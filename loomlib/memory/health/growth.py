@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from importlib import resources
 from typing import Any, Final
 
@@ -123,7 +123,7 @@ def memory_prices(own: Mapping[str, Any] | None = None) -> MemoryPrices:
         own: Prices that replace them, such as `{"events_per_1000": 0.2}`.
 
     Raises:
-        ValueError: `own` has an unknown name.
+        ValueError: `own` has an unknown name, or a price that is not a number of at least 0.
     """
     prices = tomllib.loads((resources.files("loomlib.memory.health") / "prices.toml").read_text("utf-8"))
     unknown = set(own or {}) - set(MemoryPrices.__slots__)
@@ -132,8 +132,18 @@ def memory_prices(own: Mapping[str, Any] | None = None) -> MemoryPrices:
             f"there is no price {join(sorted(unknown), 'or')}; use {join(list(MemoryPrices.__slots__), 'or')}"
         )
     prices.update(own or {})
-    amounts = {name: Decimal(str(prices[name])) for name in MemoryPrices.__slots__ if "per_1000" in name}
+    amounts = {name: _amount(name, prices[name]) for name in MemoryPrices.__slots__ if "per_1000" in name}
     return MemoryPrices(**amounts, as_of=prices["as_of"], source=str(prices["source"]))
+
+
+def _amount(name: str, price: object) -> Decimal:
+    try:
+        amount = Decimal(str(price))
+    except InvalidOperation:
+        amount = Decimal("nan")
+    if not amount.is_finite() or amount < 0:
+        raise ValueError(f"{name} must be a price in US dollars of at least 0, not {price!r}")
+    return amount
 
 
 def growth_of(scan: MemoryScan, prices: MemoryPrices, *, retrievals: int | None = None) -> Growth:

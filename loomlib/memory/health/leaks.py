@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ...aws.memory_shapes import MemoryStrategy
 from ...presentation.formats import plural
-from ..namespaces import PLACEHOLDERS
+from ..namespaces import has_placeholder
 from .crossed import find_crossed
 from .finding import Finding, MemoryEvidence
 from .scan import MemoryScan
@@ -139,9 +139,8 @@ def _collisions(scan: MemoryScan, tenant: Tenant) -> Iterator[Finding]:
             + (", and use actor ids without a slash" if is_below else f"; end the template with a slash: {short}/"),
             crosses_tenants=crosses_tenants(actor, other, tenant),
         )
-    placeholders = {f"{{{name}}}" for name in PLACEHOLDERS}
     for name in scan.namespaces:
-        if any(placeholder in name for placeholder in placeholders):
+        if has_placeholder(name):
             yield Finding(
                 kind="leak",
                 severity="problem",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from ...aws.memory_shapes import MemoryEvent, MemoryRecord
+from ...aws.memory_shapes import EXTRACTOR_KEY, SOURCE_EVENTS_KEY, MemoryEvent, MemoryRecord
 from ...presentation.formats import plural
 from ...redaction import DEFAULT_RULES, Redactor
 from ..displays import safe_id
@@ -83,7 +83,7 @@ def _names(redactor: Redactor, texts: Iterable[str]) -> list[str]:
 
 def _metadata_texts(record: MemoryRecord) -> Iterator[str]:
     for key, value in record.metadata.items():
-        if not key.startswith("x-loom-"):
+        if key not in (SOURCE_EVENTS_KEY, EXTRACTOR_KEY):
             # With its key, because a field name such as "password" marks the value as a secret.
             yield from (f"{key}: {item}" for item in (value if isinstance(value, list) else [value]))  # pyright: ignore[reportUnknownVariableType]
 

@@ -31,7 +31,7 @@ _DATES: Final = tuple(
         rf"{_DAY} (?:of )?{_MONTH},? {_YEAR}",
         rf"{_MONTH} {_DAY},? {_YEAR}",
         rf"(?:in|by|until|till|of|for) {_MONTH},? {_YEAR}",
-        rf"(?:in|by|until|till|for) {_YEAR}",
+        rf"(?:in|by|until|till|for) {_YEAR}(?!-\d)",
     )
 )
 _AHEAD: Final = re.compile(

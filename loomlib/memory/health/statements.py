@@ -15,7 +15,7 @@ from ...json_values import parse_object
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?\n;])\s+")
 _TAG: Final = re.compile(r"<[^<>]*>")
-_WORD: Final = re.compile(r"[\w@.+#%-]*\w")
+_WORD: Final = re.compile(r"[\w@.+#%-]*\w(?:\+\+|#)?")
 _STOP: Final = frozenset(
     (  # noqa: SIM905 - read better in lines
         "a an the user customer client user's is are was were be been has have had of in on at to for from by with and "
@@ -42,7 +42,7 @@ def _rule(attribute: str, pattern: str) -> tuple[str, re.Pattern[str]]:
 
 _RULES: Final = (
     _rule("home", r"(?:lives?|resides?|is based|is living|am based|is located|are based) in (?P<v>.+)"),
-    _rule("home", r"(?:have |has )?(?:moved|relocated)(?: from .+?)? to (?P<v>[A-Z].+)"),
+    _rule("home", r"(?:have |has )?(?:moved|relocated)(?: from .+?)? to (?P<v>(?-i:[A-Z]).+)"),
     _rule("employer", r"(?:works? (?:for|at)|is employed (?:by|at)|joined) (?P<v>.+)"),
     _rule("occupation", r"works? as (?:an? |the )?(?P<v>.+)"),
     _rule("age", rf"(?:is|am|turned) (?P<v>{_NUMBER})(?: years old| years of age)?"),

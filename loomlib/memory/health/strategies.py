@@ -53,14 +53,16 @@ def find_unused(scan: MemoryScan, reader: MemoryReader, *, extraction: timedelta
             "otherwise delete it (UpdateMemory), because it processes every turn with a model",
         )
     failed: defaultdict[str, list[FailedExtraction]] = defaultdict(list)
-    for extraction_job in islice(reader.failed_extractions(), _MOST_FAILED):
+    jobs_read = list(islice(reader.failed_extractions(), _MOST_FAILED + 1))
+    least = "at least " if len(jobs_read) > _MOST_FAILED else ""
+    for extraction_job in jobs_read[:_MOST_FAILED]:
         failed[extraction_job.strategy_id].append(extraction_job)
     names = {strategy.strategy_id: strategy.name for strategy in scan.memory.strategies}
     for strategy_id, jobs in failed.items():
         yield Finding(
             kind="unused_strategy",
             severity="problem",
-            what=f"{plural(len(jobs), 'extraction')} of {names.get(strategy_id, strategy_id)} failed, so facts "
+            what=f"{least}{plural(len(jobs), 'extraction')} of {names.get(strategy_id, strategy_id)} failed, so facts "
             "may be missing",
             count=len(jobs),
             evidence=tuple(

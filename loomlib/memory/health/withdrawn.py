@@ -37,7 +37,8 @@ _FORGET_WHAT: Final = re.compile(
 _NO_LONGER: Final = re.compile(r"\b(?:no longer|don't|do not|'m not|am not|not)\b", re.IGNORECASE)
 _ANYMORE: Final = re.compile(r",? (?:any ?more|any longer)$", re.IGNORECASE)
 _LEFT: Final = re.compile(
-    r"^i(?:'ve| have)? (?:just |recently )?(?:left|quit|resigned from|lost)(?: my job)?(?: at)? (?P<employer>[A-Z].+)$",
+    r"^i(?:'ve| have)? (?:just |recently )?(?:left|quit|resigned from|lost)(?: my job)?(?: at)? "
+    r"(?P<employer>(?-i:[A-Z]).+)$",
     re.IGNORECASE,
 )
 _SAID_BY_USER: Final = re.compile(r"^the user (?:said|asked|stated|mentioned|told)(?: that)?:? ", re.IGNORECASE)

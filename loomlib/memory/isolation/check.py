@@ -76,6 +76,8 @@ def check_isolation(
                 )
         scratch.write_events(test_actors, token)
         test.events(test_actors, random.Random(seed))  # noqa: S311 - reproducible, not secret
+        if test.refused:
+            not_checked.append(f"{plural(len(test.refused), 'read')} rejected, the first: {test.refused[0]}")
     finally:
         leftovers = scratch.clean()
     return IsolationReport(
@@ -97,6 +99,7 @@ class _IsolationTest:
         self._reader, self._scratch, self._patterns = reader, scratch, patterns
         self.reads = 0
         self.crossings: list[Crossing] = []
+        self.refused: list[str] = []
 
     def namespace(self, subject: IsolationSubject, pattern: str) -> str:
         return subject.namespace(pattern, self._scratch.root)
@@ -106,6 +109,7 @@ class _IsolationTest:
         deadline = time.monotonic() + settle_s
         missing = [(subject, pattern) for subject in test_actors for pattern in self._patterns]
         while missing:
+            self.refused.clear()  # a later search may be accepted
             missing = [pair for pair in missing if not self._has_own(*pair)]
             if missing and time.monotonic() >= deadline:
                 return [f"{subject.actor_id} does not find its own record in {pattern}" for subject, pattern in missing]
@@ -241,6 +245,7 @@ class _IsolationTest:
                 top_k=_TOP_K,
                 region=memory.region,
             )
-        except RequestRejectedError:
+        except RequestRejectedError as error:
+            self.refused.append(str(error))
             return iter(())
         return (record.record_id for record in records)

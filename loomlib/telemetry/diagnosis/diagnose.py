@@ -103,7 +103,7 @@ def _findings(case: InvocationCase, book: RuleBook, problems: list[RuleProblem])
         if rule.check is None:
             continue
         try:
-            draft = rule.check(case, rule.thresholds)
+            draft = _checked(rule.check(case, rule.thresholds))
         except Exception as error:  # noqa: BLE001 -- rules come from plugins too, and one must not stop a diagnosis
             problems.append(_problem(rule, error, case.trace.trace_id))
             continue
@@ -117,10 +117,16 @@ def _session_draft(rule: Rule, session: Sequence[InvocationCase], problems: list
     if rule.session_check is None or len(session) < 2:
         return None
     try:
-        return rule.session_check(session, rule.thresholds)
+        return _checked(rule.session_check(session, rule.thresholds))
     except Exception as error:  # noqa: BLE001 -- as above
         problems.append(_problem(rule, error, session[0].trace.trace_id))
         return None
+
+
+def _checked(draft: object) -> FindingDraft | None:
+    if draft is not None and not isinstance(draft, FindingDraft):
+        raise TypeError(f"expected a FindingDraft or None, not {type(draft).__name__}")
+    return draft
 
 
 def _problem(rule: Rule, error: Exception, trace_id: str) -> RuleProblem:

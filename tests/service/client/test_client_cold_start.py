@@ -115,15 +115,17 @@ def test_each_call_of_a_session_gets_its_own_start(store: Store, clients: Client
     assert find_agent_start(store, scene.reader, scene.arn, refused, interval_s=60).state == "no_start_line"
 
 
-def test_a_line_that_has_not_arrived_yet_is_not_replaced_by_the_one_before(store: Store, clients: Clients) -> None:
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_line_that_has_not_arrived_yet_is_not_replaced_by_another(store: Store, clients: Clients, late: int) -> None:
     scene = Scene(store, clients)
-    first, second = scene.call(0, 20), scene.call(0.1, 20)
-    scene.log((0.005, ""))
-    late = find_agent_start(store, scene.reader, scene.arn, second, attempts=1, interval_s=0.01)
-    assert late.state == "not_found_yet"
-    assert find_agent_start(store, scene.reader, scene.arn, first, interval_s=60).state == "found"
-    scene.log((0.105, ""))
-    assert find_agent_start(store, scene.reader, scene.arn, second, interval_s=60).state == "found"
+    calls, starts = (scene.call(0, 5000), scene.call(5.1, 20)), (4.9, 5.105)
+    scene.log((starts[1 - late], ""))
+    missing = find_agent_start(store, scene.reader, scene.arn, calls[late], attempts=1, interval_s=0.01)
+    assert missing.state == "not_found_yet"
+    assert find_agent_start(store, scene.reader, scene.arn, calls[1 - late], interval_s=60).state == "found"
+    scene.log((starts[late], ""))
+    arrived = find_agent_start(store, scene.reader, scene.arn, calls[late], interval_s=60)
+    assert arrived.cold_start_latency_ms == pytest.approx((4900, 5)[late], abs=0.1)
 
 
 async def test_logs_that_come_late_are_waited_for_without_blocking_the_loop(store: Store, clients: Clients) -> None:

@@ -65,14 +65,8 @@ def strategy(template: str = "/facts/{actorId}/", *, id: str = "facts-1") -> Mem
     )
 
 
-def scan(
-    records: Sequence[MemoryRecord] = (),
-    events: Sequence[MemoryEvent] = (),
-    *,
-    strategies: Sequence[MemoryStrategy] | None = None,
-    redactor: Redactor | None = None,
-) -> MemoryScan:
-    memory = MemoryDescription(
+def description(*strategies: MemoryStrategy) -> MemoryDescription:
+    return MemoryDescription(
         memory_id="m-0123456789",
         arn="",
         name="m",
@@ -80,11 +74,20 @@ def scan(
         region="us-east-1",
         created_at=NOW,
         updated_at=NOW,
-        strategies=tuple(strategies if strategies is not None else [strategy()]),
+        strategies=strategies,
     )
+
+
+def scan(
+    records: Sequence[MemoryRecord] = (),
+    events: Sequence[MemoryEvent] = (),
+    *,
+    strategies: Sequence[MemoryStrategy] | None = None,
+    redactor: Redactor | None = None,
+) -> MemoryScan:
     actors = tuple(dict.fromkeys(event.actor_id for event in events))
     return MemoryScan(
-        memory=memory,
+        memory=description(*(strategies if strategies is not None else [strategy()])),
         records=tuple(records),
         events=tuple(events),
         actors=actors,

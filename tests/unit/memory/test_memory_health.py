@@ -73,6 +73,19 @@ def test_duplicates_are_found_word_for_word_and_nearly(first, second):
     assert f"keep {b.record_id}" in finding.fix
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The user knows C++.", "The user knows C#."),
+        ("The balance is -5.", "The balance is 5."),
+        ("The rate is 1.5.", "The rate is 1,5."),
+        ("👍", "🎉"),
+    ],
+)
+def test_texts_that_differ_in_a_sign_are_no_duplicates(first, second):
+    assert list(find_duplicates(scan([record(first, days_ago=5), record(second)]))) == []
+
+
 def test_the_same_words_of_two_actors_are_no_duplicates():
     assert not list(
         find_duplicates(scan([record("The user likes tea."), record("The user likes tea.", "/facts/bert/")]))
@@ -100,10 +113,9 @@ def test_contradictions_are_found_with_the_newest_first(old, new):
     assert a.record_id in finding.fix
 
 
-def test_more_detail_is_no_contradiction():
-    assert not list(
-        find_contradictions(scan([record("The user lives in Berlin."), record("The user lives in Berlin, Germany.")]))
-    )
+@pytest.mark.parametrize("text", ["The user lives in Berlin, Germany.", "The user moved to another department."])
+def test_more_detail_and_another_move_are_no_contradiction(text):
+    assert not list(find_contradictions(scan([record("The user lives in Berlin."), record(text)])))
 
 
 def test_a_record_of_deeply_nested_json_states_nothing():
@@ -124,6 +136,7 @@ def test_a_sessions_history_may_say_otherwise_than_the_next_one():
         "The user is visiting Japan in April 2026.",
         "The user will call back tomorrow.",
         "The user has a voucher valid until May 20, 2026.",
+        "The user will submit the report by 2026-05-03.",
     ],
 )
 def test_plans_of_the_past_are_stale(text):
@@ -140,6 +153,7 @@ def test_what_was_said_later_makes_a_record_stale_unless_it_is_known_or_just_sai
     assert not list(find_stale(scan([old, current], [statement])))
     assert not list(find_stale(scan([old], [event("I live in Rome.", days_ago=0.01)])))
     assert not list(find_stale(scan([old], [event("I live in Rome.", "bert", days_ago=2)])))
+    assert not list(find_stale(scan([old], [event("I moved to a cheaper plan last week.", days_ago=2)])))
 
 
 def test_thousands_of_statements_of_one_actor_are_compared_attribute_by_attribute():
@@ -158,7 +172,7 @@ def test_records_untouched_for_long_are_a_note():
 def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
     secrets = {
         "a": record(f"The user's key is {KEY}."),
-        "b": record("Something.", metadata={"note": "write to ann@example.org"}),
+        "b": record("Something.", metadata={"x-loom-note": "write to ann@example.org"}),
         "c": event("my password: hunter2hunter2"),
         "d": event("hello", metadata={"phone": "+4930901820001"}),
     }
@@ -245,6 +259,9 @@ def test_growth_is_priced_by_dated_prices_and_reported_when_it_doubles():
     assert memory_prices({"events_per_1000": 0}).events_per_1000 == 0
     with pytest.raises(ValueError, match="no price"):
         memory_prices({"evnts": 1})
+    for price in ("abc", None, float("nan"), -1):
+        with pytest.raises(ValueError, match="events_per_1000 must be a price"):
+            memory_prices({"events_per_1000": price})
 
 
 def test_what_strangers_wrote_is_never_markup():
@@ -302,6 +319,7 @@ def test_a_withdrawn_fact_that_still_stands_in_a_summary_is_found(stated, withdr
         ("The user said: Please forget my phone number.", ["Please forget my phone number."]),
         ("The user likes tea.", ["I no longer like coffee."]),
         ("The user lives in Berlin.", ["Why do I no longer get letters in Berlin?"]),
+        ("The user works at Acme.", ["I left my laptop at Acme."]),
     ],
 )
 def test_what_was_not_withdrawn_is_left_in_peace(stated, said):

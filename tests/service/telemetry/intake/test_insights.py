@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from exporting import Exporter, span, text, traces
 from waiting import wait_until
+
+from loomlib.local.logs.queries import Insights
+from loomlib.local.logs.store import Logs
+from loomlib.local.resources import Place
 
 TALKER = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -160,3 +168,18 @@ def test_a_query_without_end_can_be_stopped_and_hinders_nobody(start_service: Ca
     assert settled(aws, query_id)["status"] == "Cancelled"
     query_id = start(aws, "filter @message like /(a|a)*b/ | limit 1", "endless")
     assert logs.get_query_results(queryId=query_id)["status"] == "Running"  # and is ended with the service
+
+
+async def test_a_query_whose_process_cannot_be_started_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    place = Place("us-east-1", "123456789012")
+    with contextlib.closing(Logs(tmp_path, account_id=place.account_id, region=place.region)) as logs:
+        logs.write(group="unasked", stream="s", timestamp_ms=1, message="a line")
+        logs.wait_current()
+        insights = Insights(tmp_path, logs)
+        request = {"queryString": "fields @message", "logGroupName": "unasked", "startTime": 0, "endTime": 1}
+        query = await insights.start_query(request, place=place)
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+        assert (await insights.get_query_results(query, place=place))["status"] == "Failed"

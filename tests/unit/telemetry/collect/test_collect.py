@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Any, cast
 
 import pytest
@@ -11,9 +12,11 @@ from log_groups import GROUP, SOURCE, LogGroups, span_record
 
 from loomlib.aws.connection import Clients
 from loomlib.errors import AccessDeniedError
+from loomlib.telemetry.log_streams import SHARED_STREAM
 from loomlib.telemetry.process_starts import processes_began
 from loomlib.telemetry.span_records import SPANS_GROUP
 from loomlib.telemetry.trace_collector import PollingPolicy, TraceCollector, TraceRequest, TraceResult
+from loomlib.workbench.agent_queries import AgentQueries
 
 QUICK = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reason="it is a test")
 LATE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
@@ -428,3 +431,17 @@ def test_a_process_began_for_a_call_when_its_first_line_came_after_it() -> None:
     groups.put(GROUP, f"done {first.session_id}", at_s=second.sent_s + 0.9, stream=stream)
     has_begun = processes_began(cast(Clients, groups), SOURCE, [first, second, silent])
     assert has_begun == {0: True, 1: False, 2: None}
+
+
+def test_a_stream_that_all_processes_share_does_not_show_whether_a_process_began() -> None:
+    groups, request = LogGroups(), call()
+    groups.put(GROUP, "of another session", at_s=time.time() - 3600, stream=SHARED_STREAM)
+    say(groups, request, "served", after_s=0.5, stream=SHARED_STREAM)
+    assert processes_began(cast(Clients, groups), SOURCE, [request]) == {request.invocation_id: None}
+
+
+@pytest.mark.parametrize("name", ["start", "end"])
+def test_a_query_refuses_a_time_without_a_zone(name: str) -> None:
+    queries = AgentQueries(cast("Any", None), cast("Any", None), qualifier="DEFAULT")
+    with pytest.raises(ValueError, match="a time for a query must be timezone-aware: 2026-01-01"):
+        queries.ask("fields @timestamp", **{name: datetime(2026, 1, 1)})

@@ -10,7 +10,15 @@ from invented_requests import Request, Tool
 
 from loomlib.errors import SettingsError
 from loomlib.plugins import hookimpl, load_plugins
-from loomlib.telemetry.diagnosis import FindingDraft, FindingEvidence, InvocationCase, Rule, diagnose, rule_book
+from loomlib.telemetry.diagnosis import (
+    FindingDraft,
+    FindingEvidence,
+    InvocationCase,
+    Rule,
+    diagnose,
+    diagnose_session,
+    rule_book,
+)
 
 
 def slow() -> InvocationCase:
@@ -123,6 +131,20 @@ def test_a_rule_that_fails_is_a_problem_and_the_others_continue() -> None:
     assert [(problem.rule, problem.error) for problem in diagnosis.problems] == [
         ("broken", "RuntimeError: no such number")
     ]
+
+
+def test_a_rule_that_returns_no_draft_is_a_problem_and_the_others_continue() -> None:
+    rules = [
+        Rule(name="number", title="Number", check=lambda case, limits: 5),  # pyright: ignore[reportArgumentType]
+        Rule(name="text", title="Text", session_check=lambda session, limits: "x"),  # pyright: ignore[reportArgumentType]
+    ]
+    diagnosis = diagnose_session([slow(), slow()], rules=rule_book().with_rules(*rules))
+    assert diagnosis.first is not None
+    assert diagnosis.first.rule == "slow_tool"
+    assert {(problem.rule, problem.error) for problem in diagnosis.problems} == {
+        ("number", "TypeError: expected a FindingDraft or None, not int"),
+        ("text", "TypeError: expected a FindingDraft or None, not str"),
+    }
 
 
 def test_rules_can_be_replaced_and_left_out() -> None:
