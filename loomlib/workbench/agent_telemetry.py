@@ -92,8 +92,14 @@ class AgentTelemetry:
 
         Args:
             hours: How far back to read the log streams.
+
+        Raises:
+            ValueError: `hours` is NaN, or leads to a time that the calendar does not have.
         """
-        start = datetime.now(UTC) - timedelta(hours=hours)
+        try:
+            start = datetime.now(UTC) - timedelta(hours=hours)
+        except (OverflowError, ValueError) as error:
+            raise ValueError(f"hours must be a number of hours since the year 1, not {hours:g}") from error
         processes = list_processes(self._context.clients, self._entry.arn, self._qualifier, start=start)
         return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")
 

@@ -17,6 +17,7 @@ from loomlib.telemetry.process_starts import processes_began
 from loomlib.telemetry.span_records import SPANS_GROUP
 from loomlib.telemetry.trace_collector import PollingPolicy, TraceCollector, TraceRequest, TraceResult
 from loomlib.workbench.agent_queries import AgentQueries
+from loomlib.workbench.agent_telemetry import AgentTelemetry
 
 QUICK = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reason="it is a test")
 LATE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
@@ -445,3 +446,10 @@ def test_a_query_refuses_a_time_without_a_zone(name: str) -> None:
     queries = AgentQueries(cast("Any", None), cast("Any", None), qualifier="DEFAULT")
     with pytest.raises(ValueError, match="a time for a query must be timezone-aware: 2026-01-01"):
         queries.ask("fields @timestamp", **{name: datetime(2026, 1, 1)})
+
+
+@pytest.mark.parametrize("hours", [float("nan"), float("inf"), 1e300])
+def test_processes_refuse_hours_that_no_calendar_has(hours: float) -> None:
+    agent_telemetry = AgentTelemetry(cast("Any", None), cast("Any", None), "DEFAULT")
+    with pytest.raises(ValueError, match="hours must be a number of hours since the year 1, not"):
+        agent_telemetry.processes(hours=hours)
