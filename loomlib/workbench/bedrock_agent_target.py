@@ -336,7 +336,7 @@ class _AskedTurn:
         client and its connections only if they wait equally long.
         """
         left_s, wait_s = self.left_s(), self._timeout_s
-        while left_s is not None and wait_s is not None and wait_s / 2 >= left_s:
+        while left_s is not None and wait_s is not None and left_s <= wait_s / 2 < wait_s:
             wait_s /= 2
         return wait_s
 
