@@ -31,7 +31,7 @@ class CodeRun:
     Attributes:
         output: Its output.
         error: Its error output; "" if it succeeded.
-        files: The names of the files that it created.
+        files: The names of the files that it created or changed.
     """
 
     output: str
@@ -64,12 +64,12 @@ class AgentSandboxes:
             content = [{"path": name, "blob": data} for name, data in session.uploads.items()]
             await self._invoke(session, "writeFiles", {"content": content}, place)
             session.uploads = {}
-        before = await self._sizes(session, place)
+        before = await self._states(session, place)
         result = await self._invoke(session, "executeCode", {"code": code, "language": "python"}, place)
         printed: Mapping[str, Any] = result.get("structuredContent") or {}
-        after = await self._sizes(session, place)
-        changed_files = [name for name, size in after.items() if before.get(name) != size][:_MOST_FILES]
-        small_files = [name for name in changed_files if after[name] <= _LARGEST_OUT_BYTES]
+        after = await self._states(session, place)
+        changed_files = [name for name, state in after.items() if before.get(name) != state][:_MOST_FILES]
+        small_files = [name for name in changed_files if after[name][0] <= _LARGEST_OUT_BYTES]
         if small_files:
             read = await self._invoke(session, "readFiles", {"paths": small_files}, place)
             session.downloads |= dict(map(_download, read["content"]))
@@ -105,14 +105,11 @@ class AgentSandboxes:
             {**_session_members(name), "name": tool, "arguments": arguments}, place=place
         )
 
-    async def _sizes(self, session: AgentSession, place: Place) -> dict[str, int]:
-        """Return the sizes of the files in the working folder, except hidden ones."""
-        listed = await self._invoke(session, "listFiles", {"directoryPath": ""}, place)
-        return {
-            item["name"]: item["size"]
-            for item in listed["content"]
-            if item.get("description") == "File" and "size" in item and not item["name"].startswith(".")
-        }
+    async def _states(self, session: AgentSession, place: Place) -> dict[str, tuple[int, int]]:
+        """Return size and time of change of the files in the working folder, except hidden ones."""
+        name = session.sandbox[0] if session.sandbox else ""
+        states = await self._invocations.file_states(_session_members(name), place=place)
+        return {name: state for name, state in states.items() if not name.startswith(".")}
 
 
 async def read_uploads(files: Sequence[Mapping[str, Any]], place: Place) -> tuple[dict[str, str], list[dict[str, Any]]]:

@@ -92,6 +92,27 @@ class CodeInvocations:
         self._spans.write(parameters, place, session.plan.arn, began_ns=began_ns, result=result)
         return result
 
+    async def file_states(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, tuple[int, int]]:
+        """Return size and time of change, in nanoseconds since 1970, of each file in the session's working folder.
+
+        Args:
+            parameters: The interpreter and the session, as in InvokeCodeInterpreter.
+            place: The caller's region and account.
+
+        Raises:
+            RefusedError: The session does not exist.
+        """
+        try:
+            answer = await self._pool.find_ready(parameters, place).ask("list", {"path": ""})
+        except WorkerEndedError:
+            return {}
+        numbers = [(entry, entry.get("size"), entry.get("changed_ns")) for entry in _entries(answer, "entries")]
+        return {
+            entry["path"]: (size, changed_ns)
+            for entry, size, changed_ns in numbers
+            if not entry.get("folder") and isinstance(size, int) and isinstance(changed_ns, int)
+        }
+
     async def _execute_code(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         language, runtime = arguments.get("language") or "python", arguments.get("runtime")
         if language != "python":

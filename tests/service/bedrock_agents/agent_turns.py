@@ -23,12 +23,13 @@ WEATHER = {
 
 
 def invoked(aws: Aws, agent: str, text: str = "", *, alias: str = "TSTALIASID", **more: Any) -> dict[str, Any]:
-    """Invoke an agent; return its text, trace, citations, return of control and session."""
+    """Invoke an agent; return its text, trace, citations, files, return of control and session."""
     arguments = {"sessionId": uuid.uuid4().hex, "enableTrace": True, **more}
     if text:
         arguments["inputText"] = text
     answer = aws.client("bedrock-agent-runtime").invoke_agent(agentId=agent, agentAliasId=alias, **arguments)
     result: dict[str, Any] = {"text": "", "trace": [], "control": None, "session": answer["sessionId"], "cited": []}
+    result["files"] = []
     with contextlib.closing(answer["completion"]) as events:
         for event in events:
             if "chunk" in event:
@@ -36,6 +37,8 @@ def invoked(aws: Aws, agent: str, text: str = "", *, alias: str = "TSTALIASID", 
                 result["cited"] += event["chunk"].get("attribution", {}).get("citations", [])
             elif "returnControl" in event:
                 result["control"] = event["returnControl"]
+            elif "files" in event:
+                result["files"] += event["files"]["files"]
             else:
                 result["trace"].append(event["trace"])
     return result

@@ -71,6 +71,14 @@ def test_files_go_to_the_code_and_come_back(aws: Aws, coder: str) -> None:
     assert code_input["files"] == ["numbers.csv", "more.csv"]
 
 
+def test_a_file_that_is_written_again_with_the_same_size_comes_back(aws: Aws, coder: str) -> None:
+    session = uuid.uuid4().hex
+    for total in ("41", "42"):
+        code = f"open('total.txt', 'w').write('{total}')"
+        result = invoked(aws, coder, f'Execute the Python code "{code}"', sessionId=session)
+        assert [file["bytes"] for file in result["files"]] == [total.encode()]
+
+
 def test_files_for_the_model_become_documents(aws: Aws, coder: str) -> None:
     source = {
         "sourceType": "BYTE_CONTENT",

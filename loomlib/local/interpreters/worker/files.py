@@ -84,12 +84,13 @@ def entries(root: str, path: str) -> list[dict[str, Any]]:
     listing: list[dict[str, Any]] = []
     with os.scandir(real) as scanned:
         for entry in sorted(scanned, key=lambda entry: entry.name):
-            is_folder = entry.is_dir()
+            is_folder, state = entry.is_dir(), entry.stat(follow_symlinks=False)
             listing.append(
                 {
                     "path": os.path.relpath(os.path.join(real, entry.name), root),
                     "folder": is_folder,
-                    "size": 0 if is_folder else entry.stat(follow_symlinks=False).st_size,
+                    "size": 0 if is_folder else state.st_size,
+                    "changed_ns": state.st_mtime_ns,
                 }
             )
     return listing
