@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from loomlib.presentation.formats import number
+from loomlib.presentation.formats import join, number
 
 PACKAGE_MAX_BYTES: Final = 250_000_000
 """Largest zipped size in bytes; AgentCore's quota for direct code deployment."""
 PACKAGE_MAX_UNZIPPED_BYTES: Final = 750_000_000
 """Largest unzipped size in bytes; AgentCore's quota for direct code deployment."""
+
+ENTRY_POINTS: Final = ("agent.py", "main.py", "app.py")
+"""Files that start an agent whose entry point is not named, the first that exists."""
 
 _SKIPPED_FOLDERS: Final = frozenset(
     {
@@ -131,7 +134,7 @@ def packaged_files(source: Path) -> Iterator[tuple[str, Path]]:
 def _entry_point(source: Path, files: dict[str, Path]) -> str:
     if source.is_file():
         return source.name
-    for name in ("agent.py", "main.py", "app.py"):
+    for name in ENTRY_POINTS:
         if name in files:
             return name
-    raise ValueError(f"{source} has no agent.py; name the file to start as entry_point")
+    raise ValueError(f"{source} has no {join(ENTRY_POINTS, 'or')}; name the file to start as entry_point")

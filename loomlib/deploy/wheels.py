@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import DeployError
 from ..presentation.formats import plural
+from ..redaction import SECRETS, redact
 
 REQUIREMENTS: Final = "requirements.txt"
 PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
@@ -32,6 +33,7 @@ Report = Callable[[str], None]
 MakeEnvironment = Callable[[Path], Mapping[str, str]]
 """Returns the environment variables of pip's process, given a folder for temporary files."""
 
+_USER_INFO: Final = re.compile(r"(?<=//)[^/\s]+@")
 _WITHIN_S: Final = 900.0
 _LINES_SHOWN: Final = 12
 _ROUNDS: Final = 5
@@ -183,10 +185,15 @@ def _split_line(line: str, file: Path, number: int) -> tuple[str, list[str]]:
 
 def _not_published(line: str, file: Path, number: int) -> DeployError:
     return DeployError(
-        f"A requirement must be a published package: {line[:120]}",
+        f"A requirement must be a published package: {_without_secrets(line)}",
         on=f"{file.name}, line {number}",
         try_='put the package\'s folder beside agent.py, publish a wheel, or build = "container"',
     )
+
+
+def _without_secrets(line: str) -> str:
+    """Return the start of a line without the user information of its addresses, which may be a token."""
+    return redact(_USER_INFO.sub("…@", line), SECRETS).text[:120]
 
 
 def _parsed(line: str, file: Path) -> Requirement:
@@ -194,7 +201,9 @@ def _parsed(line: str, file: Path) -> Requirement:
         return Requirement(line)
     except InvalidRequirement as error:
         raise DeployError(
-            f"This line is not a requirement: {line[:120]}", on=file.name, try_="a line such as requests==2.32.0"
+            f"This line is not a requirement: {_without_secrets(line)}",
+            on=file.name,
+            try_="a line such as requests==2.32.0",
         ) from error
 
 
@@ -231,7 +240,7 @@ def _missing(requirements: Sequence[Requirement], target: Path, markers: Mapping
         if folder is None:
             if requirement.url and _DIRECT.match(f"{requirement.name} @ {requirement.url}"):
                 raise DeployError(
-                    f"A package depends on another one that is not published: {str(requirement)[:120]}",
+                    f"A package depends on another one that is not published: {_without_secrets(str(requirement))}",
                     on=requirement.name,
                     try_='build = "container"',
                 )

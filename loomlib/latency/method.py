@@ -88,7 +88,7 @@ def _limits(result: StudyResult) -> list[str]:
 
 def timeout_argument(timeout_s: float | None) -> str:
     """Return the argument for the limit of each call in code that runs a study again; empty without a limit."""
-    return "" if timeout_s is None else f", timeout_s={timeout_s:g}"
+    return "" if timeout_s is None else f", timeout_s={timeout_s!r}"
 
 
 def _run_again(result: StudyResult) -> str:

@@ -99,7 +99,7 @@ class AgentTelemetry:
         try:
             start = datetime.now(UTC) - timedelta(hours=hours)
         except (OverflowError, ValueError) as error:
-            raise ValueError(f"hours must be a number of hours since the year 1, not {hours:g}") from error
+            raise ValueError(f"hours must be a number of hours since the year 1, not {hours}") from error
         processes = list_processes(self._context.clients, self._entry.arn, self._qualifier, start=start)
         return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")
 

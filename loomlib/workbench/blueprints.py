@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from ..aws.packages import ENTRY_POINTS
+from ..deploy.agent_file import AGENT_FILE
 from ..errors import AwsError, LoomError
 from ..plugins import find_plugins
+from ..presentation.formats import join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +81,13 @@ def find_code(what: str | Path) -> Path:
         raise LoomError(
             "The agent file must be a Python file", on=str(path), try_="the path of your agent.py, or of its folder"
         )
-    if is_file or (path / "agent.py").is_file() or (path / "main.py").is_file():
+    if is_file or any((path / name).is_file() for name in (*ENTRY_POINTS, AGENT_FILE)):
         return path
     if path.is_dir():
         raise LoomError(
-            "The folder has no agent.py or main.py", on=str(path), try_="naming the file that starts the agent"
+            f"The folder has no {join(ENTRY_POINTS, 'or')}",
+            on=str(path),
+            try_=f'entry_point = "…" in its {AGENT_FILE}, for the file that starts the agent',
         )
     plugins = find_plugins("blueprints")
     if len(path.parts) == 1 and plugins.may_have("blueprints", str(what)):

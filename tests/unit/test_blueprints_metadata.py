@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from loomlib.errors import LoomError
+from loomlib.workbench.blueprints import find_code
+
 FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/blueprint.toml"))
 
 
@@ -54,3 +57,15 @@ def test_a_blueprint_notes_its_start_before_anything_else(path: Path) -> None:
     first = [ast.unparse(statement) for statement in invoke.body[1:4]]  # type: ignore[attr-defined]
     assert first[0].startswith("started = datetime.now")
     assert first[2].startswith("print(f'Agent invoked - Start time:")
+
+
+@pytest.mark.parametrize(
+    ("script", "agent_file"), [("app.py", ""), ("start.py", '[agent]\nentry_point = "start.py"\n')]
+)
+def test_a_folder_with_any_entry_point_can_be_deployed(tmp_path: Path, script: str, agent_file: str) -> None:
+    with pytest.raises(LoomError, match=r"The folder has no agent.py, main.py or app.py.*entry_point"):
+        find_code(tmp_path)
+    (tmp_path / script).write_text("")
+    if agent_file:
+        (tmp_path / "loom-agent.toml").write_text(agent_file)
+    assert find_code(tmp_path) == tmp_path

@@ -5,7 +5,8 @@ Source: AWS, "CloudFormation Template Reference": AWS::BedrockAgentCore::Runtime
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from ...aws.runtime_requests import RuntimeRequest
@@ -114,11 +115,16 @@ def _variables(spec: AgentSpec, variables: Mapping[str, str], parameters: dict[s
         environment[name] = value
         if name not in spec.secrets and looks_like_secret(name, value):
             start = f"Variable{''.join(part.title() for part in name.split('_'))}"
-            number = sum(key.startswith(start) for key in parameters)
-            key = f"{start}{number + 1}" if number else start
+            key = next(key for key in _numbered(start) if key not in parameters)
             parameters[key] = {"Type": "String", "NoEcho": True, "Description": f"The environment variable {name}"}
             environment[name] = {"Ref": key}
     return environment
+
+
+def _numbered(start: str) -> Iterator[str]:
+    """Yield a name, then the name with 2, 3 and so on."""
+    yield start
+    yield from (f"{start}{number}" for number in itertools.count(2))
 
 
 def _role(policy: RolePolicy, place: AwsPlace, tags: Mapping[str, str]) -> dict[str, Any]:
@@ -142,9 +148,9 @@ def _add_endpoint(
     tags: Mapping[str, str],
 ) -> None:
     """Add an endpoint for the version in a parameter; if it is empty, for the version that the stack creates."""
-    start = "".join(part.title() for part in name.split("_"))
-    number = sum(key.startswith(f"{start}Version") for key in parameters)
-    start = f"{start}{number + 1}" if number else start  # names that differ only in their underscores
+    # Names may differ only in their underscores and in upper and lower case.
+    starts = _numbered("".join(part.title() for part in name.split("_")))
+    start = next(start for start in starts if f"{start}Version" not in parameters)
     parameters[f"{start}Version"] = {
         "Type": "String",
         "Default": "",

@@ -20,6 +20,10 @@ PORTS: Final = {"HTTP": 8080, "AGUI": 8080, "MCP": 8000, "A2A": 9000}
 BASE_IMAGE: Final = "public.ecr.aws/docker/library/python:{}-slim"
 """Docker's official Python image, from Amazon's public registry, which does not require an account."""
 
+_OF_FOLDER: Final = re.compile(
+    r"(?m)^\s*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.{0,2}/|\.$)|@\s*file:"
+)
+"""A line of requirements that refers to another file of the folder."""
 _DISTRO: Final = re.compile(r"(?im)^\s*aws[-_]opentelemetry[-_]distro\b")
 
 BUILDSPEC: Final = """\
@@ -59,11 +63,13 @@ def dockerfile(spec: AgentSpec, folder: Path, *, entry_point: str) -> str:
         "WORKDIR /app",
         "ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 DOCKER_CONTAINER=1",
     ]
-    if has_requirements:
-        lines += ["COPY requirements.txt requirements.txt", "RUN pip install -r requirements.txt"]
+    copies_all = has_requirements and bool(_OF_FOLDER.search(_text(requirements)))
+    if has_requirements:  # without the rest of the folder, the packages are installed again only if the file changes
+        lines += ["COPY . ." if copies_all else "COPY requirements.txt requirements.txt"]
+        lines += ["RUN pip install -r requirements.txt"]
     lines += [
         "RUN useradd --create-home --uid 1000 agent",
-        "COPY . .",
+        *(() if copies_all else ("COPY . .",)),
         "USER agent",
         f"EXPOSE {PORTS[spec.protocol or 'HTTP']}",
         f"CMD {json.dumps(command)}",

@@ -197,6 +197,7 @@ class _Maker:
                 self._add("secretsmanager:GetSecretValue", "secrets", secret, where)
 
     def _identity(self, kind: str, resource: str) -> str:
+        resource = _prefix_pattern(resource) if kind == "buckets" else resource
         return self._account.ids.get((kind, resource), resource)
 
     def _add(self, action: str, kind: str, name: str, place: str) -> bool:
@@ -264,7 +265,7 @@ class _Maker:
             return False
         if rule.kind in ("objects", "listed_buckets") and name.count("/") == 1 and name.endswith("/*"):
             narrowed = [
-                binding.resource.removeprefix(f"arn:{self._place.partition}:s3:::")
+                self._identity("buckets", binding.resource).removeprefix(f"arn:{self._place.partition}:s3:::")
                 for binding in self._spec.resources.buckets
             ]
             inside = [prefix for prefix in narrowed if prefix.startswith(name[:-1])]
@@ -296,6 +297,12 @@ class _Maker:
             problem = f"{operation}: {resolved!r} does not identify a resource"
         where = f"list the resource under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
         return OpenPermission(place=use.place, what=problem, try_=where)
+
+
+def _prefix_pattern(resource: str) -> str:
+    """Return a configured bucket as it is, and a prefix in a bucket as a pattern of what begins with it."""
+    _, _, prefix = resource.rpartition(":::")[2].partition("/")
+    return f"{resource}*" if prefix and not prefix.endswith(("/", "*")) else resource
 
 
 def _unknown(kind: str, resource: str, where: str) -> OpenPermission:

@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Final
 
 from loomlib.agents.answers import reader_for
+from loomlib.aws.packages import ENTRY_POINTS
 from loomlib.errors import StudyError
 from loomlib.experiments import Procedure, UnitOutcome
+from loomlib.presentation.formats import join
 
 from ..measured_agent import AgentAsProcess
 from .design import StartUpDesign
 from .result import StartedSession
 
-_SCRIPTS: Final = ("agent.py", "main.py")
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 _KEPT: Final = ("PATH", "HOME", "LANG", "TMPDIR")
 _TIMEOUT_S: Final = 120.0
@@ -43,10 +44,12 @@ def script_in(source: Path) -> str:
     """
     if source.is_file():
         return source.name
-    for name in _SCRIPTS:
+    for name in ENTRY_POINTS:
         if (source / name).is_file():
             return name
-    raise StudyError("The folder has no agent.py or main.py", on=str(source), try_="the folder of the agent's code")
+    raise StudyError(
+        f"The folder has no {join(ENTRY_POINTS, 'or')}", on=str(source), try_="the folder of the agent's code"
+    )
 
 
 class DirectStarts(Procedure[StartedSession]):

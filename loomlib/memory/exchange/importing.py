@@ -206,8 +206,8 @@ def _warnings(
     warnings: list[str] = []
     if recent:
         warnings.append(
-            f"{number(recent)} of the events and records that were imported in the last {SETTLED_AFTER_S / 60:.0f} "
-            "minutes are not listed; if they were deleted, import again later"
+            f"{number(recent)} of the events and records that were imported in the last "
+            f"{number(SETTLED_AFTER_S / 60, 0)} minutes are not listed; if they were deleted, import again later"
         )
     days = reader.memory.event_expiry_days
     if days is not None and oldest is not None and datetime.now(UTC) - oldest > timedelta(days=days):

@@ -54,6 +54,19 @@ def test_requirements_are_installed_first_and_decide_the_instrumentation(
     assert read_dockerfile(text, {}).command == command
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["-r requirements/base.txt", "-c pins.txt", "--constraint=pins.txt", "./lib", "-e .", ".", "lib @ file:lib.whl"],
+)
+def test_requirements_that_refer_to_other_files_are_installed_after_the_folder_is_copied(
+    folder: Path, line: str
+) -> None:
+    (folder / "requirements.txt").write_text(f"boto3\n{line}\n")
+    text = dockerfile(AgentSpec(name="shop"), folder, entry_point="agent.py")
+    assert text.index("COPY . .") < text.index("pip install -r requirements.txt")
+    assert text.count("COPY") == 1
+
+
 @pytest.mark.parametrize(("protocol", "port"), [(None, 8080), ("AGUI", 8080), ("MCP", 8000), ("A2A", 9000)])
 def test_the_port_is_that_of_the_protocol(folder: Path, protocol: str | None, port: int) -> None:
     assert f"EXPOSE {port}\n" in dockerfile(AgentSpec(name="shop", protocol=protocol), folder, entry_point="agent.py")

@@ -161,6 +161,18 @@ def test_the_agent_s_own_role_and_another_agent_have_the_partition_of_the_region
     assert runtime == f"arn:aws-us-gov:bedrock-agentcore:{region}:123456789012:runtime/orders-1a2B3c4D5e"
 
 
+@pytest.mark.parametrize("resource", ["documents/manuals", "arn:aws:s3:::documents/manuals"])
+def test_a_configured_prefix_without_a_slash_covers_the_objects_that_begin_with_it(
+    tmp_path: Path, resource: str
+) -> None:
+    spec = AgentSpec(name="shop", resources=ResourceSpec(buckets=(ResourceBinding(resource=resource),)))
+    code = "import boto3\n\ndef read(key):\n    return boto3.client('s3').get_object(Bucket='documents', Key=key)\n"
+    for text in ("", code):
+        policy = policy_of(tmp_path, text, spec)
+        assert allowed(policy)["s3:GetObject"] == ["arn:aws:s3:::documents/manuals*"]
+        assert not policy.open
+
+
 def test_configured_resources_get_the_actions_of_their_kind_and_secrets_are_readable(tmp_path: Path) -> None:
     spec = AgentSpec(
         name="shop",

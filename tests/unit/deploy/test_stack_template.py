@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,13 +55,19 @@ def properties(template: StackTemplate, name: str) -> dict[str, Any]:
 
 def test_a_value_that_looks_like_a_secret_is_a_parameter_of_the_stack() -> None:
     spec = AgentSpec(name="shop", secrets={"DB_PASSWORD": "prod/db"})
-    environment = {"LIMIT": "5", "API_KEY": "hush-1", "Api_Key": "hush-2", "DB_PASSWORD": "prod/db"}
+    environment = {
+        "LIMIT": "5",
+        "API_KEY_2_TOKEN": "hush-0",
+        "API_KEY": "hush-1",
+        "Api_Key": "hush-2",
+        "DB_PASSWORD": "prod/db",
+    }
     request = RuntimeRequest(
         name="shop", code=CODE, role_arn="arn:aws:iam::123456789012:role/given", environment=environment
     )
     template = stack_template(spec, request, PLACE, policy=None)
     assert "hush" not in template.yaml()
-    keys = ({"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey2"})
+    keys = ({"Ref": "VariableApiKey2Token"}, {"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey2"})
     assert list(properties(template, "Runtime")["EnvironmentVariables"].values()) == ["5", *keys, "prod/db"]
     assert template.content["Parameters"]["VariableApiKey"]["NoEcho"] is True
     assert not problems(template)
@@ -161,6 +168,16 @@ def test_endpoints_are_at_the_version_of_their_parameter_or_the_newest() -> None
     assert endpoint["Name"] == "prod_eu"
     assert endpoint["AgentRuntimeVersion"]["Fn::If"][1] == {"Ref": "ProdEuVersion"}
     assert template.content["Parameters"]["ProdEuVersion"]["Default"] == ""
+
+
+def test_endpoints_whose_names_differ_in_a_number_or_in_case_are_all_in_the_template() -> None:
+    template = template_of(replace(FULL, endpoints={"a": "prod_2", "b": "prod", "c": "Prod"}))
+    names = {
+        resource["Properties"]["Name"]
+        for resource in template.content["Resources"].values()
+        if resource["Type"] == "AWS::BedrockAgentCore::RuntimeEndpoint"
+    }
+    assert names == {"prod_2", "prod", "Prod"}
 
 
 def test_a_schedule_sends_its_payload_to_the_runtime_and_its_role_may_do_nothing_else() -> None:

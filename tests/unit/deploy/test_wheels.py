@@ -101,6 +101,14 @@ def test_what_would_run_code_here_is_refused(tmp_path: Path, make_environment, l
         installed(code, tmp_path / "target", make_environment)
 
 
+def test_an_error_about_a_requirement_does_not_show_the_token_in_its_address(tmp_path: Path, make_environment) -> None:
+    for address in ("hush-1@", "ann:hush-2@"):
+        code = agent(tmp_path / address, f"tools @ git+https://{address}example.com/tools.git\n")
+        with pytest.raises(DeployError, match=r"tools @ git\+https://…@example") as refused:
+            installed(code, tmp_path / "target", make_environment)
+        assert "hush" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [
