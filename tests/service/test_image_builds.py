@@ -99,6 +99,11 @@ def builder(aws: Any) -> Builder:
     return Builder(aws)
 
 
+def _failure(build: dict[str, Any]) -> str:
+    assert build["buildStatus"] == "FAILED"
+    return next(phase for phase in build["phases"] if phase["phaseStatus"] == "FAILED")["contexts"][0]["message"]
+
+
 def _artifact(uri: str) -> dict[str, Any]:
     return {"containerConfiguration": {"containerUri": uri}}
 
@@ -198,9 +203,13 @@ def test_a_runtime_whose_entry_point_is_damaged_says_so_and_works_after_an_updat
 )
 def test_a_build_that_cannot_be_done_fails_and_says_why(builder: Builder, dockerfile: str, named: str) -> None:
     build = builder.build(dockerfile, "failed", {"absent.txt": "loom_absent @ file:///absent-1.0-py3-none-any.whl"})
-    assert build["buildStatus"] == "FAILED"
-    failed = next(phase for phase in build["phases"] if phase["phaseStatus"] == "FAILED")
-    assert named in failed["contexts"][0]["message"]
+    assert named in _failure(build)
+
+
+def test_a_build_whose_tag_is_in_parameter_store_fails_and_names_the_variable(builder: Builder) -> None:
+    variable = {"name": "TAG", "value": "/agents/tag", "type": "PARAMETER_STORE"}
+    build = builder.build(DOCKERFILE, "$TAG", environmentVariablesOverride=[variable])
+    assert "needs TAG from Parameter Store" in _failure(build)
 
 
 def test_an_image_that_was_not_built_here_is_refused(aws: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 
 import pytest
@@ -116,6 +117,37 @@ def test_arguments_variables_and_a_project_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("ENV A=$TITLE", 'My "agent" MODE=x'),
+        ('ENV A="<$TITLE>"', '<My "agent" MODE=x>'),
+        ("ENV A $TITLE here", 'My "agent" MODE=x here'),
+        ("ENV A='$TITLE'", "$TITLE"),
+        ("ENV A=\\$TITLE", "$TITLE"),
+        ('ENV A="\\$TITLE"', "$TITLE"),
+        ('ENV A=${OTHER:-"an other"}', "an other"),
+        ('ENV A="${OTHER:-an other}"', "an other"),
+        ("ARG B=$TITLE C\nENV A=$B$C", 'My "agent" MODE=x'),
+    ],
+)
+def test_a_variable_of_a_dockerfile_stays_one_value(line: str, value: str) -> None:
+    lines = f'FROM python:3.11\nARG TITLE\n{line}\nCOPY . .\nCMD ["python", "agent.py"]\n'
+    assert _built(lines, arguments={"TITLE": 'My "agent" MODE=x'}).environment == {"A": value}
+
+
+@pytest.mark.parametrize("sources", ["$FOLDER", '["$FOLDER", "."]'])
+def test_a_folder_whose_name_has_a_space_is_copied(sources: str) -> None:
+    target = "" if sources.startswith("[") else " ."
+    lines = f'FROM python:3.11\nARG FOLDER="my dir"\nCOPY {sources}{target}\nCMD ["python", "agent.py"]\n'
+    assert "agent.py" in _files(_built(lines, {"my dir/agent.py": ""}))
+
+
+def test_a_command_whose_quotation_marks_do_not_match_is_refused() -> None:
+    with pytest.raises(DockerfileError, match="No closing quotation"):
+        _built('FROM python:3.11\nENV TITLE="it\'s"\nCOPY . .\nCMD python agent.py $TITLE\n')
+
+
+@pytest.mark.parametrize(
     ("lines", "named"),
     [
         ("FROM node:22", "node:22"),
@@ -135,6 +167,8 @@ def test_arguments_variables_and_a_project_file() -> None:
         ("FROM python:3.11\nENV PIP_INDEX_URL=https://example.org", "PIP_INDEX_URL"),
         ("FROM python:3.11\nARG UV_EXTRA_INDEX_URL=https://example.org", "UV_EXTRA_INDEX_URL"),
         ("FROM python:3.11\nENV PIP_CONSTRAINT=c.txt", "PIP_CONSTRAINT"),
+        ("FROM python:3.11\nENV A=1 B", "B is not NAME=value"),
+        ('FROM python:3.11\nENV A="1', "line 2: .* no closing quotation"),
         ("FROM python:3.11\nWORKDIR /app\nENV PYTHONPATH=/opt/lib", "/opt/lib"),
     ],
 )
@@ -192,12 +226,53 @@ phases: {build: {commands: ["docker build -t $AWS_ACCOUNT_ID/$AWS_REGION:$TAG --
     assert read_buildspec(text, {}, predefined).pushed == ["210987654321/eu-west-1:default"]
 
 
+def _spec(*commands: str, **env: dict[str, str]) -> str:
+    return json.dumps({"env": env, "phases": {"build": {"commands": commands}}})
+
+
+def test_commands_of_a_buildspec_follow_its_working_folder_and_quotation_marks() -> None:
+    spec = read_buildspec(
+        _spec(
+            'cd $CODEBUILD_SRC_DIR && echo "Building & pushing; then > done" # don\'t wait',
+            'cd services/agent\ndocker build --build-arg "SPEC=strands-agents>=1.0" -t r/a -f ../Dockerfile . > log',
+            "docker push r/a",
+        ),
+        {},
+    )
+    assert (spec.dockerfile, spec.folder, spec.pushed) == ("services/Dockerfile", "services/agent/", ["r/a"])
+    assert spec.arguments == {"SPEC": "strands-agents>=1.0"}
+
+
+def test_an_image_may_be_built_under_several_names() -> None:
+    again = "cd agent && docker build -t r/a:2 --push $CODEBUILD_SRC_DIR"
+    spec = read_buildspec(_spec("docker build -t r/a:1 --push ./", again), {})
+    assert (spec.dockerfile, spec.pushed) == ("Dockerfile", ["r/a:1", "r/a:2"])
+
+
+def test_a_stored_variable_is_refused_where_an_image_depends_on_it() -> None:
+    stored = {"secrets-manager": {"PASSWORD": "hub:password"}, "parameter-store": {"TAG": "/prod/tag"}}
+    text = _spec(
+        "docker login -u me -p $PASSWORD", "NAME=r/a:$TAG", "docker build -t $NAME .", "docker push $NAME", **stored
+    )
+    with pytest.raises(BuildspecError, match="needs TAG from Parameter Store"):
+        read_buildspec(text, {})
+    assert read_buildspec(text, {"TAG": "v1"}).pushed == ["r/a:v1"]
+    with pytest.raises(BuildspecError, match="needs MODE"):
+        read_buildspec(_spec("docker build --build-arg MODE=$MODE -t r/a --push ."), {}, stored={"MODE"})
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
         ("phases: {build: {commands: [make]}}", "make"),
         ("phases: {build: {commands: [echo hi]}}", "no docker build"),
         ("phases: {build: {commands: [docker build .]}}", "no docker push"),
+        (_spec("docker build -t r/a --push ./a", "docker build -t r/b --push ./b"), "a/Dockerfile and of b/Dockerfile"),
+        (_spec("docker build -t a .", "docker build -t a --build-arg MODE=x ."), "several images"),
+        (_spec("cd -"), "cd -"),
+        (_spec("cd $(dirname $0)"), "output of another command"),
+        (_spec('docker build -t "r/a .'), "No closing quotation"),
+        (_spec('TAG="$(date | md5sum)"', "docker build -t r/a:$TAG --push ."), "output of another command"),
         ("- a", "mapping"),
         ("a: [", "YAML"),
     ],

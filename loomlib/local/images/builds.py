@@ -141,14 +141,16 @@ class CodeBuild:
             *(own.get("environmentVariables") or ()),
             *(parameters.get("environmentVariablesOverride") or ()),
         ]
-        environment = {str(variable["name"]): str(variable["value"]) for variable in variables}
+        by_name = {str(variable["name"]): variable for variable in variables}
+        stored = {name for name, variable in by_name.items() if variable.get("type", "PLAINTEXT") != "PLAINTEXT"}
+        environment = {name: str(variable["value"]) for name, variable in by_name.items() if name not in stored}
         text = str(build["source"]["buildspec"])
         if "\n" not in text:
             name = text or "buildspec.yml"
             if name not in context.namelist():
                 raise BuildspecError(f"the source has no file {name}")
             text = context.read(name).decode("utf-8", "replace")
-        plan = read_buildspec(text, environment, predefined)
+        plan = read_buildspec(text, environment, predefined, stored=stored)
         image = build_image(context, plan.dockerfile, plan.folder, plan.arguments)
         for note in image.notes:
             self._log(build, note)

@@ -16,6 +16,14 @@ from pathlib import PurePosixPath
 from typing import Final, cast
 
 _VARIABLE: Final = re.compile(r"(?<!\\)\$(?:\{(\w+)(?::([-+])([^}]*))?\}|(\w+))")
+_WORD: Final = re.compile(r"""(?:\$\{[^}]*\}|[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")
+_PIECE: Final = re.compile(
+    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<braces>\$\{[^}]*\})|(?P<bare>\$\w+|[^'"\\$]+|\$)"""
+)
+_DOUBLE_QUOTED: Final = re.compile(r"""\\([$`"\\])|((?:[^\\]|\\(?![$`"\\]))+)""")
+_BY_WORDS: Final = frozenset({"ARG", "ENV", "COPY", "ADD", "RUN", "CMD", "ENTRYPOINT"})
+"""Instructions whose variables are replaced after they are split into words."""
+
 _PYTHON_IMAGE: Final = re.compile(
     r"(?:(?:[\w.-]+/)*python(?::[\w.-]+)?|(?:[\w.-]+/)*uv:(?:[\w.]+-)?python[\w.-]*)(?:@sha256:[0-9a-f]{64})?"
 )
@@ -105,24 +113,25 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
     takes_arguments = True
     for line, name, rest in _instructions(text):
         variables = {**values, **result.environment}
-        rest = replace_variables(rest, variables) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
+        if name not in _BY_WORDS:
+            rest = replace_variables(rest, variables)
         if name in ("RUN", "COPY", "ADD") and re.search(r"(?:^|\s)\d*<<-?[\w'\"]", rest):
             raise DockerfileError(f"line {line}: {name} with a here-document (<<) is not supported")
         if name == "FROM":
             _check_base(line, rest, has_base=bool(values.get("FROM ")))
             values["FROM "] = rest  # no variable has a space
         elif name == "ARG":
-            for variable, default in _pairs(line, rest):
+            for variable, default in _pairs(line, name, rest, variables):
                 values[variable] = arguments.get(variable, default)
                 _check_installer(line, name, variable, values[variable])
         elif name == "ENV":
-            for variable, value in _pairs(line, rest):
+            for variable, value in _pairs(line, name, rest, variables):
                 _check_installer(line, name, variable, value)
                 result.environment[variable] = value
         elif name == "WORKDIR":
             result.folder = PurePosixPath(posixpath.normpath(result.folder / rest.strip("\"'")))
         elif name in ("COPY", "ADD"):
-            if step := _copy(line, name, rest, result.folder):
+            if step := _copy(line, name, rest, result.folder, variables):
                 result.steps.append(step)
         elif name == "RUN":
             result.steps.append(Run(_run_text(rest), result.folder, variables))
@@ -184,20 +193,44 @@ def changes_packages(variable: str) -> bool:
     return bool(_CHOOSES_PACKAGES.fullmatch(variable))
 
 
-def _pairs(line: int, rest: str) -> Iterator[tuple[str, str]]:
-    words = shlex.split(rest)
-    if len(words) > 1 and "=" not in words[0]:
-        yield words[0], rest.partition(" ")[2].strip()  # the old form: ENV NAME value
+def _pairs(line: int, name: str, rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    words = _words(line, rest, values)
+    if name == "ENV" and len(words) > 1 and "=" not in words[0]:
+        yield words[0], _unquoted(rest.partition(" ")[2].strip(), values)  # the old form: ENV NAME value
         return
     for word in words:
-        variable, _, value = word.partition("=")
-        if not variable.isidentifier():
+        variable, has_value, value = word.partition("=")
+        if not variable.isidentifier() or (name == "ENV" and not has_value):
             raise DockerfileError(f"line {line}: {word} is not NAME=value")
         yield variable, value
 
 
-def _copy(line: int, name: str, rest: str, folder: PurePosixPath) -> Copy | None:
-    words = _json_words(rest) or shlex.split(rest)
+def _words(line: int, rest: str, values: Mapping[str, str]) -> list[str]:
+    """Split an instruction as Docker does: into words first, so that a variable's value never becomes several."""
+    if _WORD.sub("", rest).strip():
+        raise DockerfileError(f"line {line}: {rest} has no closing quotation")
+    return [_unquoted(word, values) for word in _WORD.findall(rest)]
+
+
+def _unquoted(text: str, values: Mapping[str, str]) -> str:
+    """Return a text without its quotation marks, and with its variables replaced outside single quotes."""
+    return _PIECE.sub(lambda piece: _piece_value(piece, values), text)
+
+
+def _piece_value(piece: re.Match[str], values: Mapping[str, str]) -> str:
+    kind = str(piece.lastgroup)
+    if kind in ("single", "escaped"):
+        return piece[kind]
+    if kind == "double":
+        return _DOUBLE_QUOTED.sub(lambda part: part[1] or replace_variables(part[2], values), piece[kind])
+    replaced, variable = replace_variables(piece[0], values), _VARIABLE.fullmatch(piece[0])
+    if variable and variable[3] and replaced == variable[3]:
+        return _unquoted(replaced, values)  # the other value of ${NAME:-other}, which may have quotation marks
+    return replaced
+
+
+def _copy(line: int, name: str, rest: str, folder: PurePosixPath, values: Mapping[str, str]) -> Copy | None:
+    words = [replace_variables(word, values) for word in _json_words(rest)] or _words(line, rest, values)
     flags, paths = [word for word in words if word.startswith("--")], [word for word in words if word[:2] != "--"]
     if origin := next((flag for flag in flags if flag.startswith("--from=")), None):
         if "astral-sh/uv" in origin and all(path.rpartition("/")[2] in ("uv", "uvx") for path in paths[:-1]):
@@ -229,7 +262,10 @@ def _command(line: int, rest: str, values: Mapping[str, str]) -> tuple[str, ...]
     text = replace_variables(rest, values)
     if re.search(r"[;&|<>`$]", text):
         raise DockerfileError(f"line {line}: the shell command {rest} is not supported; write it as a JSON list")
-    return tuple(shlex.split(text))
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise DockerfileError(f"line {line}: the shell command {rest} cannot be read: {error}") from error
 
 
 def _json_words(rest: str) -> list[str]:
