@@ -107,6 +107,23 @@ def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched:
     compile(watched.panel.code, "copied", "exec")
 
 
+def test_a_case_lost_in_one_repeat_opens_to_that_repeat(watched: Watched, bench: loom.Workbench) -> None:
+    evalset = EvalSet(name="repeated", cases=(EvalCase(id="a", turns=(Turn(prompt="q", expected_answer="ok"),)),))
+    answers = iter(("ok", "wrong", "ok"))
+    runs = [
+        loom.evaluate(function, evalset, ["exact"], 3, store=bench.context.store, concurrency=1, reuse=False)
+        for function in (lambda _: next(answers), lambda _: "ok")
+    ]
+    forms = [{"new": new.id, "baseline": baseline.id} for new, baseline in (runs, reversed(runs))]
+    for form, verdict in zip(forms, ("lost", "won"), strict=True):
+        watched.ask("compare", margin="2", **form)
+        (flip,) = watched.ask("page", table="flips")["rows"]
+        shown = {name: flip[name] for name in ("place", "case", "evaluator", "verdict")}
+        both = watched.ask("flip", **form, **shown)
+        states = {(side["state"], side["repeat"], side["repeats"]) for side in both.values()}
+        assert (flip["verdict"], states) == (verdict, {("low score", 1, 3), ("passed", 0, 3)})
+
+
 def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: loom.Workbench) -> None:
     number = watched.begin("run", set="shipped:calculator", agents=["calculator"], reuse=False)
     wait_until(lambda: any(progress.get("answered", 0) >= 1 for progress in watched.of("progress")))
@@ -151,6 +168,16 @@ def test_what_was_asked_becomes_a_case_with_its_secrets_redacted(
     assert not again["is_new"]
     assert "has the same request" in again["sentence"]
     compile(watched.panel.code, "copied", "exec")
+
+
+def test_the_list_of_invocations_shows_no_half_of_a_secret(
+    watched: Watched, agents: tuple[loom.Agent, loom.Agent]
+) -> None:
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIE' * 400}\n-----END RSA PRIVATE KEY-----"
+    pair = "AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    agents[0].invoke(key + pair.rjust(2_000 - len(key) + len(pair) // 3 + 1))  # the panel reads 2,000 characters
+    watched.ask("asked", agent="calculator")
+    assert watched.ask("page", table="asked")["rows"][0]["prompt"] == "[private key 1] [aws access key 1]"
 
 
 def test_a_turn_of_a_chat_is_captured_with_one_click(

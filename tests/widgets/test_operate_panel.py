@@ -227,6 +227,28 @@ def test_an_alert_is_added_checked_kept_in_the_history_and_removed(watched: Watc
     assert watched.ask("remove_alert", alert=name) == {"failed": True}
 
 
+def test_an_action_acts_on_the_workbench_of_its_view_after_another_one_was_chosen(
+    busy: loom.Workbench, shop: loom.Workbench
+) -> None:
+    for bench in (busy, shop):
+        bench.alerts.add("error_rate", above=0.05)
+    watched = opened(busy, beside=[shop])
+    name = rows(watched, "alerts")[0]["alert"]
+    assert watched.ask("load", place=1) == {}
+    wait_until(lambda: not watched.panel.busy)
+    assert [(row["alert"], row["place"]) for row in rows(watched, "alerts")] == [(name, 1)]
+    assert watched.ask("remove_alert", alert=name, place=0) == {}
+    assert (len(busy.alerts.table()), len(shop.alerts.table())) == (0, 1)
+    assert watched.ask("remove_alert", alert=name, place=2) == {"failed": True}
+    shop.alerts.remove(str(name))
+    # The result of a look-up is not shown under the figures of another workbench.
+    assert watched.ask("catch_up", place=0) == {}
+    wait_until(lambda: not watched.panel.busy)
+    assert (watched.panel.state["place"], watched.panel.state["caught"]) == ("1", "")
+    assert watched.panel.status.startswith("1 · local AgentCore · ")
+    watched.panel.close()
+
+
 @pytest.mark.parametrize(
     "form",
     [

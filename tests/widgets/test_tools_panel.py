@@ -80,6 +80,20 @@ def test_a_tool_behind_a_gateway_is_found_and_called(watched: Watched, gateway: 
     assert panel.error["what"] == "The gateway has no such tool"
 
 
+def test_a_tool_is_called_only_on_the_gateway_that_the_view_shows(
+    bench: loom.Workbench, watched: Watched, gateway: str
+) -> None:
+    closed_gateway = bench.gateways.create(f"g{uuid.uuid4().hex[:8]}", authorizer=bench.identity.authorizer())
+    chosen = watched.ask("choose_gateway", arn=gateway)
+    assert watched.ask("choose_gateway", arn=closed_gateway.value.arn) == {"failed": True}  # it wants a token
+    assert watched.ask("hello") == chosen
+    word = {"name": "words___echo", "values": {"word": "owl"}}
+    watched.ask("call_gateway_tool", gateway=gateway, **word)
+    assert "/echo?word=owl" in watched.panel.state["call"]["text"]
+    assert watched.ask("call_gateway_tool", gateway=closed_gateway.value.arn, **word) == {"failed": True}
+    assert watched.panel.error["what"] == "Another gateway is chosen now"
+
+
 def test_a_knowledge_base_is_searched_and_asked(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
     (tmp_path / "owls.txt").write_text("The warranty of an owl is two years.")
     base = bench.bedrock.knowledge_bases.create(f"b{uuid.uuid4().hex[:8]}")

@@ -94,6 +94,21 @@ def test_each_flip_opens_to_both_answers(runs: tuple[EvalRun, EvalRun]) -> None:
     assert "&lt;script&gt;document.title" in flip
 
 
+def test_a_changed_case_opens_to_the_repeats_that_explain_it(tmp_path: Path) -> None:
+    evaluators = [Says("says", lambda _, answer: Score(value=0.5, passed=answer.repeat != 1 or answer.text != "odd"))]
+    evalset = EvalSet(name="one", cases=(case_of(1),))
+    steady, odd = (
+        evaluate(lambda _, text=text: text, evalset, evaluators, 3, store=str(tmp_path / "loom.db"), progress=Silent(),
+                 name=text)
+        for text in ("steady", "odd")
+    )  # fmt: skip
+    for new, baseline in ((odd, steady), (steady, odd)):
+        page = new.compare(baseline)._repr_html_()
+        assert "<h5>odd, repeat 2 of 3</h5>" in page
+        assert "<h5>steady, repeat 1 of 3</h5>" in page
+        assert "failed" in page
+
+
 def test_ten_thousand_cases_are_a_page_that_a_browser_can_hold(tmp_path: Path) -> None:
     evalset = EvalSet(
         name="many",

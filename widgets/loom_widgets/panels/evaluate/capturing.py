@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from loomlib import Agent
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 _LISTED = 500
 _LOOKED_AT = 2_000
+"""Characters of a text that are redacted; redacting whole texts would take too long for a list."""
+_LONGEST_WORD = 400
+"""Characters of the last word that are left out; long texts without white space are still listed."""
+_LAST_WORD = re.compile(r"\S+\Z")
 
 
 def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
@@ -31,8 +36,12 @@ def invocation_rows(agent: Agent) -> list[dict[str, Any]]:
 
 
 def _clean(text: object) -> str:
-    """Redact a text before it is cut: half a secret is still a secret."""
-    return line(redact(str(text or "")[:_LOOKED_AT]).text, 200)
+    """Redact a text before it is cut: half a secret is still a secret, and no rule may recognize it."""
+    whole = str(text or "")
+    looked = whole[:_LOOKED_AT]
+    if len(whole) > _LOOKED_AT:
+        looked = looked[:-_LONGEST_WORD] + _LAST_WORD.sub("", looked[-_LONGEST_WORD:])
+    return line(redact(looked).text, 200)
 
 
 def captured_details(captured: CapturedInto, *, written: bool) -> dict[str, Any]:

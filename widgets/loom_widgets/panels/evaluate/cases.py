@@ -98,6 +98,7 @@ def case_details(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
         "case": judgement.case_id,
         "place": judgement.position,
         "repeat": judgement.repeat,
+        "repeats": run.repeats,
         "state": _word(judgement),
         "tags": list(case.tags),
         "turns": _turns(case, judgement),

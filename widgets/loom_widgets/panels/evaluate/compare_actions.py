@@ -9,6 +9,8 @@ from typing import Any
 
 from loomlib.errors import EvalError
 from loomlib.evals import EvalRun
+from loomlib.evals.runs import Judgement
+from loomlib.evals.views.evidence import explaining_repeats
 
 from ...kit import Form, PanelPort, action
 from .cases import case_details, place_of
@@ -37,15 +39,18 @@ class CompareActions:
 
     @action(lane="view")
     def flip(self, form: Form) -> Mapping[str, Any]:
-        """Show a case with different verdicts, in both runs."""
-        place, id = form.count("place"), form.text("case")
-        sides = [self._panel.bench.evals.run(form.text("new")), self._panel.bench.evals.run(form.text("baseline"))]
-        cases = []
-        for run in sides:
-            at = place if run is sides[0] else place_of(run.evalset, id)
-            judgements = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
-            cases.append(case_details(run, judgements[0]) if judgements else None)
-        return {"new": cases[0], "baseline": cases[1]}
+        """Show a case with different verdicts in both runs, each by the repeat that explains the verdict."""
+        new, baseline = (self._panel.bench.evals.run(form.text(name)) for name in ("new", "baseline"))
+        repeats = explaining_repeats(
+            _repeats(new, form.count("place")),
+            _repeats(baseline, place_of(baseline.evalset, form.text("case"))),
+            form.text("evaluator"),
+            form.text("verdict"),
+        )
+        return {
+            name: None if judgement is None else case_details(run, judgement)
+            for name, run, judgement in zip(("new", "baseline"), (new, baseline), repeats, strict=True)
+        }
 
     def show_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> None:
         """Compare two runs and show the result.
@@ -60,3 +65,8 @@ class CompareActions:
         self.last = described
         self._panel.send_message("compared", **described)
         self._panel.say(described["headline"])
+
+
+def _repeats(run: EvalRun, place: int | None) -> list[Judgement]:
+    """Return the judgements of a case by its position; none when the run's set does not contain it."""
+    return [] if place is None else run.judgements_at([(place, repeat) for repeat in range(run.repeats)])

@@ -139,9 +139,10 @@ export default {
       const flips = table({
         model, table: "flips", key: ["place", "evaluator"], label: "cases with different outcomes", empty: "All cases have the same outcome.", height: 240,
         onOpen: async (row) => {
-          const both = await act(model, "flip", { new: result.new, baseline: result.baseline, place: row.place, case: row.case });
+          const both = await act(model, "flip", { new: result.new, baseline: result.baseline, place: row.place, case: row.case, evaluator: row.evaluator, verdict: row.verdict });
+          const repeat = (side) => side.repeats > 1 ? `, repeat ${side.repeat + 1} of ${side.repeats}` : "";
           if (both) refill(sides, h("div", { class: "loom-columns" }, [[result.names[1], both.baseline, "baseline"], [result.names[0], both.new, "new"]].map(([name, side, role]) =>
-            side ? caseView(model, side, `${role}: ${name}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to this case.")))));
+            side ? caseView(model, side, `${role}: ${name}${repeat(side)}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to this case.")))));
         },
         columns: [
           { key: "case", width: "28%" }, { key: "evaluator" }, { key: "verdict", width: "6em", show: (row) => dot(row.verdict) },

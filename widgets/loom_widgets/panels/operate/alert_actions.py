@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -25,11 +25,12 @@ class AlertActions:
 
     Args:
         panel: The panel that shows the alerts.
-        bench: Returns the workbench that the panel currently shows.
+        benches: The panel's workbenches.
+        place_of: Returns the position of the workbench that a form names; by default that of the shown one.
     """
 
-    def __init__(self, panel: PanelPort, bench: Callable[[], Workbench]) -> None:
-        self._panel, self._bench = panel, bench
+    def __init__(self, panel: PanelPort, benches: Sequence[Workbench], place_of: Callable[[Form], int]) -> None:
+        self._panel, self._benches, self._place_of = panel, benches, place_of
 
     @action(lane="alerts")
     def alerts(self) -> None:
@@ -39,32 +40,33 @@ class AlertActions:
     @action(lane="alerts")
     def add_alert(self, form: Form) -> None:
         """Store a rule."""
-        number, arguments = form.text("number"), _rule(form)
+        bench, number, arguments = self._bench(form), form.text("number"), _rule(form)
         rule = AlertRule(number, **arguments)  # may reject it, before it is shown: a name may be an address by mistake
         code = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
         self._panel.show_code(
-            f"from datetime import timedelta\n\n{connect_code(self._bench())}bench.alerts.add({number!r}, {code})"
+            f"from datetime import timedelta\n\n{connect_code(bench)}bench.alerts.add({number!r}, {code})"
         )
-        self._bench().alerts.add(rule)
+        bench.alerts.add(rule)
         self.show_alerts()
         self._panel.say(f"Added: {rule.name}. Press Check now to evaluate it.")
 
     @action(lane="alerts")
     def remove_alert(self, form: Form) -> None:
         """Remove a rule; its history stays."""
-        name = form.text("alert")
-        self._panel.show_code(f"{connect_code(self._bench())}bench.alerts.remove({name!r})")
-        self._bench().alerts.remove(name)
+        bench, name = self._bench(form), form.text("alert")
+        self._panel.show_code(f"{connect_code(bench)}bench.alerts.remove({name!r})")
+        bench.alerts.remove(name)
         self.show_alerts()
         self._panel.say(f"Removed: {name}. Its history is kept.")
 
     @action(lane="alerts")
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
         """Check all rules now; notifications are sent only if the user ticked the box."""
-        notify = form.flag("notify")
-        self._panel.show_code(f"{connect_code(self._bench())}bench.alerts.check({'' if notify else 'notify=False'})")
-        result = self._bench().alerts.check(notify=notify)
-        self.show_alerts({item.rule.name: item.sentence for item in result.checked})
+        bench, notify = self._bench(form), form.flag("notify")
+        self._panel.show_code(f"{connect_code(bench)}bench.alerts.check({'' if notify else 'notify=False'})")
+        result = bench.alerts.check(notify=notify)
+        is_shown = bench is self._bench(Form())  # another workbench may be shown by now
+        self.show_alerts({item.rule.name: item.sentence for item in result.checked} if is_shown else None)
         self._panel.say(result.sentence())
         return {"alarms": len(result.alarms)}
 
@@ -75,7 +77,8 @@ class AlertActions:
             states: A sentence for each rule by its name, from a check that has just run; by default those of the last
                 changes.
         """
-        bench = self._bench()
+        place = self._place_of(Form())
+        bench = self._benches[place]
         rows, events = frame_rows(bench.alerts.table()), frame_rows(bench.alerts.history(limit=_HISTORY))
         if states is None:  # no later sentence than that of its last change is stored
             states = {}
@@ -83,6 +86,7 @@ class AlertActions:
                 if event["kind"] == "state":
                     states.setdefault(event["alert"], event["sentence"])
         for row in rows:
+            row["place"] = place  # views name it: the same alert may exist on another workbench
             row["rule"] = f"{TITLES[row['number']]} {row['side']} {limit_text(row['number'], row['limit'])}"
             row["sentence"] = states.get(row["alert"]) or "Not checked yet."
         alarms = sum(row["state"] == ALARM for row in rows)
@@ -90,6 +94,9 @@ class AlertActions:
         self._panel.tables.put("history", events)
         self._panel.show(alerts={"count": len(rows), "alarms": alarms, "sentence": _sentence(len(rows), alarms)})
         self._panel.send_message("alerts")
+
+    def _bench(self, form: Form) -> Workbench:
+        return self._benches[self._place_of(form)]
 
 
 def _sentence(count: int, alarms: int) -> str:

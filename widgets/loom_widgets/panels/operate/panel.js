@@ -67,7 +67,7 @@ function details(model, { again, leave }) {
     ["Numbers", tiles], ["Latency over time", latency], ["Sessions", sessions], ["Recent logs", h("div", null, problem, logs, line)],
   ], { label: "details of the agent" });
   const node = h("section", { class: "loom-box", "aria-label": "selected agent", hidden: true }, head, parts);
-  let shown = "";
+  let shown = "", logged = "";
   node.fill = (reply) => {
     node.hidden = !reply || !reply.arn;
     if (node.hidden) { shown = ""; return; }
@@ -77,8 +77,9 @@ function details(model, { again, leave }) {
     if (fresh || !head.firstChild) {
       refill(head, h("div", { class: "loom-row", style: { "justify-content": "space-between", margin: 0 } },
         h("h4", null, reply.name), h("div", { class: "loom-row", style: { margin: 0 } }, reply.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
-      line.hidden = true;
     }
+    if (fresh || logged !== reply.qualifier) line.hidden = true;
+    logged = reply.qualifier;
     head.lastChild.textContent = unbroken(`${reply.endpoints} · ${reply.window} · ${reply.sentence}`);
     refill(tiles, figures(reply.headlines), failuresOf(reply.failures),
       facts(Object.entries(reply.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
@@ -107,6 +108,8 @@ function details(model, { again, leave }) {
 function alerting(model) {
   const said = h("p", { class: "loom-hint" });
   const one = h("div");
+  const place = () => Number(model.get("state").place);
+  let listed = place();
   const list = wide(table({
     model, table: "alerts", key: "alert", label: "alerts", height: 220, empty: "No alerts yet. In code: bench.alerts.add(\"error_rate\", above=0.05, min_n=20).",
     onOpen: (row) => open(row),
@@ -134,7 +137,7 @@ function alerting(model) {
   const add = async () => {
     if (limit.value === "") return void limit.control.focus();
     const made = await act(model, "add_alert", {
-      number: number.value, side: side.value, limit: limit.value, agent: agent.value, hours: hours.value, min_n: least.value, notify: recipient.value, name: called.value,
+      place: place(), number: number.value, side: side.value, limit: limit.value, agent: agent.value, hours: hours.value, min_n: least.value, notify: recipient.value, name: called.value,
     });
     if (made) { limit.value = ""; called.value = ""; }
   };
@@ -144,10 +147,10 @@ function alerting(model) {
     facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)}\u00a0h`], ["minimum calls", formatNumber(row.min_n)], ["notifies", row.notify || "no one"],
       ["in this state since", formatTime(row.since)], ["checked", formatTime(row.checked_at)]]),
     h("div", { class: "loom-row" },
-      confirmButton("Remove", "Remove this alert? Its history is kept.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
+      confirmButton("Remove", "Remove this alert? Its history is kept.", async () => { if (await act(model, "remove_alert", { alert: row.alert, place: row.place })) one.replaceChildren(); }, { kind: "danger" }),
       button("Close", () => one.replaceChildren()))));
   const node = h("div", null,
-    h("div", { class: "loom-row" }, button("Check now", () => act(model, "check_alerts", { notify: notify.value })), notify, said), list, one,
+    h("div", { class: "loom-row" }, button("Check now", () => act(model, "check_alerts", { place: place(), notify: notify.value })), notify, said), list, one,
     h("details", { class: "loom-more" }, h("summary", null, "Add an alert"),
       h("div", { class: "loom-row" }, number, side, limit, agent, hours, least),
       h("div", { class: "loom-row" }, recipient, called, button("Add the alert", add, { kind: "main" })),
@@ -155,6 +158,8 @@ function alerting(model) {
         + "the environment variable LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. To check on a schedule, run `loom alerts check`.")),
     h("h4", { style: { "margin-top": "10px" } }, "History"), history);
   node.update = (state) => {
+    if (listed !== place()) one.replaceChildren();  // the opened alert is of another workbench
+    listed = place();
     said.textContent = state.alerts?.sentence ?? "";
     if (!number.value) number.options((state.numbers ?? []).map(([name, title]) => [name, title]), "error_rate");
     agent.options([["", "all agents"], ...(state.agents ?? [])], agent.value);

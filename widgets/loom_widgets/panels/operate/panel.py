@@ -46,7 +46,7 @@ class OperatePanel(Panel):
         self._benches, self._place = (bench, *beside), 0
         self._detail: dict[str, Any] = {}
         self._opened = Event()
-        self._alerts = AlertActions(self, lambda: self._looked)
+        self._alerts = AlertActions(self, self._benches, self._place_of)
         super().__init__(bench, actions=(self._alerts,), **options)
         self.show(
             place="0",
@@ -84,9 +84,7 @@ class OperatePanel(Panel):
     @action(lane="view")
     def load(self, form: Form) -> None:
         """Show the metrics of the chosen workbench and time range, and of the open agent."""
-        window, place = time_range_of(form), form.count("place", self._place)
-        if place >= len(self._benches):
-            raise LoomError("No such workbench", on=str(place), try_="run the panel's cell again")
+        window, place = time_range_of(form), self._place_of(form)
         if place != self._place:
             self._place, self._detail = place, {}
             self.send_message("detail")
@@ -134,9 +132,10 @@ class OperatePanel(Panel):
     @action(lane="catch up")
     def catch_up(self, form: Form, cancel: Cancel) -> None:
         """Look up starts and costs of calls that were not looked up before."""
-        window = time_range_of(form)
+        window, place = time_range_of(form), self._place_of(form)
+        bench = self._benches[place]
         self.show_code(
-            f"{window.needs}{connect_code(self._looked)}bench.telemetry.catch_up({window.arguments})\nbench.telemetry.overview()"
+            f"{window.needs}{connect_code(bench)}bench.telemetry.catch_up({window.arguments})\nbench.telemetry.overview()"
         )
 
         def progress(line: str) -> None:
@@ -144,10 +143,19 @@ class OperatePanel(Panel):
             self.say(line)
 
         self.say("Looking up starts and costs …")
-        result = self._looked.telemetry.catch_up(window.since, window.until, progress=progress)
+        result = bench.telemetry.catch_up(window.since, window.until, progress=progress)
         cancel.check()
+        self.later("show_caught", place=place, caught=result.sentence())
+
+    @action(lane="view")
+    def show_caught(self, form: Form) -> None:
+        """Show the result of a look-up, with the new figures if its workbench is still shown."""
+        place, caught = self._place_of(form), form.text("caught")
+        if place != self._place:
+            self.say(f"{_place_name(place, self._benches[place])}: {caught}")
+            return
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # may have changed since
-        self.later("load", place=self._place, **now, caught=result.sentence())
+        self.load(Form({"place": place, **now, "caught": caught}))
 
     @action(lane="places")
     def compare(self, form: Form) -> None:
@@ -173,6 +181,13 @@ class OperatePanel(Panel):
         self.show(auto_s=form.count("seconds", 0, most=3600))
 
     # Internal methods.
+
+    def _place_of(self, form: Form) -> int:
+        """Return the position of the workbench that a form names; by default that of the shown one."""
+        place = form.count("place", self._place)
+        if place >= len(self._benches):
+            raise LoomError("No such workbench", on=str(place), try_="run the panel's cell again")
+        return place
 
     def _look(self, window: TimeRange, *, quiet: bool = False) -> None:
         overview = self._looked.telemetry.overview(window.since, window.until)

@@ -34,21 +34,25 @@ class GatewayActions:
 
     @action(lane="gateway")
     def choose_gateway(self, form: Form) -> Mapping[str, Any]:
-        """Read a gateway's targets and tools."""
+        """Read a gateway's targets and tools; if that fails, the former gateway stays chosen, as the views show it."""
         arn = form.text("arn")
-        self.close()
-        gateway = self._gateway = self._panel.bench.gateways.get(arn)
+        gateway = self._panel.bench.gateways.get(arn)
         self._panel.say(f"Reading the tools of {gateway.value.name} …")
-        self._panel.show_code(f"{self._opened()}gateway.targets()\ngateway.tools()")
+        self._panel.show_code(f"{self._opened(gateway)}gateway.targets()\ngateway.tools()")
+        try:
+            targets, tools = frame_rows(gateway.targets()), gateway.tools()
+        except BaseException:
+            gateway.close()
+            raise
+        self.close()
+        self._gateway = gateway
         self._panel.show(call={})
-        targets = frame_rows(gateway.targets())
-        tools = gateway.tools()
         self._schemas = dict(zip(tools["name"], map(as_mapping, tools["input_schema"]), strict=True))
         rows = frame_rows(tools[["name", "description", "arguments"]])
         count = self._panel.tables.put("tools", rows)
         value = gateway.value
         self.chosen = {
-            "arn": arn,
+            "arn": value.arn,
             "name": value.name,
             "facts": [["address", value.url], ["status", value.status], ["callers", value.authorizer]],
             "targets": {"head": list(_HEADS), "rows": [[short_text(row[key]) for key in _HEADS] for row in targets]},
@@ -62,26 +66,27 @@ class GatewayActions:
     @action(lane="gateway")
     def search_tools(self, form: Form) -> Mapping[str, Any]:
         """Return the names of the tools that match a sentence, the best first."""
-        query = form.text("query").strip()
-        self._panel.show_code(f"{self._opened()}gateway.search({query!r})")
-        names = list(self._open().search(query))
+        query, gateway = form.text("query").strip(), self._shown_gateway(form)
+        self._panel.show_code(f"{self._opened(gateway)}gateway.search({query!r})")
+        names = list(gateway.search(query))
         self._panel.say(f"{plural(len(names), 'tool')} found, the best first.")
         return {"names": [short_text(name) for name in names]}
 
     @action(lane="gateway")
     def choose_tool(self, form: Form) -> Mapping[str, Any]:
         """Return the fields of a tool's form."""
+        self._shown_gateway(form)
         name = form.text("name")
         return {"name": name, "fields": fields_of(self._schema(name))}
 
     @action(lane="gateway")
     def call_gateway_tool(self, form: Form) -> None:
         """Call a tool with the values of its form, and show the result."""
-        name = form.text("name")
+        name, gateway = form.text("name"), self._shown_gateway(form)
         arguments = values_of(self._schema(name), as_mapping(form.get("values")))
-        self._panel.show_code(f"{self._opened()}gateway.call({name!r}, **{arguments!r}).value")
+        self._panel.show_code(f"{self._opened(gateway)}gateway.call({name!r}, **{arguments!r}).value")
         self._panel.say(f"Calling {name} …")
-        call = self._open().call(name, **arguments)
+        call = gateway.call(name, **arguments)
         took = milliseconds(call.duration_ms)
         self._panel.show(
             call={
@@ -100,9 +105,14 @@ class GatewayActions:
             self._gateway.close()
             self._gateway = None
 
-    def _open(self) -> GatewayView:
+    def _shown_gateway(self, form: Form) -> GatewayView:
+        """Return the chosen gateway; refuse a request from a view that still shows another one."""
         if self._gateway is None:
             raise LoomError("No gateway is chosen", try_="choose a row of the table")
+        if form.text("gateway", self._gateway.value.arn) != self._gateway.value.arn:
+            raise LoomError(
+                "Another gateway is chosen now", on=self._gateway.value.name, try_="choose the tool's gateway again"
+            )
         return self._gateway
 
     def _schema(self, name: str) -> Mapping[str, Any]:
@@ -110,6 +120,5 @@ class GatewayActions:
             raise LoomError("The gateway has no such tool", on=short_text(name), try_="choose a row of the table")
         return self._schemas[name]
 
-    def _opened(self) -> str:
-        name = self._open().value.name
-        return f"{connect_code(self._panel.bench)}gateway = bench.gateways.get({name!r})\n"
+    def _opened(self, gateway: GatewayView) -> str:
+        return f"{connect_code(self._panel.bench)}gateway = bench.gateways.get({gateway.value.name!r})\n"

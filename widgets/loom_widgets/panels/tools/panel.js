@@ -22,25 +22,25 @@ function list(model, name, label, empty, columns, onOpen, key = "arn") {
 }
 
 function gateways(model) {
-  let tool = null, drawn = null;
+  let tool = null, drawn = null, shown = "";  // requests name the shown gateway: another one may be chosen meanwhile
   const about = h("div"), place = h("div"), call = result(), found = h("p", { class: "loom-hint", "aria-live": "polite" });
   const query = field("Find tools by what they do", { placeholder: "send a letter" });
   const find = async () => {
-    const reply = await act(model, "search_tools", { query: query.value });
+    const reply = await act(model, "search_tools", { gateway: shown, query: query.value });
     if (reply?.names) found.textContent = reply.names.length ? `Best first: ${reply.names.join(", ")}` : "No tool matches.";
   };
   query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") find(); });
   const search = h("div", null, row(h("div", { class: "loom-wide" }, query), button("Search", find)), found);
   const send = button("Call", async () => {
     send.disabled = true;
-    await act(model, "call_gateway_tool", { name: tool, values: drawn.values() });
+    await act(model, "call_gateway_tool", { gateway: shown, name: tool, values: drawn.values() });
     send.disabled = false;
   }, { kind: "main" });
   const tools = table({
     model, table: "tools", key: "name", label: "tools of the gateway", height: 260, empty: "The gateway has no tools: add a target.",
     columns: [{ key: "name", name: "tool", width: "18em" }, { key: "arguments", name: "arguments", width: "16em" }, { key: "description", name: "description" }],
     onOpen: async (item) => {
-      const reply = await act(model, "choose_tool", { name: item.name });
+      const reply = await act(model, "choose_tool", { gateway: shown, name: item.name });
       if (!reply?.fields) return;
       tool = reply.name;
       drawn = schemaForm({ checkbox, field, h, select, short, textarea }, reply.fields, `arguments of ${short(tool, 60)}`);
@@ -55,6 +55,7 @@ function gateways(model) {
   node.fill = (chosen) => {
     detail.hidden = !chosen?.arn;
     if (detail.hidden) return;
+    shown = chosen.arn;
     search.hidden = !chosen.searches;
     found.textContent = "";
     refill(about, h("h4", null, chosen.name), facts(chosen.facts), chosen.targets.rows.length > 0 && plainTable("targets of the gateway", chosen.targets));
