@@ -81,12 +81,14 @@ class ModelProposer:
 
 def describe(standing: ResearchState) -> str:
     """Return the state of a search as text: variables without secrets, trials, failing cases of the best candidate."""
-    variables = Redactor(SECRETS).value(dict(standing.environment))
+    redactor = Redactor(SECRETS)
+    variables = redactor.value(dict(standing.environment))
     lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in variables.items()), "", "Tried:"]
     for index, trial in enumerate(standing.trials):
         line = f"{trial.number}. {trial.decision}: {trial.proposal.name}"
         if index >= len(standing.trials) - _TRIALS_IN_FULL:
-            texts = (*trial.proposal.variables.items(), *trial.proposal.tool_descriptions.items())
+            proposed_variables = redactor.value(dict(trial.proposal.variables))
+            texts = (*proposed_variables.items(), *trial.proposal.tool_descriptions.items())
             line += f" ({trial.reason}). " + "; ".join(f"{name} = {_short(text)}" for name, text in texts)
         lines.append(line)
     lines += ["", f"Cases that fail by {standing.objective}:"]

@@ -123,7 +123,7 @@ def _descriptions(environment: Mapping[str, str]) -> dict[str, str]:
     text = environment.get(TOOL_DESCRIPTIONS, "{}")
     try:
         document: object = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise EvalError(f"{TOOL_DESCRIPTIONS} is not a JSON object", try_='{"tool": "its description"}')

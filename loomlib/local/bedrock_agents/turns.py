@@ -68,7 +68,8 @@ class AgentTurn:
         """Run the turn and yield its trace events.
 
         Raises:
-            RefusedError: The turn failed; the session is unchanged.
+            RefusedError: The turn failed; the session keeps only what confirmed calls returned, which are not executed
+                again.
         """
         if len(self._request.chain) > _MOST_LEVELS:
             raise invalid(f"Agents can call one another over at most {_MOST_LEVELS} levels")
@@ -142,10 +143,15 @@ class AgentTurn:
             )
         # Confirmed calls are executed only now: a refused request is sent again, and would execute them twice.
         for call, answer in answered:
+            call_id = call["toolUseId"]
+            if call_id in pending.results:
+                continue  # executed by a former request, whose turn failed later
             if answer is not None:
                 yield self._calls.take(call, answer, time.time())
                 continue
             async for frame in self._calls.call_lambda(call, self._tools[call["name"]], self._question):
+                if call_id in self._calls.results:
+                    pending.results[call_id] = self._calls.results[call_id]
                 yield frame
 
     @property

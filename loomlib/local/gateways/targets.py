@@ -234,7 +234,7 @@ def _lambda_schema(schema: Mapping[str, Any], gateway: ResourceRecord) -> Any:
         return schema["inlinePayload"]
     try:
         return json.loads(schema_text(schema, gateway.place))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TargetError("The tool schema is not JSON") from error
 
 

@@ -329,11 +329,12 @@ def test_the_user_confirms_a_call(aws: Aws, create: Callable[..., str], function
     assert part in of_kind(answer, "observation")[0]["actionGroupInvocationOutput"]["text"]
 
 
-def test_a_confirmed_call_is_executed_once_if_the_first_request_is_refused(
+def test_a_confirmed_call_is_executed_once_if_a_request_is_refused_or_fails(
     aws: Aws, create: Callable[..., str], create_function: Callable[..., str]
 ) -> None:
     function = create_function(
         "calls = []\ndef handle(event, context):\n    calls.append(event)\n    group = event['actionGroup']\n"
+        "    if len(calls) == 2:\n        raise RuntimeError('busy')\n"
         "    body = {'TEXT': {'body': f'This is call {len(calls)}.'}}\n    answer = {'responseBody': body}\n"
         "    response = {'actionGroup': group, 'function': event['function'], 'functionResponse': answer}\n"
         "    return {'messageVersion': '1.0', 'response': response}\n"
@@ -342,20 +343,23 @@ def test_a_confirmed_call_is_executed_once_if_the_first_request_is_refused(
     agent = create(
         {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": schema}
     )
-    first_turn = invoked(aws, agent, "What is the weather in Paris?")
+    first_turn = invoked(aws, agent, "What is the weather in Paris, and what is the weather in Rome?")
     confirmed = {"actionGroup": "weather", "function": "get_weather", "confirmationState": "CONFIRM"}
-    results = [{"functionResult": confirmed}, {"functionResult": {**confirmed, "function": "other"}}]
 
-    def answer(count: int) -> dict[str, Any]:
+    def answer(*functions: str) -> list[str]:
         state = {
             "invocationId": first_turn["control"]["invocationId"],
-            "returnControlInvocationResults": results[:count],
+            "returnControlInvocationResults": [{"functionResult": {**confirmed, "function": f}} for f in functions],
         }
-        return invoked(aws, agent, sessionId=first_turn["session"], sessionState=state)
+        result = invoked(aws, agent, sessionId=first_turn["session"], sessionState=state)
+        outputs = [observation.get("actionGroupInvocationOutput") for observation in of_kind(result, "observation")]
+        return [output["text"] for output in outputs if output]
 
     with pytest.raises(EventStreamError, match="is not waiting for results of the action group"):
-        answer(2)
-    assert "This is call 1." in of_kind(answer(1), "observation")[0]["actionGroupInvocationOutput"]["text"]
+        answer("get_weather", "get_weather", "other")
+    with pytest.raises(EventStreamError, match="busy"):
+        answer("get_weather", "get_weather")  # the first call is executed, the second fails
+    assert answer("get_weather", "get_weather") == ["This is call 3."]
 
 
 def test_a_session_ends(aws: Aws, weather: str) -> None:

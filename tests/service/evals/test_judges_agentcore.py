@@ -95,6 +95,18 @@ def test_what_aws_refuses_is_refused(aws, request_sample, change, code):
     assert refused.value.response["Error"]["Code"] == code
 
 
+def test_deeply_nested_json_in_a_message_is_no_obstacle(aws):
+    nested = '[{"a":' * 3_000 + "1" + "}]" * 3_000
+    for messages in (nested, [{"role": "assistant", "content": nested}]):
+        attributes = {"session.id": "s", "gen_ai.operation.name": "chat", "gen_ai.output.messages": messages}
+        span = {"name": "chat", "traceId": "a" * 32, "spanId": "b" * 16, "startTimeUnixNano": 1}
+        evaluated = aws.data.evaluate(
+            evaluatorId="Builtin.Helpfulness",
+            evaluationInput={"sessionSpans": [{**span, "attributes": attributes}]},
+        )
+        assert len(evaluated["evaluationResults"]) == 1
+
+
 def test_a_trajectory_evaluator_without_a_reference_answers_with_an_error(clients):
     (result,) = evaluate(clients, "Builtin.TrajectoryExactOrderMatch", spans_from_answer(case(), answered("a")))
     assert (result.value, result.error_code) == (None, "ValidationException")

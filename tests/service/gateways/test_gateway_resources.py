@@ -91,3 +91,12 @@ def test_a_target_does_not_take_the_name_of_another(aws: Any, gateway: dict[str,
     with pytest.raises(aws.control.exceptions.ConflictException, match="name orders already exists"):
         aws.control.update_gateway_target(**target_ids[1], name="orders", targetConfiguration=configuration)
     assert aws.control.get_gateway_target(**target_ids[1])["name"] == "stock"
+
+
+def test_a_tool_schema_that_is_nested_too_deeply_fails_with_its_reason(make_gateway: Any, aws: Any) -> None:
+    bucket = f"schemas-{uuid.uuid4().hex[:8]}"
+    aws.client("s3").create_bucket(Bucket=bucket)
+    aws.client("s3").put_object(Bucket=bucket, Key="tools.json", Body=b"[" * 100_000)
+    schema = {"s3": {"uri": f"s3://{bucket}/tools.json"}}
+    target = make_gateway().add("orders", {"lambda": {**LAMBDA, "toolSchema": schema}})
+    assert (target["status"], target["statusReasons"]) == ("FAILED", ["The tool schema is not JSON"])

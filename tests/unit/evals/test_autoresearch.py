@@ -210,15 +210,17 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
 def test_secrets_in_variables_are_neither_displayed_nor_sent_to_a_model(tmp_path: Path) -> None:
     sent: list[str] = []
 
-    def propose(state: ResearchState) -> None:
+    def propose(state: ResearchState) -> Proposal | None:
         sent.append(describe(state))
+        return None if state.trials else Proposal(name="another key", variables={"OPENAI_API_KEY": "sk-other-secret"})
 
     secrets = {"OPENAI_API_KEY": "sk-proj-Zq8vT1xPq9Lm3Rk7Wc2Yd5Bn", "DB_PASSWORD": "hunter2hunter"}
     result = research(tmp_path, Workshop(), propose, baseline={"STYLE": "plain", **secrets}).run()
     for text in (result._repr_html_(), *sent):
         assert "plain" in text
-        assert not [secret for secret in secrets.values() if secret in text]
-    assert len(sent) == 1
+        assert not [secret for secret in (*secrets.values(), "sk-other-secret") if secret in text]
+    assert len(sent) == 2
+    assert "another key" in sent[1]
 
 
 def test_a_budget_counts_what_is_known_and_the_judges(tmp_path: Path) -> None:
@@ -269,8 +271,9 @@ def test_a_proposal_is_its_content() -> None:
     assert Proposal.read(json.loads(json.dumps(one.plain()))) == one
     with pytest.raises(ValueError, match="changes nothing"):
         Proposal(name="empty")
-    with pytest.raises(EvalError, match="not a JSON object"):
-        one.applied({"TOOL_DESCRIPTIONS": "[1]"})
+    for text in ("[1]", "[" * 100_000):
+        with pytest.raises(EvalError, match="not a JSON object"):
+            one.applied({"TOOL_DESCRIPTIONS": text})
 
 
 def test_what_a_proposer_wrote_is_shown_as_text(tmp_path: Path) -> None:
