@@ -68,7 +68,7 @@ def read_findings(answers: Sequence[bytes], package: bytes) -> Checked:
         )
     not_checked: list[str] = []
     if not all(document["is_complete"] for document in documents):
-        not_checked.append("objects beyond the first 150,000")
+        not_checked.append("some of the agent's values: it has more than the check compares")
     if not all(document["is_restored"] for document in documents):
         not_checked.append("random generators of a restored copy: the copy did not answer")
     if not all(document["is_warm"] for document in documents):
@@ -146,6 +146,6 @@ class _SourceLines:
                     text = opened.read(_MOST_SOURCE_BYTES).decode("utf-8", "replace")
             except (KeyError, OSError, zipfile.BadZipFile, RuntimeError, ValueError):
                 text = ""
-            self._lines[file] = text.splitlines()
+            self._lines[file] = text.split("\n")
         lines = self._lines[file]
         return one_line(self._redactor.redact(lines[line - 1]).text, 160) if 0 < line <= len(lines) else ""

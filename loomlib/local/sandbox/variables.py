@@ -45,7 +45,9 @@ _PIP_SETTINGS = frozenset(
     {"index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "cert", "proxy", "constraint"}
     | {"default-timeout", "timeout", "retries", "prefer-binary", "only-binary", "no-binary"}
 )
-_USER_INFO = re.compile(r"(?<=//)[^/@\s]+@")
+_USER_INFO = re.compile(r"(?<=//)[^/\s]*@")
+_PROXY_USER_INFO = re.compile(r"(?<![^/\s])[^/\s]*@")
+"""Also that of a proxy without a scheme, such as `user:password@proxy.example.com:3128`."""
 
 
 def service_environment(user: Mapping[str, str]) -> dict[str, str]:
@@ -61,7 +63,7 @@ def service_environment(user: Mapping[str, str]) -> dict[str, str]:
     names = {name for name in user if name in _FOR_THE_SERVICE or name.startswith("LC_")}
     names -= {name for name in CERTIFICATE_FILES if Path(user.get(name, "")).parent.name == EXPORTED_FOLDER}
     proxies = {
-        name: _without_credentials(value)
+        name: _without_credentials(value, _PROXY_USER_INFO)
         for name, value in user.items()
         if name.upper() in _PROXIES and value != user.get(EXPORTED_PROXY)
     }
@@ -82,7 +84,8 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
     """
     inherited_names = {"PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH"} | _CERTIFICATES
     environment = {name: value for name, value in service.items() if name in inherited_names or name.startswith("LC_")}
-    environment |= {name: _without_credentials(service[name]) for name in service if name.upper() in _PROXIES}
+    proxies = {name: value for name, value in service.items() if name.upper() in _PROXIES}
+    environment |= {name: _without_credentials(value, _PROXY_USER_INFO) for name, value in proxies.items()}
     # Filtered again, because the service has the user's variables if it was not started through `start`.
     environment |= _pip_variables({name: value for name, value in service.items() if name.startswith("PIP_")})
     environment |= dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "NETRC"), os.devnull)
@@ -130,7 +133,9 @@ def _pip_variables(user: Mapping[str, str]) -> dict[str, str]:
         if name.startswith("PIP_"):
             settings[name.removeprefix("PIP_").lower().replace("_", "-")] = value
     variables = {
-        "PIP_" + name.upper().replace("-", "_"): _without_credentials(" ".join(value.split()))
+        "PIP_" + name.upper().replace("-", "_"): _without_credentials(
+            " ".join(value.split()), _PROXY_USER_INFO if name == "proxy" else _USER_INFO
+        )
         for name, value in settings.items()
         if name in _PIP_SETTINGS
     }
@@ -150,5 +155,5 @@ def _pip_files(user: Mapping[str, str]) -> list[Path]:
     return files
 
 
-def _without_credentials(text: str) -> str:
-    return _USER_INFO.sub("", text)
+def _without_credentials(text: str, user_info: re.Pattern[str]) -> str:
+    return user_info.sub("", text)

@@ -66,7 +66,7 @@ class Examination:
             "findings": findings.document(),
             "leaves": values.leaves,
             "start_up_s": start_up_s,
-            "is_complete": objects.is_complete,
+            "is_complete": objects.is_complete and values.is_complete,
             "is_restored": complete,
         }
 

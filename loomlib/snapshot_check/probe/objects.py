@@ -162,6 +162,8 @@ class Objects:
         value: Any = node.value
         kind = cast("Any", type(value))
         own = node.is_own and self.is_own_type(kind)
+        if own and isinstance(value, dict | list | tuple | set | frozenset | deque) and len(value) > _MOST_ITEMS:  # pyright: ignore
+            self.is_complete = False
         for label, child in self._parts(value, kind):
             if child is None or isinstance(child, bool | types.ModuleType | types.CodeType | types.FrameType):
                 continue

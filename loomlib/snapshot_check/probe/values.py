@@ -40,7 +40,7 @@ _MOST_FIELDS = 200
 
 
 class Values:
-    """Examines every reachable value once.
+    """Examines every reachable value once; after it, `is_complete` says whether all of the agent's own are kept.
 
     Args:
         code: The agent's code.
@@ -58,6 +58,7 @@ class Values:
         self._environment = {value for value in os.environ.values() if len(value) >= 6}
         self._own_places = [code.root, os.path.realpath(code.root), os.environ.get("LOOM_SESSION") or "\0"]
         self.leaves: dict[str, tuple[str, str, str, int, str]] = {}
+        self.is_complete = True
 
     def _has_fixed_seed(self, event: Event) -> bool:
         """Return whether a call seeds the shared generator with a constant, so that each start draws the same."""
@@ -216,7 +217,10 @@ class Values:
     def _add_leaf(self, node: Node) -> None:
         """Keep a digest of a scalar of the agent's own, which is compared with that of a second start."""
         value = node.value
-        if not node.is_own or len(self.leaves) >= _MOST_LEAVES or isinstance(value, time.struct_time | bytearray):
+        if not node.is_own or isinstance(value, time.struct_time | bytearray):
+            return
+        if len(self.leaves) >= _MOST_LEAVES:
+            self.is_complete = False
             return
         line = self.line_of(node)
         if not line[1]:

@@ -34,6 +34,31 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("joe:s3cret@proxy.example.com:3128", "proxy.example.com:3128"),
+        ("http://joe:s3@cret@proxy.example.com:3128", "http://proxy.example.com:3128"),
+        ("proxy.example.com:3128", "proxy.example.com:3128"),
+    ],
+)
+def test_neither_the_service_nor_a_build_gets_the_user_of_a_proxy(address: str, kept: str, tmp_path: Path) -> None:
+    names = ("HTTPS_PROXY", "all_proxy", "PIP_PROXY")
+    service = local.service_environment(dict.fromkeys(names, address))
+    installer = local.installer_environment(dict.fromkeys(names, address), tmp_path)
+    assert {service[name] for name in names} == {installer[name] for name in names} == {kept}
+
+
+def test_an_index_has_no_part_of_a_password_with_an_at_sign() -> None:
+    user = {
+        "PIP_INDEX_URL": "https://me:p@ssw0rd@pypi.example.com/simple",
+        "PIP_FIND_LINKS": "https://a.example.com/@b",
+    }
+    service = local.service_environment(user)
+    assert service["PIP_INDEX_URL"] == "https://pypi.example.com/simple"
+    assert service["PIP_FIND_LINKS"] == "https://a.example.com/@b"
+
+
 @pytest.fixture
 def make_environment(index: Path) -> Callable[[Path], Mapping[str, str]]:
     user = {**SECRETS, "PATH": os.environ["PATH"], "PIP_FIND_LINKS": str(index), "PIP_NO_INDEX": "1"}

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from agent_variants import everything, member, shop_agent, step, stock_group, variants, weather_group, with_features
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from imported_agents import lambda_arn, orders_agent, support_supervisor
 
 from loomlib.errors import LoomError
-from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, assess_features
+from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, ModelChoice, assess_features
 from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, GeneratedAgent, generate_agent, write_agent
 from loomlib.imports.bedrock_agents.emit.python_text import PythonCall, python_text
 from loomlib.imports.bedrock_agents.features import FEATURE_NAMES
@@ -259,6 +260,126 @@ def test_an_api_without_a_function_is_called_where_its_server_is(framework: Fram
     assert (other, verb, json.loads(body)) == ("https://stock.example.com/v1/items", "POST", {"sku": "a", "count": 2})
     readme = generate_agent(shop_agent(action_groups=(stock_group(server=""),)), framework).files["README.md"]
     assert "STOCK\\_URL" in readme or "STOCK_URL" in readme
+
+
+def test_a_form_has_texts_as_a_query_has_them(tmp_path: Path) -> None:
+    group = stock_group()
+    form = replace(group.tools[1], content_type="application/x-www-form-urlencoded")
+    folder = put(generate_agent(shop_agent(action_groups=(replace(group, tools=(form,)),)), "strands"), tmp_path)
+    code = (
+        "from definitions import ROOT\n"
+        "from http_actions import server_request\n"
+        "values = {'sku': {'city': 'Bern'}, 'count': [True, 2]}\n"
+        "print(server_request(ROOT.actions[0], values).data.decode())\n"
+    )
+    sent = parse_qs(ran(sys.executable, "-c", code, cwd=folder).strip())
+    assert sent == {"sku": ['{"city": "Bern"}'], "count": ["true", "2"]}
+
+
+def test_a_gateways_tool_is_found_by_the_whole_name_of_its_operation(tmp_path: Path) -> None:
+    group = replace(stock_group(), name="stock_")
+    tool = replace(group.tools[0], name="stock___read_item__id__get")
+    folder = put(generate_agent(shop_agent(action_groups=(replace(group, tools=(tool,)),)), "strands"), tmp_path)
+    code = """
+import json
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from definitions import ROOT
+from http_actions import call_server
+
+class Gateway(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        tools = [{"name": "stock___other_get"}, {"name": "stock___read_item__id__get"}]
+        text = asked["params"].get("name", "")
+        result = {"result": {"tools": tools, "content": [{"text": text}]}}
+        content = json.dumps(result).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+os.environ |= {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1"}
+with HTTPServer(("127.0.0.1", 0), Gateway) as server:
+    Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["LOOM_GATEWAY_URL"] = f"http://127.0.0.1:{server.server_port}"
+    print(call_server(ROOT.actions[0], {"sku": "a"}))
+    server.shutdown()
+"""
+    assert ran(sys.executable, "-c", code, cwd=folder).strip() == "stock___read_item__id__get"
+
+
+def test_two_versions_of_an_agent_have_each_its_own_model(framework: FrameworkName, tmp_path: Path) -> None:
+    identifiers = ("amazon.nova-lite-v1:0", "anthropic.claude-3-haiku-20240307-v1:0")
+    versions = [
+        shop_agent(
+            id="ORDERS0001", name="orders", version=f"{number}", alias_id=f"ALIAS{number}",
+            model=ModelChoice(identifier=identifier, model_ids=(identifier,)),
+        )
+        for number, identifier in enumerate(identifiers, 1)
+    ]  # fmt: skip
+    collaborators = (member("former", versions[0]), member("current", versions[1]))
+    agent = shop_agent(collaboration="supervisor", collaborators=collaborators)
+    folder = put(generate_agent(agent, framework), tmp_path)
+    code = """
+import os
+os.environ |= {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1"}
+from aws_clients import AwsClients
+from definitions import ROOT
+from model_loop import ModelLoop
+from sessions import Conversation, Session
+clients = AwsClients()
+for item in ROOT.collaborators:
+    loop = ModelLoop(
+        clients=clients, agent=item.agent, session=Session(id="s" * 40, actor="u"),
+        conversation=Conversation(), history=(), text="x", delegate=None,
+    )
+    strands = getattr(loop, "_strands", None)
+    print(strands.model.config["model_id"] if strands else loop._model.model_id)
+"""
+    assert ran(sys.executable, "-c", code, cwd=folder).split() == list(identifiers)
+
+
+def test_a_parser_that_chooses_an_unknown_agent_is_an_error_with_both_names(tmp_path: Path) -> None:
+    classifier = step("routing_classifier", "$question$", parser_lambda=lambda_arn("parser"))
+    agent = shop_agent(collaboration="router", prompts=(classifier,), collaborators=(member("orders", orders_agent()),))
+    folder = put(generate_agent(agent, "strands"), tmp_path)
+    code = """
+import io
+import json
+from aws_clients import AwsClients
+from definitions import ROOT
+from sessions import Conversation, Session
+from steps import ActionFailedError, Asker, route
+
+class Clients(AwsClients):
+    def get(self, name, **_):
+        return self
+
+    def converse(self, **_):
+        return {"output": {"message": {"content": [{"text": "orders"}]}}, "stopReason": "end_turn"}
+
+    def invoke(self, **_):
+        chosen = {"agentCollaboratorName": "Orders", "input": {"text": "x"}}
+        details = {"type": "AGENT", "agentCollaboratorInvocation": chosen}
+        answer = {"routingClassifierParsedResponse": {"responseDetails": details}}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+conversation = Conversation()
+session = Session(id="s" * 40, actor="u")
+asker = Asker(clients=Clients(), agent=ROOT, session=session, conversation=conversation)
+try:
+    route(asker, ROOT.router, "Where is my parcel?")
+except ActionFailedError as error:
+    print(error)
+"""
+    printed = ran(sys.executable, "-c", code, cwd=folder)
+    assert "unknown agent: Orders" in printed
+    assert lambda_arn("parser") in printed
 
 
 @pytest.mark.parametrize("server", ["http://169.254.169.254", "http://localhost:8080", "https://[::1]/v1", "file:///"])

@@ -184,6 +184,26 @@ def test_an_interrupted_write_is_finished_by_the_next_one(tmp_path: Path, monkey
         assert {name: text for name, (text, _) in files_of(folder).items()} == expected
 
 
+def test_an_edit_after_an_interrupted_write_is_merged_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_agent(agent_of(a__py="one\ntwo\nthree\n"), tmp_path)
+    replace = os.replace
+
+    def interrupted(source: str, target: str) -> None:
+        if Path(target).name == "a.py":
+            raise OSError("the disk is gone")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    newer = agent_of(a__py="one\ntwo\nTHREE\n")
+    with pytest.raises(LoomError, match="the disk is gone"):
+        write_agent(newer, tmp_path)
+    monkeypatch.undo()
+    (tmp_path / "a.py").write_text("ONE\ntwo\nthree\n")
+    assert write_agent(newer, tmp_path).files == {"a.py": "merged"}
+    assert (tmp_path / "a.py").read_text() == "ONE\ntwo\nTHREE\n"
+    assert write_agent(newer, tmp_path).files == {"a.py": "kept"}
+
+
 @settings(max_examples=40, deadline=None)
 @given(LINES, LINES, LINES)
 def test_any_edit_survives_any_change(base: str, mine: str, theirs: str) -> None:

@@ -328,6 +328,7 @@ def test_secrets_are_removed_from_every_text_and_counted() -> None:
     properties = {
         "token": {"type": "string", "default": "hunter2hunter2", "description": "The token of the caller"},
         "password": {"type": "string", "enum": ["weak", "strong"]},
+        "api_key": {"type": "string", "enum": ["only-value"]},
         "note": {"type": "string", "example": f"send {TOKEN}", "examples": [{"api_key": "zzz-top", "text": "hello"}]},
     }
     api = {
@@ -374,6 +375,7 @@ def test_secrets_are_removed_from_every_text_and_counted() -> None:
         "plain-looking",
         "AKIAAAAA",
         "not-that-random",
+        "only-value",
         "abcdef",
     ):
         assert secret not in text

@@ -174,10 +174,12 @@ class _FolderState:
         self._write(self._own / _STAGED, json.dumps({"writes": writes, "record": record}, indent=1))
 
     def finish(self) -> None:
-        """Carry out the staged steps; a file that was edited since is not changed."""
+        """Carry out the staged steps; a file that was edited since is not changed, and the next write merges it."""
         staged = self._json(_STAGED)
         if not staged:
             return
+        record = cast("dict[str, Any]", staged["record"])
+        former_digests = cast("dict[str, str]", self._json(_RECORD).get("files", {}))
         for path, write in cast("dict[str, dict[str, str | None]]", staged["writes"]).items():
             if not (self.folder / path).resolve().is_relative_to(self.folder.resolve()):
                 raise LoomError(
@@ -187,13 +189,14 @@ class _FolderState:
                 )
             current, after = self.read(path), write["after"]
             if (None if current is None else _digest(current)) != write["before"]:
+                if current != after and path in former_digests:
+                    record["files"][path] = former_digests[path]  # the text on which the edit is based
                 continue
             if after is None:
                 (self.folder / path).unlink()
             else:
                 (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
                 self._write(self.folder / path, after)
-        record = cast("dict[str, Any]", staged["record"])
         self._write(self._own / _RECORD, json.dumps(record, indent=1, sort_keys=True))
         (self._own / _STAGED).unlink()
         base_names = {f"{digest}.text" for digest in cast("dict[str, str]", record["files"]).values()}

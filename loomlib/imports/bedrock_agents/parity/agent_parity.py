@@ -159,7 +159,7 @@ class AgentParity:
             "new agent is the first byte of its answer; the old one sends its whole answer at once unless streaming is "
             "requested.",
             "Changes of time are medians of the cases' differences, with intervals at order statistics; changes of "
-            "cost and tokens are those of the sums, with a bootstrap interval over cases. The old agent's cost is that "
+            "cost and tokens are those of the sums, with a jackknife interval over cases. The old agent's cost is that "
             "of its models' tokens; the new one's includes the runtime's CPU and memory if they are known.",
             "Answers that failed on either side are counted by class. They are not part of any share or mean.",
         ]

@@ -91,7 +91,7 @@ def measure_parity(
 
     Raises:
         EvalError: There are no cases, or the stored comparison with this id is a different one.
-        EvalInterruptedError: The comparison was stopped; it can be resumed.
+        EvalInterruptedError: The comparison was stopped, also by a budget; it can be resumed.
     """
     if not cases.cases:
         raise EvalError("There are no cases to ask", on=cases.name, try_="a file with prompts")
@@ -107,6 +107,13 @@ def measure_parity(
             )  # fmt: skip
 
         runs = await asyncio.gather(asked(old, "old"), asked(new, "new"))
+        # Before judging: the stored run of the verdicts would have only the cases that were asked.
+        if stopped := next((run for run in runs if run.state == "stopped"), None):
+            raise EvalInterruptedError(
+                f"The comparison was stopped: {stopped.reason}; its answers are stored",
+                on=id,
+                try_=f'parity_id="{id}" with a larger budget',
+            )
         pairs = list(pairs_of_runs(runs[0], runs[1], subject.names))
         judging = _Judging(store=store, names=subject.names, evaluators=evaluators, connect=_connector(new), id=id)
         judged, run = await judging.judge(pairs, name=subject.name, part="judged", labels=runs[1].labels)

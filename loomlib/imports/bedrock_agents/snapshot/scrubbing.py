@@ -109,7 +109,9 @@ class Scrubber:
             secret: Whether it belongs to a property or a parameter with a secret's name.
             is_item: Whether it is an item of the member's list.
         """
-        if not named_by and name in _VALUES and not (name == "examples" and mapping_or_none(value) is not None):
+        is_constant = name == "enum" and secret and len(as_list(value)) == 1  # `const` of OpenAPI 3.0
+        is_value = name in _VALUES and not (name == "examples" and mapping_or_none(value) is not None)
+        if not named_by and (is_value or is_constant):
             return self._texts.value({"secret": value})["secret"] if secret else self._texts.value(value)
         if (members := mapping_or_none(value)) is not None:
             own_name = as_text(members.get("name")) if "in" in members else name if named_by else ""

@@ -9,10 +9,12 @@ import pytest
 from new_store import new_store
 from parity_pairs import answer, failed, pair, use
 
-from loomlib.errors import EvalError, PluginError
+from loomlib.errors import EvalError, EvalInterruptedError, PluginError
+from loomlib.evals import Budget, EvalSet
+from loomlib.evals.targets.functions import CallableTarget
 from loomlib.evals.values.answers import CaseAnswer, TurnAnswer
 from loomlib.imports.bedrock_agents.parity.agent_parity import AgentParity
-from loomlib.imports.bedrock_agents.parity.measuring import ParitySubject, judge_recorded
+from loomlib.imports.bedrock_agents.parity.measuring import ParitySubject, judge_recorded, measure_parity
 from loomlib.imports.bedrock_agents.parity.names import ToolNames
 from loomlib.imports.bedrock_agents.parity.pairs import AnswerPair, pairs_with_itself
 from loomlib.imports.bedrock_agents.parity.prompts import cases_of
@@ -39,6 +41,28 @@ def parity(store: Store, *pairs: AnswerPair, names: ToolNames | None = None, **o
 
 def state_of(store: Store, old: CaseAnswer, new: CaseAnswer, **options: Any) -> str:
     return parity(store, pair("one", old, new), **options).judged[0].state
+
+
+def test_a_budget_that_ends_a_comparison_gives_no_verdict_and_the_rest_is_asked_later(store: Store) -> None:
+    cases = EvalSet.from_rows([{"prompt": f"{number}"} for number in range(12)], name="numbers")
+    subject = ParitySubject(name="numbers", old="old", new="new")
+
+    def target(name: str, text: str) -> CallableTarget:
+        return CallableTarget(
+            lambda prompt: {"text": text if int(prompt) >= 8 else "same", "input_tokens": 10, "output_tokens": 10},
+            name=name,
+        )
+
+    def measured(**options: Any) -> AgentParity:
+        rule = AlikeRule(answers=("exact",), tools="ignored")
+        old, new = target("old", "one"), target("new", "two")
+        return measure_parity(old, new, cases, subject, store=store, rule=rule, **options)
+
+    with pytest.raises(EvalInterruptedError, match="budget") as stopped:
+        measured(parity_id="parity-1", budget=Budget(tokens=100))
+    assert 'parity_id="parity-1"' in stopped.value.try_
+    resumed = measured(parity_id="parity-1")
+    assert (len(resumed.judged), resumed.exit_code) == (12, 2)
 
 
 def test_the_default_rule_wants_the_same_tools_numbers_and_meaning(store: Store) -> None:
