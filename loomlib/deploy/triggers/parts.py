@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from ...aws import Clients
@@ -21,7 +22,7 @@ from ...aws.event_rules import (
 )
 from ...aws.functions import find_function
 from ...aws.runtime_requests import SettingChange
-from ...aws.schedules import ScheduleDescription, delete_schedule, find_schedule, put_schedule
+from ...aws.schedules import ScheduleDescription, delete_schedule, find_schedule, list_schedules, put_schedule
 from ...errors import DeployError, ResourceNotFoundError
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags, role_name
@@ -36,6 +37,7 @@ from .requests import (
     FUNCTION_HANDLER,
     FUNCTION_RUNTIME,
     FUNCTION_TIMEOUT_S,
+    base_payload,
     event_pattern,
     function_variables,
     invoke_policy,
@@ -64,10 +66,14 @@ def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tup
         LoomError: The agent cannot be called by triggers.
     """
     parts: list[DeployPart] = []
+    former = FormerSchedules(clients, spec)
     for trigger in agent_triggers(spec):
-        make = SchedulePart if trigger.kind == SCHEDULE else ObjectsPart
         role = TriggerRolePart(clients, spec, trigger, agent_arn)
-        parts += [role, make(clients, spec, trigger, role.arn, agent_arn)]
+        parts.append(role)
+        if trigger.kind == SCHEDULE:
+            parts.append(SchedulePart(clients, spec, trigger, role.arn, agent_arn, former))
+        else:
+            parts.append(ObjectsPart(clients, spec, trigger, role.arn, agent_arn))
     return (*parts, *removed_parts(clients, spec))
 
 
@@ -90,7 +96,9 @@ def part_of_trigger(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart 
     trigger = AgentTrigger(agent=spec.name, name=name, spec=anything)
     if start == _ROLE:
         return TriggerRolePart(clients, spec, trigger, lambda: "")
-    return (SchedulePart if is_schedule else ObjectsPart)(clients, spec, trigger, "", lambda: "")
+    if is_schedule:
+        return SchedulePart(clients, spec, trigger, "", lambda: "", FormerSchedules(clients, spec))
+    return ObjectsPart(clients, spec, trigger, "", lambda: "")
 
 
 class TriggerRolePart:
@@ -140,13 +148,67 @@ class TriggerRolePart:
         )
 
 
+class FormerSchedules:
+    """The agent's schedules before a deployment, which are read when they are first needed.
+
+    A schedule has the number of its trigger in the agent file, which changes when a trigger before it is removed.
+
+    Args:
+        clients: The connection.
+        spec: The agent's configuration.
+    """
+
+    def __init__(self, clients: Clients, spec: AgentSpec) -> None:
+        self._clients, self._prefix = clients, f"loom-{spec.name}-{SCHEDULE}-"
+        self._described = {_times_and_payload(item) for item in agent_triggers(spec) if item.kind == SCHEDULE}
+
+    def state(self, trigger: AgentTrigger, schedule: ScheduleDescription | None) -> str:
+        """Return the state that a trigger's schedule gets: that of the schedule which had its times and payload.
+
+        Args:
+            trigger: The trigger.
+            schedule: The schedule that has the trigger's number.
+        """
+        wanted = _times_and_payload(trigger)
+        if schedule is not None and _content(schedule) == wanted:
+            return schedule.state
+        if (state := self._states.get(wanted)) is not None:
+            return state
+        if schedule is None or _content(schedule) in self._described:  # new, or the number was another trigger's
+            return "ENABLED"
+        return schedule.state
+
+    @cached_property
+    def _states(self) -> Mapping[tuple[str, str], str]:
+        schedules = (find_schedule(self._clients, name) for name in list_schedules(self._clients, self._prefix))
+        return {_content(schedule): schedule.state for schedule in schedules if schedule is not None}
+
+
+def _times_and_payload(trigger: AgentTrigger) -> tuple[str, str]:
+    return trigger.spec.schedule, json.dumps(base_payload(trigger), ensure_ascii=False)
+
+
+def _content(schedule: ScheduleDescription) -> tuple[str, str]:
+    """Return a deployed schedule's times and payload; the payload is empty if Loom did not write the target."""
+    try:
+        return schedule.expression, str(json.loads(schedule.target["Input"])["Payload"])
+    except (KeyError, TypeError, ValueError):
+        return schedule.expression, ""
+
+
 class SchedulePart:
     """A schedule that invokes the agent."""
 
     def __init__(
-        self, clients: Clients, spec: AgentSpec, trigger: AgentTrigger, role_arn: str, agent_arn: AgentArn
+        self,
+        clients: Clients,
+        spec: AgentSpec,
+        trigger: AgentTrigger,
+        role_arn: str,
+        agent_arn: AgentArn,
+        former: FormerSchedules,
     ) -> None:
-        self._clients, self._trigger = clients, trigger
+        self._clients, self._trigger, self._former = clients, trigger, former
         self._role_arn, self._agent_arn = role_arn, agent_arn
         self._about = f"Invokes the agent {spec.name}; made by Loom"
 
@@ -160,7 +222,7 @@ class SchedulePart:
         schedule = self._own()
         changes = tuple(self._changes(schedule))
         action = "create" if schedule is None else "change" if changes else "keep"
-        note = "" if schedule is None or schedule.state == "ENABLED" else "it is disabled and stays disabled"
+        note = "" if self._former.state(self._trigger, schedule) == "ENABLED" else "it is disabled and stays disabled"
         return PlanStep(kind=self.kind, name=self._trigger.resource_name, action=action, changes=changes, note=note)
 
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
@@ -177,7 +239,7 @@ class SchedulePart:
             expression=self._trigger.spec.schedule,
             target=self._target(),
             description=self._about,
-            state=schedule.state if schedule else "ENABLED",
+            state=self._former.state(self._trigger, schedule),
         )
         put_schedule(self._clients, desired, is_new=schedule is None)
 

@@ -153,6 +153,25 @@ def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(
     assert (changed["ScheduleExpression"], changed["State"]) == ("cron(0 8 * * ? *)", "DISABLED")
 
 
+def test_a_schedule_whose_number_changes_keeps_its_state(
+    sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path
+) -> None:
+    clients, scheduler = sent_by[0], aws.client("scheduler")
+    daily, hourly = (TriggerSpec(schedule=f"rate(1 {unit})", prompt=f"every {unit}") for unit in ("day", "hour"))
+    for disabled, state in (("loom-moved-schedule-1", "ENABLED"), ("loom-moved-schedule-2", "DISABLED")):
+        spec = replace(SPEC, name="moved", triggers=(daily, hourly))
+        deployment(clients, folder, spec).apply(lambda line: None)
+        for name in ("loom-moved-schedule-1", "loom-moved-schedule-2"):
+            schedule = scheduler.get_schedule(Name=name)
+            settings = {key: schedule[key] for key in ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target")}
+            scheduler.update_schedule(
+                **settings, Description=schedule["Description"], State="DISABLED" if name == disabled else "ENABLED"
+            )
+        deployment(clients, folder, replace(spec, triggers=(hourly,))).apply(lambda line: None)
+        moved = scheduler.get_schedule(Name="loom-moved-schedule-1")
+        assert (moved["ScheduleExpression"], moved["State"]) == ("rate(1 hour)", state)
+
+
 def test_triggers_that_the_file_no_longer_has_are_removed_with_their_roles(
     sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path
 ) -> None:
