@@ -7,18 +7,17 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, func, select, update
+from sqlalchemy import RowMapping, Select, bindparam, select, update
 
 from ..errors import StoreError
 from .credits import hold_credit, keep_charge, settle_charge
 from .database import Database
 from .rows import InvocationRow, LoadRow, SessionRow, row
+from .sessions import read_sessions
 from .tables import IS_OPEN, agents, invocation_events, invocation_load, invocations
 from .writer import Writer, is_alive, this_process
 
 OPEN_STATES: Final = ("pending", "streaming")
-_BATCH: Final = 500
-"""Values per query; every build of SQLite allows 999 variables (SQLITE_MAX_VARIABLE_NUMBER)."""
 INTERRUPTED: Final = "interrupted"
 """The failure class of an invocation whose client process ended before the response was complete."""
 NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
@@ -314,60 +313,7 @@ class Invocations:
             until: Only sessions with an invocation that was sent before this time.
         """
         self.close_abandoned()
-        if limit is None and since is None and until is None:
-            records = self._summaries(agent_id)
-        else:
-            # The newest sessions are those of the newest calls: all others need not be summed up.
-            ids = self._newest_sessions(agent_id, limit, since, until)
-            records = [
-                record
-                for at in range(0, len(ids), _BATCH)
-                for record in self._summaries(agent_id, invocations.c.session_id.in_(ids[at : at + _BATCH]))
-            ]
-        newest = sorted(records, key=lambda record: record["last_id"], reverse=True)
-        return tuple(row(SessionRow, record) for record in newest[:limit])
-
-    def _summaries(self, agent_id: int, *conditions: ColumnElement[bool]) -> Sequence[RowMapping]:
-        one = invocations.alias("one")
-        grouped = (
-            select(
-                invocations.c.session_id,
-                invocations.c.qualifier,
-                func.count().label("invocations"),
-                func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed"),
-                func.min(invocations.c.client_invoke_time).label("first_invoke_time"),
-                func.max(invocations.c.client_done_time).label("last_done_time"),
-                func.max(invocations.c.id).label("last_id"),
-                func.min(invocations.c.id).label("first_id"),
-            )
-            # "+ 0" keeps SQLite from going through all calls of the agent where sessions are named.
-            .where((invocations.c.agent_id + 0 if conditions else invocations.c.agent_id) == agent_id, *conditions)
-            .group_by(invocations.c.session_id, invocations.c.qualifier)
-            .subquery()
-        )
-        summary = select(grouped, one.c.cold_start_latency_ms).join(one, one.c.id == grouped.c.first_id)
-        with self._database.read() as connection:
-            return connection.execute(summary).mappings().all()
-
-    def _newest_sessions(
-        self, agent_id: int, count: int | None, since: datetime | None, until: datetime | None
-    ) -> list[str]:
-        """Return the ids of the sessions that were used most recently in a time window."""
-        sessions: dict[str, None] = {}
-        chosen, sent = select(invocations.c.session_id), invocations.c.client_invoke_time
-        chosen = chosen.where(invocations.c.agent_id == agent_id)
-        if since is not None:
-            chosen = chosen.where(sent >= since.timestamp())
-        if until is not None:
-            chosen = chosen.where(sent < until.timestamp())
-        newest = invocations.c.id if since is None and until is None else sent  # the column of an index
-        chosen = chosen.order_by(newest.desc()).execution_options(yield_per=1000)
-        with self._database.read() as connection:
-            for (session_id,) in connection.execute(chosen):
-                sessions[session_id] = None
-                if len(sessions) == count:
-                    break
-        return list(sessions)
+        return read_sessions(self._database, agent_id, limit, since, until)
 
     def close_abandoned(self) -> int:
         """Do the same as `abandon_stale` for a reader: a database that cannot be written to is not changed."""
