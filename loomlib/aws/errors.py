@@ -163,7 +163,12 @@ def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
 
 @contextmanager
 def translated(what: str, *, on: str) -> Generator[None]:
-    """Translate botocore's and urllib3's exceptions in the block into Loom's errors. `what` was attempted, on `on`."""
+    """Translate exceptions of botocore and urllib3 in the block into Loom's errors.
+
+    Args:
+        what: The operation, with which the error's message begins.
+        on: The resource that it concerns.
+    """
     from boto3.exceptions import Boto3Error
     from botocore import exceptions as vendor
     from botocore.eventstream import ParserError

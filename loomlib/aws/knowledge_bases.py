@@ -243,7 +243,7 @@ def ingest_from_s3(
     request = {"knowledgeBaseId": base.id}
     listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name)
     source_ids = {item["name"]: item["dataSourceId"] for item in listed}
-    if source in source_ids and _place(control, base, source_ids[source]) != place:  # a source of another place
+    if source in source_ids and _place(control, base, source_ids[source]) != place:  # it reads another bucket or prefix
         digest = hashlib.sha256(f"{bucket}/{prefix}".encode()).hexdigest()[:8]
         source = f"{source[:91].rstrip('-')}-{digest}"
     if source not in source_ids:

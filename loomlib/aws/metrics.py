@@ -15,7 +15,7 @@ from .errors import failure, translated
 _PERIOD_S: Final = 60
 _QUERIES_A_CALL: Final = 500  # GetMetricData's limit
 _FAILED: Final[Mapping[str, type[AwsError]]] = {"InternalError": ServiceFailedError, "Forbidden": AccessDeniedError}
-"""Statuses of a metric without data in an answer with the HTTP status 200."""
+"""Status codes of metrics that GetMetricData could not read; the HTTP status is 200 nevertheless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

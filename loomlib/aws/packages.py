@@ -20,7 +20,7 @@ PACKAGE_MAX_UNZIPPED_BYTES: Final = 750_000_000
 """Largest unzipped size in bytes; AgentCore's quota for direct code deployment."""
 
 ENTRY_POINTS: Final = ("agent.py", "main.py", "app.py")
-"""Files that start an agent whose entry point is not named, the first that exists."""
+"""Default entry points of an agent: the first of these files that exists."""
 
 _SKIPPED_FOLDERS: Final = frozenset(
     {

@@ -138,7 +138,7 @@ def _signed(
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
-    # A signed field may not change any more, and this one does below.
+    # This field is replaced below, and a signed field must not change.
     headers = {name: value for name, value in headers.items() if name.lower() != "accept-encoding"}
     if bearer is None:
         request = AWSRequest(method=method, url=url, data=body, headers=headers)
@@ -185,7 +185,7 @@ def plain_request(
 
 
 def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields of all parts; a later one replaces an earlier one of the same name, in any case."""
+    """Return the header fields of all parts; a later one replaces an earlier one; case is ignored."""
     fields = {name.lower(): (name, value) for part in parts for name, value in part.items()}
     return dict(fields.values())
 

@@ -1,4 +1,4 @@
-"""Types of options beside those of click."""
+"""Types of command-line options."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers without NaN, which click accepts in any range, and without infinities."""
+    """A range of finite numbers; click's own range accepts NaN and infinity."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the option's value as a number within the range."""
+        """Convert the option's text to a number and check the range."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)

@@ -228,7 +228,7 @@ def since_time(since: datetime | timedelta | None) -> datetime | None:
     """Return a point in time that is given as such (UTC without a zone) or as a duration before now.
 
     Raises:
-        ValueError: The duration reaches beyond the range of times.
+        ValueError: The time is not between the years 1 and 9999.
     """
     if isinstance(since, timedelta):
         now = datetime.now(UTC)

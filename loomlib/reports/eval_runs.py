@@ -84,7 +84,7 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
         run_b: The id of the baseline; "" for the newest complete run of the same set before it.
 
     Raises:
-        EvalError: No complete run of the set is stored before it, or none to compare with `run_b`.
+        EvalError: No earlier complete run of the set is stored, or none to compare with `run_b`.
     """
     stored = bench.context.store.eval_runs
     newest = run_a or next((row.id for row in stored.list(limit=None) if row.state == "complete"), "")
@@ -99,7 +99,9 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
     rows = dropwhile(lambda row: row.id != new.id, stored.list(set_digest=new.evalset.digest, limit=None))
     before = next((row.id for row in rows if row.state == "complete" and row.id != new.id), "")
     if not before:
-        raise EvalError("No complete run of its set is stored before it", on=new.id, try_="run_b, the id of a baseline")
+        raise EvalError(
+            "No earlier complete run of the same set is stored", on=new.id, try_="run_b, the id of a baseline"
+        )
     return new, bench.evals.run(before)
 
 

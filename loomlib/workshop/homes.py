@@ -21,7 +21,7 @@ _DATABASES: Final = (
     "knowledge.db",
 )
 _ENDINGS: Final = ("", "-wal", "-shm", "-journal", ".corrupt-*", ".recovering*", ".damaged*")
-"""Endings of a database, of its journals, and of what a recovery sets aside or was writing."""
+"""Suffixes of the files of a database: itself, its journals, damaged copies, and incomplete recoveries."""
 OWN: Final = (
     *(f"{name}{ending}" for name in _DATABASES for ending in _ENDINGS),
     "service.json*", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",

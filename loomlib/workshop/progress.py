@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 FOLDER = "workshop"
 """The subfolder of a home folder for the progress and for the agents that are written in the lessons."""
 _MOST_BYTES: Final = 1_000_000
-"""Size of a progress file above which it is not read; Loom writes less than a thousandth."""
+"""Largest size in bytes of a progress file that is read; those that Loom writes are below 1 KB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

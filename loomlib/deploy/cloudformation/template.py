@@ -148,7 +148,7 @@ def _add_endpoint(
     tags: Mapping[str, str],
 ) -> None:
     """Add an endpoint for the version in a parameter; if it is empty, for the version that the stack creates."""
-    # Names may differ only in their underscores and in upper and lower case.
+    # Names may differ only in underscores and in case.
     starts = _numbered("".join(part.title() for part in name.split("_")))
     start = next(start for start in starts if f"{start}Version" not in parameters)
     parameters[f"{start}Version"] = {

@@ -300,7 +300,7 @@ class _Maker:
 
 
 def _prefix_pattern(resource: str) -> str:
-    """Return a configured bucket as it is, and a prefix in a bucket as a pattern of what begins with it."""
+    """Return a configured bucket unchanged, and a prefix in a bucket with a final `*`."""
     _, _, prefix = resource.rpartition(":::")[2].partition("/")
     return f"{resource}*" if prefix and not prefix.endswith(("/", "*")) else resource
 

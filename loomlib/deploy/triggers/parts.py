@@ -149,9 +149,9 @@ class TriggerRolePart:
 
 
 class FormerSchedules:
-    """The agent's schedules before a deployment, which are read when they are first needed.
+    """The agent's schedules before a deployment; they are read when they are first needed.
 
-    A schedule has the number of its trigger in the agent file, which changes when a trigger before it is removed.
+    A schedule is named by the number of its trigger in the agent file; removing an earlier trigger changes it.
 
     Args:
         clients: The connection.
@@ -163,11 +163,11 @@ class FormerSchedules:
         self._described = {_times_and_payload(item) for item in agent_triggers(spec) if item.kind == SCHEDULE}
 
     def state(self, trigger: AgentTrigger, schedule: ScheduleDescription | None) -> str:
-        """Return the state that a trigger's schedule gets: that of the schedule which had its times and payload.
+        """Return the state for a trigger's schedule: that of the deployed schedule with the same times and payload.
 
         Args:
             trigger: The trigger.
-            schedule: The schedule that has the trigger's number.
+            schedule: The deployed schedule with the trigger's number; None if there is none.
         """
         wanted = _times_and_payload(trigger)
         if schedule is not None and _content(schedule) == wanted:

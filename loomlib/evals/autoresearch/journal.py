@@ -1,8 +1,7 @@
 """The journal of a search: append-only JSON Lines with every trial, including failed ones.
 
-The first line describes the search, the second the baseline's run, and each further line is a `Trial`, or what a run
-used that a budget ended. An incomplete
-line left by a killed process is skipped; nothing is ever rewritten.
+The first line describes the search, the second the baseline's run, and each further line is a `Trial`, or the use of
+a run that a budget ended. An incomplete line left by a killed process is skipped; nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ class JournalEntries:
     Attributes:
         head: The first line.
         baseline_run: The id of the baseline's run.
-        baseline_spent: What that run used.
+        baseline_spent: Time, tokens and cost of that run.
         trials: The trials.
-        interruptions: What each run used that a budget ended.
+        interruptions: Time, tokens and cost of each run that a budget ended.
         damaged: Number of unreadable lines.
     """
 
@@ -110,7 +109,7 @@ class Journal:
         )
 
     def add_interruption(self, trial: int, used: Mapping[str, Any]) -> None:
-        """Append what a run used that a budget ended, so that a resumed search does not spend it again.
+        """Append the use of a run that a budget ended, so that it counts in the budget of a resumed search.
 
         Args:
             trial: The number of the trial; 0 for the baseline.

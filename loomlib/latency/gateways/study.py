@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _OpeningError(StudyError):
-    """The untimed call that opens a session failed; `on` is the failure's class."""
+    """The untimed call that opens a session failed; `on` is the class of the failure."""
 
 
 class GatewayMeasurements(Procedure[GatewayUnit]):

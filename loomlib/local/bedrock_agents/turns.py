@@ -141,7 +141,7 @@ class AgentTurn:
             raise invalid(
                 f"The session is not waiting for results of the action group {remaining_results[0]['actionGroup']}"
             )
-        # Confirmed calls are executed only now: a refused request is sent again, and would execute them twice.
+        # Confirmed calls are executed after all results are checked: callers send a refused request again.
         for call, answer in answered:
             call_id = call["toolUseId"]
             if call_id in pending.results:

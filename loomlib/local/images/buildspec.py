@@ -19,7 +19,7 @@ _SYNTAX: Final = re.compile(
     |(?P<operator>&&|\|\||[;\n|]|&(?!\d))""",
     re.VERBOSE | re.DOTALL,
 )
-"""What divides a script into commands: quoted text is kept; comments and redirections are dropped."""
+"""The tokens of a script: quoted text is kept, comments and redirections are dropped, operators separate commands."""
 
 _NO_EFFECT: Final = frozenset(
     {
@@ -171,7 +171,7 @@ def _folder_after(words: list[str], folder: str) -> str:
 
 
 def _read_build(words: list[str], folder: str, result: Buildspec) -> None:
-    """Read the words of a build that runs in a folder of the source."""
+    """Read the arguments of a `docker build` that runs in a folder of the source."""
     context, dockerfile, pushes, tags = ".", "", False, list[str]()
     arguments: dict[str, str] = {}
     queue = list(words)

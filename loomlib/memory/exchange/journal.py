@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 SETTLED_AFTER_S: Final = 600.0
-"""The age from which an entry counts as settled, in seconds: longer than listings are behind what was written."""
+"""Age in seconds from which an entry counts as settled; until then listings may not show what was written."""
 
 
 @dataclass(slots=True)

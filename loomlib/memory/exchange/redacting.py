@@ -146,7 +146,7 @@ def _content(shape: Mapping[str, Any]) -> str:
 
 
 def _is_safe(value: Any) -> bool:
-    """Return whether a value that looks random by nature contains no key of a known form."""
+    """Return whether a value contains no secret of a known form; ids look random, so the general rule is not used."""
     text = json.dumps(value, ensure_ascii=False)
     return safe_id(text) == text
 

@@ -112,7 +112,7 @@ def _token(preview: ImportPreview, *ids: str) -> str:
 
 
 def _former(preview: ImportPreview, lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the ids under which lines were stored before they were deleted; with the old token they stay deleted."""
+    """Return the former ids of lines that were deleted: with the same client token they would not be written again."""
     return [preview.gone[old] for line in lines if (old := _id_of(line)) in preview.gone]
 
 

@@ -156,7 +156,7 @@ def _session_locations(reader: MemoryReader, actor_id: str, sessions: Iterable[s
 def _similar_actors(reader: MemoryReader, actor_id: str) -> list[str]:
     """Return the actors whose namespaces may match this actor's.
 
-    One id is the other with a slash and more. Where a template has another placeholder between the same slashes as
+    One id begins with the other and a slash. Where a template has another placeholder in the same path segment as
     `{actorId}`, the namespaces of any two actors may match.
     """
     templates = [template for strategy in reader.memory.strategies for template in strategy.namespaces]
@@ -169,7 +169,7 @@ def _similar_actors(reader: MemoryReader, actor_id: str) -> list[str]:
 
 
 def _shares_its_name(template: str) -> bool:
-    """Return whether a template has another placeholder between the same slashes as the actor."""
+    """Return whether a template has another placeholder in the same path segment as `{actorId}`."""
     return any("{actorId}" in part and part.count("{") > 1 for part in template.split("/"))
 
 

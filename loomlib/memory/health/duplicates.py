@@ -24,7 +24,7 @@ _SAME_WORDS_FROM: Final = 0.4
 _BATCH: Final = 512
 _MOST_NEIGHBORS: Final = 8  # bounds the comparisons when thousands of records follow one pattern
 _SPACE: Final = re.compile(r"\s+")
-_AROUND: Final = " .,;:!?\"'"  # differences that are ignored at both ends of a text
+_AROUND: Final = " .,;:!?\"'"  # characters that are ignored at both ends of a text
 
 
 def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:

@@ -57,7 +57,7 @@ def test_a_value_that_looks_like_a_secret_is_a_parameter_of_the_stack() -> None:
     spec = AgentSpec(name="shop", secrets={"DB_PASSWORD": "prod/db"})
     environment = {
         "LIMIT": "5",
-        "API_KEY_2_TOKEN": "hush-0",
+        "API_KEY_2": "hush-0",
         "API_KEY": "hush-1",
         "Api_Key": "hush-2",
         "DB_PASSWORD": "prod/db",
@@ -67,7 +67,7 @@ def test_a_value_that_looks_like_a_secret_is_a_parameter_of_the_stack() -> None:
     )
     template = stack_template(spec, request, PLACE, policy=None)
     assert "hush" not in template.yaml()
-    keys = ({"Ref": "VariableApiKey2Token"}, {"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey2"})
+    keys = ({"Ref": "VariableApiKey2"}, {"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey3"})
     assert list(properties(template, "Runtime")["EnvironmentVariables"].values()) == ["5", *keys, "prod/db"]
     assert template.content["Parameters"]["VariableApiKey"]["NoEcho"] is True
     assert not problems(template)

@@ -204,7 +204,7 @@ def test_the_default_baseline_of_a_run_is_the_complete_run_of_its_set_before_it(
         assert [run.id for run in two_runs(bench, "", "")] == [third.id, second.id]
         assert [run.id for run in two_runs(bench, second.id, "")] == [second.id, first.id]
         assert [run.id for run in two_runs(bench, first.id, third.id)] == [first.id, third.id]
-        with pytest.raises(EvalError, match=f"before it.*{first.id}"):
+        with pytest.raises(EvalError, match=f"No earlier complete run of the same set.*{first.id}"):
             two_runs(bench, first.id, "")
         store.eval_runs.save(second.id, state="stopped")
         assert [run.id for run in two_runs(bench, third.id, "")] == [third.id, first.id]

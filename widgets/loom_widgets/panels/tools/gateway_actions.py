@@ -111,7 +111,9 @@ class GatewayActions:
             raise LoomError("No gateway is chosen", try_="choose a row of the table")
         if form.text("gateway", self._gateway.value.arn) != self._gateway.value.arn:
             raise LoomError(
-                "Another gateway is chosen now", on=self._gateway.value.name, try_="choose the tool's gateway again"
+                "Another gateway was chosen meanwhile",
+                on=self._gateway.value.name,
+                try_="choose the gateway of the tool again",
             )
         return self._gateway
 
