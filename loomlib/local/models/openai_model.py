@@ -81,12 +81,13 @@ class OpenAiModel:
                     for frame in chat.feed(event):
                         has_begun = True
                         yield frame
+            final_frames = chat.finish()
         except (ModelRefusedError, ValueError) as error:
             refused = (
                 error
                 if isinstance(error, ModelRefusedError)
                 else ModelRefusedError(
-                    "ModelStreamErrorException", f"The model at {self._host} sent an event that is not JSON: {error}"
+                    "ModelStreamErrorException", f"The model at {self._host} sent a stream that cannot be read: {error}"
                 )
             )
             if not has_begun:
@@ -94,7 +95,7 @@ class OpenAiModel:
             # The status has already been sent, so the error is sent in the stream.
             yield encode_exception("modelStreamErrorException", refused.message)
             return
-        for frame in chat.finish():
+        for frame in final_frames:
             yield frame
         tokens = Reply(input_tokens=chat.input_tokens, output_tokens=chat.output_tokens)
         yield metadata_frame(_counted(tokens, request), (asyncio.get_running_loop().time() - began_s) * 1000)

@@ -46,7 +46,13 @@ class ChatStream:
         return frames
 
     def finish(self) -> list[bytes]:
-        """Return the frames that end the message."""
+        """Return the frames that end the message.
+
+        Raises:
+            ValueError: The stream ended without the reason for which every complete answer ends.
+        """
+        if not self._reason:
+            raise ValueError("it ended before the answer was complete")
         frames = [] if self._is_started else [encode_event("messageStart", {"role": "assistant"})]
         if self._block < 0:
             frames += self._switch("text")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 
 from .json_values import JsonObject, as_integer, as_list, as_object, as_text, field_of
+from .refusals import invalid
 from .reply import Reply
 from .request import ModelToolCall
 
@@ -15,6 +18,7 @@ STOP_REASONS = {
     "function_call": "tool_use",
     "content_filter": "content_filtered",
 }
+_TEXT_FORMATS = ("txt", "md", "csv", "html")
 _IMAGE_TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
 
 
@@ -25,6 +29,10 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
         model: The name of the model.
         body: The Converse body.
         stream: Whether the answer is streamed.
+
+    Raises:
+        ModelRefusedError: A message contains a document that is no text, or a video: a chat completion has no form for
+            them.
     """
     messages: list[JsonObject] = []
     system = "\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip()
@@ -84,7 +92,7 @@ def tokens_of(answer: JsonObject) -> tuple[int, int]:
 def _messages(message: JsonObject) -> list[JsonObject]:
     """Convert a Converse message to an assistant message, or to one tool message per result and then a user message."""
     blocks = [as_object(block) for block in as_list(message.get("content"))]
-    text = "\n".join(as_text(block["text"]) for block in blocks if "text" in block)
+    text = "\n".join(part for block in blocks if (part := _text(block)))
     if message.get("role") == "assistant":
         uses = [as_object(block["toolUse"]) for block in blocks if "toolUse" in block]
         assistant: JsonObject = {"role": "assistant", "content": text or None}
@@ -100,6 +108,29 @@ def _messages(message: JsonObject) -> list[JsonObject]:
     elif text:
         messages.append({"role": "user", "content": text})
     return messages
+
+
+def _text(block: JsonObject) -> str:
+    """Return the text of a block: its own, or a text document's name and content."""
+    if "video" in block:
+        raise invalid("A video cannot be passed to a model at an OpenAI-compatible address.")
+    if "document" not in block:
+        return as_text(block.get("text"))
+    document = as_object(block["document"])
+    source = as_object(document.get("source"))
+    if "text" in source:
+        return f"{as_text(document.get('name'))}:\n{as_text(source['text'])}"
+    kind = as_text(document.get("format"))
+    if kind not in _TEXT_FORMATS or "bytes" not in source:
+        raise invalid(
+            f"A document ({kind or 'without a format'}) cannot be passed to a model at an OpenAI-compatible address: "
+            f"pass its text, or the bytes of one of {', '.join(_TEXT_FORMATS)}."
+        )
+    try:
+        content = base64.b64decode(as_text(source["bytes"]), validate=True).decode("utf-8", "replace")
+    except binascii.Error as error:
+        raise invalid(f"The bytes of a document are not base64: {error}") from error
+    return f"{as_text(document.get('name'))}:\n{content}"
 
 
 def _image(image: JsonObject) -> JsonObject:

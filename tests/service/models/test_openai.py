@@ -77,6 +77,8 @@ class ChatServer:
             if self.mode == "breaks":
                 await response.write(b'data: {"error": {"message": "out of memory"}}\n\n')
                 return response
+            if self.mode == "is cut off":
+                return response
             await send({}, "stop")
         usage = {"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}
         await response.write(f": a comment\n\ndata: {json.dumps(usage)}\n\ndata: [DONE]\n\n".encode())
@@ -231,10 +233,31 @@ def test_an_unreachable_server_is_unavailable() -> None:
         assert failed.value.response["Error"]["Code"] == "ServiceUnavailableException"
 
 
-def test_a_stream_that_breaks_off_ends_in_an_exception_event(service: ServedModel, chat: ChatServer) -> None:
-    chat.mode = "breaks"
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("breaks", "out of memory"), ("is cut off", "ended before the answer was complete")]
+)
+def test_a_stream_that_breaks_off_ends_in_an_exception_event(
+    service: ServedModel, chat: ChatServer, mode: str, reason: str
+) -> None:
+    chat.mode = mode
     with contextlib.closing(service.client().converse_stream(**ASKED)["stream"]) as answer:
         stream = iter(answer)
         assert [next(iter(next(stream))) for _ in range(4)] == ["messageStart", *["contentBlockDelta"] * 3]
-        with pytest.raises(EventStreamError, match="out of memory"):
+        with pytest.raises(EventStreamError, match=reason):
             next(stream)
+
+
+def test_a_text_document_reaches_the_model_as_text(service: ServedModel, chat: ChatServer) -> None:
+    document = {"name": "prices", "format": "csv", "source": {"bytes": b"tea,3"}}
+    content = [{"text": "What does tea cost?"}, {"document": document}]
+    service.client().converse(modelId="small-model", messages=[{"role": "user", "content": content}])
+    assert chat.requests[0]["messages"] == [{"role": "user", "content": "What does tea cost?\nprices:\ntea,3"}]
+
+
+def test_a_document_that_is_no_text_is_refused_and_not_left_out(service: ServedModel, chat: ChatServer) -> None:
+    document = {"name": "prices", "format": "pdf", "source": {"bytes": b"%PDF"}}
+    content = [{"text": "What does tea cost?"}, {"document": document}]
+    with pytest.raises(ClientError, match=r"A document \(pdf\) cannot be passed") as refused:
+        service.client().converse(modelId="small-model", messages=[{"role": "user", "content": content}])
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
+    assert chat.requests == []
