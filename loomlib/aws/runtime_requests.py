@@ -60,6 +60,10 @@ _DEFAULTS: Final[Mapping[str, str]] = {
 """Default values that AgentCore returns for settings that were not given."""
 
 
+INSTRUMENT: Final = "opentelemetry-instrument"
+"""The program that starts an agent with OpenTelemetry; AgentCore accepts it before the file to start."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeCode:
     """A runtime's code: a zip file in S3, or a container image.
@@ -82,11 +86,12 @@ class RuntimeCode:
         """Return the `agentRuntimeArtifact` of a request."""
         if self.image:
             return {"containerConfiguration": {"containerUri": self.image}}
+        script = self.entry_point.removeprefix(f"{INSTRUMENT} ")
         return {
             "codeConfiguration": {
                 "code": {"s3": {"bucket": self.bucket, "prefix": self.key}},
                 "runtime": self.python,
-                "entryPoint": self.entry_point.split(" ", 1),
+                "entryPoint": [INSTRUMENT, script] if script != self.entry_point else [script],
             }
         }
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from ..aws.packages import Package, make_package
+from ..aws.runtime_requests import INSTRUMENT
 from ..errors import DeployError
 from .spec import AgentSpec
 from .wheels import REQUIREMENTS, MakeEnvironment, Report, install_wheels
 
 DEFAULT_PYTHON: Final = "3.13"
 """The Python version on AWS for an agent that does not set one."""
-INSTRUMENT: Final = "opentelemetry-instrument"
-"""The program that starts an agent with OpenTelemetry; AgentCore accepts it before the file to start."""
 
 _DISTRO: Final = "aws_opentelemetry_distro"
 

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ..building import DEFAULT_PYTHON, INSTRUMENT
+from ...aws.runtime_requests import INSTRUMENT
+from ..building import DEFAULT_PYTHON
 from ..spec import AgentSpec
 
 DOCKERFILE: Final = "Dockerfile"
@@ -21,7 +22,7 @@ BASE_IMAGE: Final = "public.ecr.aws/docker/library/python:{}-slim"
 """Docker's official Python image, from Amazon's public registry, which does not require an account."""
 
 _OF_FOLDER: Final = re.compile(
-    r"(?m)^\s*(?:-[rcef]\b|--(?:requirement|constraint|editable|find-links)\b|\.{0,2}/|\.$)|@\s*file:"
+    r"(?m)^\s*(?:-[rcef]|--(?:requirement|constraint|editable|find-links)\b|\.{0,2}/|\.$)|@\s*file:"
 )
 """A line of requirements that refers to another file of the folder."""
 _DISTRO: Final = re.compile(r"(?im)^\s*aws[-_]opentelemetry[-_]distro\b")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...aws.packages import make_package
+from ...aws.runtime_requests import INSTRUMENT
 from ...errors import DeployError
-from ..building import INSTRUMENT
 from ..spec import AgentSpec
 from .dockerfile import DOCKERFILE, dockerfile, own_dockerfile
 

@@ -56,7 +56,16 @@ def test_requirements_are_installed_first_and_decide_the_instrumentation(
 
 @pytest.mark.parametrize(
     "line",
-    ["-r requirements/base.txt", "-c pins.txt", "--constraint=pins.txt", "./lib", "-e .", ".", "lib @ file:lib.whl"],
+    [
+        "-r requirements/base.txt",
+        "-rbase.txt",
+        "-c pins.txt",
+        "--constraint=pins.txt",
+        "./lib",
+        "-e .",
+        ".",
+        "lib @ file:lib.whl",
+    ],
 )
 def test_requirements_that_refer_to_other_files_are_installed_after_the_folder_is_copied(
     folder: Path, line: str

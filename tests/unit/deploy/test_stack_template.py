@@ -143,6 +143,21 @@ def test_the_properties_are_the_members_of_the_plan_s_request() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("entry_point", "command"),
+    [
+        ("agent.py", ["agent.py"]),
+        ("my agent.py", ["my agent.py"]),
+        ("opentelemetry-instrument my agent.py", ["opentelemetry-instrument", "my agent.py"]),
+    ],
+)
+def test_only_the_program_of_opentelemetry_is_split_from_the_file_to_start(
+    entry_point: str, command: list[str]
+) -> None:
+    artifact = replace(CODE, entry_point=entry_point).artifact()
+    assert artifact["codeConfiguration"]["entryPoint"] == command
+
+
 def test_arns_of_the_plan_s_account_become_those_of_the_stack_s() -> None:
     text = template_of(FULL).json()
     assert "123456789012" not in text.replace("loom-code-123456789012-us-east-1", "")
