@@ -98,6 +98,7 @@ def _run_again(result: MemoryResult) -> str:
         arguments += [f"sessions={len(sessions)}", f"facts={len(facts)}"]
     arguments += [f"arms={[arm.key for arm in design.arms]!r}", f"top_k={design.top_k}", f"window={design.window}"]
     arguments += [f"seed={design.seed}"] + ([f"priced_as={design.priced_as!r}"] if design.priced_as else [])
+    arguments += [f"timeout_s={design.timeout_s!r}"] if design.timeout_s is not None else []
     agent = ", memory=memory, agent=agent" if design.mode == AGENT else ""
     own = "" if result.environment.get("memory_is_own") or agent else ", memory=memory"
     return f"loom.MemoryStudy(bench{agent}{own}, {', '.join(arguments)}).run()"

@@ -129,6 +129,11 @@ def test_the_first_sentence_says_what_load_holds_why_not_more_and_what_it_costs(
     assert [result.gate(least).outcome for least in (12, 14, 16)] == ["passed", "unclear", "missed"]
 
 
+def test_the_code_that_runs_the_test_again_has_its_limit_of_a_call(tmp_path: Path) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 130)})
+    assert result.method().run_again.endswith("sessions=2, prompt='Hello', seed=0, timeout_s=60.0).run()")
+
+
 def test_the_model_is_named_when_its_time_grew_most(tmp_path: Path) -> None:
     traces = {"0": parts(0), "1": parts(30, model_ms=900)}
     result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}, traces=traces)

@@ -13,6 +13,7 @@ from loomlib.telemetry.traces import PARTS
 from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from ..load.slo import DOES_NOT_HOLD, HOLDS
+from ..method import timeout_argument
 from .charts import latency_chart, parts_chart
 from .design import LoadDesign
 from .limit import load_limit
@@ -259,7 +260,7 @@ def method(result: LoadResult) -> StudyMethod:
         ],
         limits=limits,
         run_again=f"loom.LoadStudy(agent, slo={design.slo!r}{loads}, arrivals={design.arrivals!r}, "
-        f"seconds={design.seconds}, {_calls_of(design)}, seed={design.seed}).run()",
+        f"seconds={design.seconds}, {_calls_of(design)}, seed={design.seed}{timeout_argument(design.timeout_s)}).run()",
         facts={"seed": design.seed},
     )
 

@@ -121,12 +121,14 @@ def test_a_study_whose_memory_is_gone_while_a_conversation_is_written_is_interru
     assert again.state == "complete"
 
 
-def test_the_code_that_runs_the_study_again_makes_the_same_conversations(bench):
+def test_the_code_that_runs_the_study_again_makes_the_same_conversations_with_the_same_limit(bench):
     study = MemoryStudy(
-        bench, script=None, conversations=1, sessions=12, facts=9, arms=["none+full"], settle_s=0.0,
+        bench, script=None, conversations=1, sessions=12, facts=9, arms=["none+full"], settle_s=0.0, timeout_s=20,
         access=lambda _memory: WrittenMemory({}),
     )  # fmt: skip
-    assert "conversations=1, sessions=12, facts=9" in study.run().method().run_again
+    run_again = study.run().method().run_again
+    assert "conversations=1, sessions=12, facts=9" in run_again
+    assert "timeout_s=20)" in run_again
 
 
 def test_an_own_memory_is_deleted_when_the_study_is_complete_and_one_that_was_named_is_not(bench):
