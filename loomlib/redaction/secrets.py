@@ -318,6 +318,7 @@ _SECRET_NAME: Final = re.compile(
     r"(?:api|access|private|secret|account|shared)[_\- ]?key|"
     r"(?:auth|access|refresh|session|id|bearer|security)[_\- ]?token|"
     r"(?<!_to_first_)(?<!_per_)token)"  # a time to the first token and a price per token are not secrets
+    r"(?:[_\-](?:old|new|previous|current|backup|dev|test|staging|prod|production|primary|secondary))?"
     r"(?:_?[0-9]{1,3})?$"  # the second of several: `PASSWORD2`, `API_KEY_2`
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
