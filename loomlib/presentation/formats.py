@@ -347,7 +347,8 @@ def _long_duration(ms: float) -> str:
     whole, sign = int(rounded(abs(ms) / 1000, 0)), "−" if ms < 0 else ""
     if whole < 3600:
         return f"{sign}{whole // 60} min {whole % 60:02d} s"
-    return f"{sign}{fixed(whole // 3600, 0)} h {whole % 3600 // 60:02d} min"
+    minutes = int(abs(ms) / 60_000 + 0.5)
+    return f"{sign}{fixed(minutes // 60, 0)} h {minutes % 60:02d} min"
 
 
 def _aligned(values: Sequence[RealNumber], kind: NumberKind) -> tuple[list[str], str]:

@@ -300,7 +300,7 @@ class Workbench(Closing):
 
     def studies(self) -> pd.DataFrame:
         """Return the stored latency and memory studies, newest first."""
-        return study_frame(self.context.store.studies.list())
+        return study_frame(self.context.store.studies.list(limit=None))
 
     def close(self) -> None:
         """Finish pending writes and close all connections; stop a local service that only this process used."""

@@ -52,6 +52,7 @@ def test_decimals_can_be_fixed_to_align_a_column() -> None:
     ("ms", "text"),
     [(6.08, "6.1 ms"), (318, "318 ms"), (999.4, "999 ms"), (999.5, "1.00 s"), (2345.6, "2.35 s"), (2000, "2 s"),
      (9_996, "10.0 s"), (14_200, "14.2 s"), (59_960, "1 min 00 s"), (125_000, "2 min 05 s"), (4_320_000, "1 h 12 min"),
+     (7_199_000, "2 h 00 min"), (3_629_600, "1 h 00 min"), (3_630_000, "1 h 01 min"),
      (0, "0 ms"), (-800, "−800 ms"), (None, "–")],
 )  # fmt: skip
 def test_a_duration_is_written_in_ms_then_s_then_min(ms: float | None, text: str) -> None:

@@ -52,7 +52,8 @@ function formatMs(value) {
   if (Number((size / 1000).toFixed(1)) < 60) return `${fixed(s, Number.isInteger(s) ? 0 : Number(Math.abs(s).toFixed(2)) < 10 ? 2 : 1)}\u00a0s`;
   const whole = Number((size / 1000).toFixed(0)), sign = result < 0 ? "−" : "", two = (count) => String(count).padStart(2, "0");
   if (whole < 3600) return `${sign}${Math.floor(whole / 60)}\u00a0min\u00a0${two(whole % 60)}\u00a0s`;
-  return `${sign}${fixed(Math.floor(whole / 3600), 0)}\u00a0h\u00a0${two(Math.floor((whole % 3600) / 60))}\u00a0min`;
+  const minutes = Math.floor(size / 60000 + 0.5);
+  return `${sign}${fixed(Math.floor(minutes / 60), 0)}\u00a0h\u00a0${two(minutes % 60)}\u00a0min`;
 }
 
 /** A share of 1 as a percentage: `0 %`, `<0.01 %`, `4.4 %`, `93.5 %`, `99.96 %`, `100 %`. */
