@@ -215,13 +215,16 @@ def test_the_latency_report_shows_answer_tables_and_charts(latency: ReportOutcom
     show(page, latency.html, charts=4)
     inside = page.locator("table.dataframe").filter(has_text="cold − warm").locator("tbody th").all_inner_texts()
     assert {"cold start", "agent overhead", "model"} <= set(inside)
+    answer = page.locator(".answer")
     # On V2 a first call restores the snapshot, and its agent touches the memory for the first time.
-    slower = re.compile(r"What is slower when cold: (cold start|agent overhead) \+")
-    assert page.locator(".answer").get_by_text(slower).count() == 1
+    slower, new_session = r"What is slower when cold: (cold start|agent overhead) \+", "A new session costs"
+    if answer.get_by_text("The machine was overloaded").count():  # then six pairs of calls may show no difference
+        slower, new_session = f"{slower}|No part of a cold call", f"{new_session}|show no difference between a new"
+    assert answer.get_by_text(re.compile(slower)).count() == 1
+    assert answer.get_by_text(re.compile(new_session)).count() == 1
     assert page.locator(".js-plotly-plot").first.locator(".scatterlayer .point").count() == 26
-    assert page.locator(".answer").get_by_text("A new session").count() == 1
     assert page.locator("table.dataframe").first.locator("tbody th").all_inner_texts() == ["cold", "warm", "sticky"]
-    box = page.locator(".answer").bounding_box()
+    box = answer.bounding_box()
     assert box
     assert box["y"] + box["height"] < 700, "the answer is on the first screen"
     assert watched.errors == []
