@@ -22,15 +22,17 @@ def say(actor, session, *turns, **more):
         {"conversational": {"role": ("USER", "ASSISTANT")[n % 2], "content": {"text": text}}}
         for n, text in enumerate(turns)
     ]
-    memory.reader.clients.data().create_event(memoryId=memory.id, actorId=actor, sessionId=session,
+    created = memory.reader.clients.data().create_event(memoryId=memory.id, actorId=actor, sessionId=session,
         eventTimestamp=datetime.now(UTC), payload=messages, **more)
+    return created["event"]["eventId"]
 
 memory = bench.memories.get("assistant")
 say("anna", "monday", "I am allergic to shellfish and nuts.", "Noted.", metadata={"channel": {"stringValue": "web"}})
 say("anna", "monday", "I live in Lisbon.", "Thank you.")
 say("anna", "friday", "I prefer trains over planes.", "Good to know.")
 say("ben", "tuesday", "My e-mail address is ben@example.com. I live in Porto.", "Noted.")
-say("eve", "x", "<img src=x onerror=document.title='hit'> I live in $\\\\alpha$ <b>town</b>.", "ok")
+root = say("eve", "x", "<img src=x onerror=document.title='hit'> I live in $\\\\alpha$ <b>town</b>.", "ok")
+say("eve", "x", "Hello again.", "Hello.", branch={"name": "alt", "rootEventId": root})
 """
 _EXTRACTED = """
 import time
@@ -87,6 +89,16 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     expect(chosen).to_contain_text("channel")
     screenshot(page, "memory-events", tmp_path)
 
+    # The branch filters the events of one actor; those of the next are all shown.
+    branch = panel.get_by_label("Branch", exact=True)
+    panel.get_by_label("Actor", exact=True).select_option("eve")
+    expect(branch.locator("option", has_text="alt")).to_be_attached()
+    branch.select_option("alt")
+    expect(panel.locator(".loom-code").last).to_contain_text("branch='alt'")
+    panel.get_by_label("Actor", exact=True).select_option("anna")
+    expect(rows(panel, "events")).to_have_count(3)
+    expect(branch).to_have_value("")
+
     # From a record to the event that it came from.
     panel.get_by_role("tab", name="Records").click()
     records = rows(panel, "records")
@@ -103,6 +115,7 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
 
     # Search by keyboard, over everybody; then a threshold.
     panel.get_by_label("Actor", exact=True).select_option("")
+    expect(panel.get_by_label("Session", exact=True)).to_be_disabled()
     panel.get_by_role("tab", name="Search").click()
     panel.get_by_label("Question", exact=True).fill("Who is allergic to nuts?")
     page.keyboard.press("Enter")
@@ -114,6 +127,7 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     expect(panel.get_by_text("below the score")).to_be_visible()
 
     panel.get_by_label("Actor", exact=True).select_option("anna")
+    expect(panel.get_by_text("Found among the records of all actors.")).to_be_visible()
     panel.get_by_role("tab", name="Timeline").click()
     expect(panel.get_by_role("img", name="timeline of anna")).to_be_visible()
     expect(panel.get_by_role("tabpanel")).to_contain_text("extracted by: offline extractor")

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 _CELLS = [
     CONNECT,
-    "agent = bench.deploy('mcp_server')\nbench.deploy('a2a_agent')",
+    "agent = bench.deploy('mcp_server')\nagent.releases.create('prod', version=1)\nbench.deploy('a2a_agent')",
     "panel = loom_widgets.test(agent)\npanel",
 ]
 _TALKER = Path(__file__).parents[1] / "service" / "workbench" / "socket_test_agent.py"
@@ -102,6 +102,13 @@ def test_a_tool_is_called_from_its_form_a_question_answered_and_a_task_shown(pag
     panel.get_by_role("button", name="Call", exact=True).click()
     expect(panel).to_contain_text("bill is not a number", timeout=30_000)
     expect(panel.get_by_label("bill", exact=True)).to_have_value("much")
+
+    # Another version of the server may have other tools.
+    panel.get_by_label("Qualifier", exact=True).select_option("prod")
+    expect(tools).to_contain_text("not listed yet")
+    expect(panel.get_by_role("button", name="Call", exact=True)).to_be_disabled()
+    panel.get_by_role("button", name="List the tools").click()
+    expect(tools.locator("option", has_text="calculator")).to_be_attached(timeout=60_000)
 
     panel.get_by_label("Agent", exact=True).select_option("a2a_agent")
     expect(panel.get_by_label("Prompt", exact=True)).to_be_visible(timeout=30_000)

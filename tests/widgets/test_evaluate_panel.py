@@ -9,7 +9,9 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
+from loom_widgets.panels.evaluate.cases import case_details
+from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn, UserScenario
+from loomlib.evals.sources import PlannedUser, with_simulated_user
 
 from .conftest import Watched, wait_until
 
@@ -124,6 +126,15 @@ def test_a_case_lost_in_one_repeat_opens_to_that_repeat(watched: Watched, bench:
         assert (flip["verdict"], states) == (verdict, {("low score", 1, 3), ("passed", 0, 3)})
 
 
+def test_a_case_in_full_has_the_prompts_of_a_simulated_user(tmp_path: Path) -> None:
+    scenario = UserScenario(starting_prompt="Hello", plan="ask for the price\naccept it", max_turns=3)
+    evalset = EvalSet(name="talk", cases=(EvalCase(id="buy", scenario=scenario),))
+    agent = with_simulated_user(lambda prompt: prompt, PlannedUser())
+    run = loom.evaluate(agent, evalset, [lambda text, case: True], store=str(tmp_path / "loom.db"))
+    turns = case_details(run, next(iter(run.judgements())))["turns"]
+    assert [turn["asked"] for turn in turns] == ["Hello", "ask for the price", "accept it"]
+
+
 def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: loom.Workbench) -> None:
     number = watched.begin("run", set="shipped:calculator", agents=["calculator"], reuse=False)
     wait_until(lambda: any(progress.get("answered", 0) >= 1 for progress in watched.of("progress")))
@@ -202,6 +213,10 @@ def test_a_turn_of_a_chat_is_captured_with_one_click(
         {"set": "shipped:calculator", "agents": ["calculator"], "evaluators": "no_such_evaluator"},
         {"set": "shipped:calculator", "agents": ["calculator"], "gate": "nobody>=90%"},
         {"set": "shipped:calculator", "agents": ["calculator"], "money": "-1"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "money": "0"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "tokens": "-5"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "tokens": "0.5"},
+        {"set": "shipped:calculator", "agents": ["calculator"], "time_s": "0"},
         {"set": "shipped:calculator", "agents": ["calculator"], "repeats": "many"},
         {"set": ["x"]},
     ],

@@ -97,7 +97,9 @@ def test_actors_sessions_events_and_an_event_in_full(populated: Watched) -> None
 
 def test_a_record_is_found_and_leads_to_the_event_it_came_from(populated: Watched) -> None:
     populated.ask("choose", actor="anna", session="")
-    records = populated.ask("search", query="Where does anna live?", top_k="5", least="0.1")["rows"]
+    answer = populated.ask("search", query="Where does anna live?", top_k="5", least="0.1")
+    records = answer["rows"]
+    assert answer["actor"] == "anna"
     assert "Lisbon" in records[0]["text"]
     assert populated.panel.status == ("1 record found." if len(records) == 1 else f"{len(records)} records found.")
     assert records[0]["extractor"] == "offline extractor"

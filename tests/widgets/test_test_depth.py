@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -69,6 +70,24 @@ def test_what_waits_from_an_earlier_session_is_shown_and_decided(bench: loom.Wor
     assert last(watched)["prompt"] == "Rejected: too much"
 
 
+def test_a_token_is_sent_only_to_the_agent_that_it_was_entered_for(bench: loom.Workbench, watched: Watched) -> None:
+    memory = bench.memories.create("guarded_pauses")
+    agent = bench.deploy("approvals", name="guarded_approvals", memory=memory, authorizer="local")
+    other = bench.deploy("calculator", name="guarded_calculator", authorizer="local")
+    token = bench.identity.token("alice")
+    agent.at(bearer=token).invoke("Refund 40 euros for order A-1042.")
+    watched.ask("choose", agent=other.name, qualifier="DEFAULT", session="")
+    watched.ask("invoke", agent=other.name, qualifier="DEFAULT", session="", prompt="What is 2+2?", bearer=token)
+    assert last(watched)["status"] == "complete"
+    watched.ask("choose", agent=agent.name, qualifier="DEFAULT", session="")
+    watched.ask("approvals")
+    (waiting,) = watched.of("approvals")[-1]["pending"]
+    watched.ask("decide", approval=waiting["id"], approve=True)
+    assert last(watched)["status"] == "error"
+    watched.ask("decide", agent=agent.name, approval=waiting["id"], approve=True, bearer=token)
+    assert "Refunded 40 euros" in last(watched)["text"]
+
+
 def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, watched: Watched) -> None:
     bench.deploy("agui_assistant")
     turn = chosen(watched, "agui_assistant", "Add 2 lamps to the cart.")
@@ -91,6 +110,17 @@ def test_a_run_has_its_state_and_a_question_is_answered(bench: loom.Workbench, w
     watched.ask("choose", agent="agui_assistant", qualifier="DEFAULT", session=session)
     assert [chat_turn["prompt"] for chat_turn in watched.ask("hello")["turns"]][1:] == ["Place the order.", "Approved"]
     assert watched.ask("page", table="sessions")["rows"][0]["agent"] == "agui_assistant"
+
+
+def test_a_question_for_another_agent_or_session_continues_no_run(bench: loom.Workbench, watched: Watched) -> None:
+    bench.deploy("agui_assistant")
+    other = bench.deploy("agui_assistant", name="other_assistant")
+    turn = chosen(watched, "agui_assistant", "Add 2 lamps to the cart.")
+    for name, session in ((other.name, ""), ("agui_assistant", uuid4().hex * 2)):
+        form = {"agent": name, "qualifier": "DEFAULT", "session": session, "agui": True}
+        watched.ask("choose", agent="agui_assistant", qualifier="DEFAULT", session=turn["session"])
+        watched.ask("invoke", **form, prompt="Add 1 desk to the cart.")
+        assert json.loads(last(watched)["run"]["state"]) == {"cart": [{"item": "desk", "quantity": 1}]}
 
 
 def test_the_code_of_an_answer_has_a_token_where_the_agent_requires_one(
@@ -179,6 +209,8 @@ def test_what_no_message_can_carry_is_replaced(bench: loom.Workbench, watched: W
 
 def test_large_states_and_floods_of_events_are_cut() -> None:
     assert json.loads(tree_json({"a": float("nan"), "b": ["\ud800"]})) == {"a": "nan", "b": ["\ud800"]}
+    # A page would round an integer above 2^53.
+    assert json.loads(tree_json([2**53, -(2**53), 2**53 + 1, True])) == [2**53, -(2**53), str(2**53 + 1), True]
     assert len(tree_json([{"x": "y" * 9_000}] * 100_000)) < 10_000_000
     deep: Any = "end"
     for _ in range(200):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import select
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
 import loom_widgets
 import loomlib as loom
 from loom_widgets.panels.test.turns import LONGEST_SHOWN, PanelTurn
+from loomlib import local
 from loomlib.agents import Chunk, note_of
 
-from .conftest import Watched, wait_until
+from .conftest import PATIENCE_S, Watched, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x07'\"</script>"
 _AGENT = """
@@ -97,8 +103,54 @@ def test_a_chat_continues_in_its_session_and_reopens(watched: Watched) -> None:
     assert first["session"] == second["session"] == watched.panel.state["session"]
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session="")
     assert turns(watched) == []
+    assert watched.of("logs")[-1]["count"] == watched.ask("page", table="logs")["total"] == 0
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session=first["session"])
+    assert watched.of("logs")[-1]["count"] > 0
     assert [(turn["prompt"], turn["text"]) for turn in turns(watched)] == [("one", "one"), ("two", "two")]
+
+
+def test_details_that_arrive_late_are_not_shown_in_the_session_opened_meanwhile(watched: Watched) -> None:
+    first, second = ask(watched, "one"), ask(watched, "two", session=uuid4().hex * 2)
+    wait_until(lambda: not watched.panel.busy)
+    may_continue = threading.Event()
+    watched.panel.listen(lambda message: message["is"] == "details" and may_continue.wait(PATIENCE_S))
+    watched.messages.clear()
+    watched.ask("choose", agent="speaker", qualifier="DEFAULT", session=first["session"])
+    wait_until(lambda: watched.of("details"))
+    number = watched.begin("choose", agent="speaker", qualifier="DEFAULT", session=second["session"])
+    wait_until(lambda: f"conversation({second['session']!r})" in watched.panel.code)
+    may_continue.set()
+    watched.answer(number)
+    wait_until(lambda: not watched.panel.busy)
+    chat = watched.of("chat")[-1]
+    since = watched.messages[watched.messages.index(chat) :]
+    (shown,) = chat["turns"]
+    assert shown["prompt"] == "two"
+    assert {message["turn"] for message in since if message["is"] in ("details", "trace")} == {shown["turn"]}
+    lines = watched.ask("page", table="logs")["rows"]
+    assert any(str(second["session"]) in line["message"] for line in lines)
+    assert not any(str(first["session"]) in line["message"] for line in lines)
+
+
+def test_a_failure_to_read_details_is_not_shown_at_the_agent_chosen_meanwhile(tmp_path: Path) -> None:
+    with loom.connect(home=tmp_path) as bench:
+        bench.deploy("echo")
+        bench.deploy("echo", name="other")
+        address = urlsplit(local.find(tmp_path).url)
+        local.stop(tmp_path)
+        watched = Watched(loom_widgets.test(bench))
+        watched.ask("invoke", agent="echo", qualifier="DEFAULT", prompt="one", session="")
+        wait_until(lambda: not watched.panel.busy)
+        # Until it closes, the socket in the place of the service accepts connections and answers nothing.
+        with socket.create_server((address.hostname, address.port)) as service:
+            number = watched.begin("open_turn", turn=turns(watched)[-1]["turn"])
+            wait_until(lambda: select.select([service], [], [], 0)[0])
+            watched.ask("choose", agent="other", qualifier="DEFAULT", session="")
+            watched.messages.clear()
+        watched.answer(number)
+        assert [message["is"] for message in watched.messages if message["is"] in ("details", "trace")] == []
+        assert watched.panel.error == {}
+        watched.panel.close()
 
 
 def test_stop_ends_the_stream_and_keeps_what_came(watched: Watched) -> None:
@@ -176,6 +228,25 @@ def test_a_turn_holds_a_bounded_number_of_notes() -> None:
     assert len(turn.notes) == 500
     assert notes[-1] == []
     assert len(str(turn.notes[0]["data"])) < 4_100
+
+
+def test_a_view_opened_during_an_answer_can_tell_which_pieces_its_message_includes() -> None:
+    turn = PanelTurn(id=1, prompt="x")
+    pieces = [item for n in range(3) for item in turn.take(Chunk(text=f"w{n} ", offset_ms=0, index=n, data=b""))]
+    message = turn.message()
+    pieces += turn.take(Chunk(text="", offset_ms=0, index=3, data=b'{"tool": "later"}'))
+    assert message["text"] == "w0 w1 w2 "
+    assert [item["kind"] for item in pieces if item["number"] > message["taken"]] == ["tool"]
+    assert turn.notes == [{"kind": "tool", "name": "later"}]
+
+
+def test_what_a_message_cuts_of_an_answer_is_counted_beside_what_no_view_gets() -> None:
+    turn = PanelTurn(id=1, prompt="x")
+    turn.take(Chunk(text="y" * (LONGEST_SHOWN + 50), offset_ms=0, index=0, data=b""))
+    short, whole = turn.message(longest=4_000), turn.message()
+    assert (short["cut"], len(short["text"])) == (LONGEST_SHOWN - 4_000, 4_000)
+    assert (whole["cut"], len(whole["text"])) == (0, LONGEST_SHOWN)
+    assert short["left_out"] == whole["left_out"] == turn.message(text=False)["left_out"] == 50
 
 
 def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_keep(

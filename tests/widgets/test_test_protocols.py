@@ -97,6 +97,20 @@ def test_a_question_of_the_server_is_answered_in_the_panel(watched: Watched) -> 
     assert watched.ask("answer_server", action="decline") == {"failed": True}
 
 
+def test_an_answer_is_refused_by_a_question_that_its_view_has_not_shown(watched: Watched) -> None:
+    number = call(watched, "split_bill", bill="90")
+    shown = question(watched)["question"]
+    watched.ask("stop", lane="invoke")
+    watched.answer(number)
+    number = call(watched, "split_bill", bill="120")
+    later = question(watched)["question"]
+    assert watched.ask("answer_server", question=shown, action="accept", values={"people": "3"}) == {"failed": True}
+    assert "can no longer be answered" in watched.panel.error["what"]
+    watched.ask("answer_server", question=later, action="accept", values={"people": "3"})
+    watched.answer(number)
+    assert "40" in str(last_turn(watched)["text"])
+
+
 def test_resources_and_templates_are_read_from_their_forms(stocked: Watched, warehouse: loom.Agent) -> None:
     listed = stocked.ask("resources", agent="warehouse", qualifier="DEFAULT", session="")
     assert [(item["name"], [field["name"] for field in item["fields"]]) for item in listed["items"]] == [

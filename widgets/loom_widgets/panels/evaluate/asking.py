@@ -47,6 +47,7 @@ class RunRequest:
         kind, _, source = form.text("set").partition(":")
         if kind == FILE:
             source = str(form.path("path") or "")
+        limits = {name for name in ("money", "tokens", "time_s") if form.get(name) not in (None, "")}
         return cls(
             kind=kind,
             source=source,
@@ -54,16 +55,20 @@ class RunRequest:
             agents=tuple(dict.fromkeys(form.texts("agents"))),
             evaluators=tuple(split_evaluators(form.text("evaluators"))),
             repeats=form.count("repeats", 1, most=1000),
-            money=form.number("money") or None,
-            tokens=form.count("tokens", most=10**12) or None,
-            time_s=form.number("time_s") or None,
+            money=form.number("money") if "money" in limits else None,
+            tokens=form.count("tokens", most=10**12) if "tokens" in limits else None,
+            time_s=form.number("time_s") if "time_s" in limits else None,
             gate=form.text("gate").strip(),
             reuse=form.flag("reuse"),
         )
 
     @property
     def budget(self) -> Budget | None:
-        """The limits of the run; None without limits."""
+        """The limits of the run; None without limits.
+
+        Raises:
+            ValueError: A limit is not above zero.
+        """
         if self.money is None and self.tokens is None and self.time_s is None:
             return None
         return Budget(money=self.money, tokens=self.tokens, time_s=self.time_s)

@@ -56,7 +56,8 @@ export default {
     const openEvent = async (result) => showEvent((await ask("event", { id: result.id }))?.event);
     const openRecord = async (result) => showRecord((await ask("record", { id: result.id }))?.record);
     const jump = async (result) => {
-      loaded[EVENTS_AT] = [state().memory, result.actor, result.session].join("|");
+      loaded[EVENTS_AT] = filtered = [state().memory, result.actor, result.session].join("|");
+      branch.value = "";
       const at = await ask("jump", { id: result.id, actor: result.actor, session: result.session });
       if (!at) return;
       parts.open(EVENTS_AT);
@@ -85,7 +86,8 @@ export default {
       return { bar: [button("Read again", load), on, all], said, show };
     };
     const branch = select("Branch", [["", "all"]]), since = field("Last days", { ...NUM, min: 0, placeholder: "all" });
-    const loadEvents = () => { loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
+    let filtered = "";  // whose events the branch filters
+    const loadEvents = () => { if (filtered !== key()) { filtered = key(); branch.value = ""; } loaded[EVENTS_AT] = key(); eventPages.said.say("Reading …"); return ask("events", { branch: branch.value, days: since.value }); };
     const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
       { key: "text" },
@@ -108,7 +110,7 @@ export default {
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
     const least = field("Minimum score", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
-    let result = [];
+    let result = [], searched = "";  // and the actor whose records were searched
     const results = table({ rows: [], key: "id", label: "search results", height: 260, onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
       { key: "score", width: "9em", show: (item) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, item.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(item.score)) },
       ...shownRecord.filter((item) => item.key !== "created")] });
@@ -116,12 +118,12 @@ export default {
       const good = result.filter((item) => (item.score ?? 0) >= Number(least.value || 0));
       results.rows(good);
       const left = result.length - good.length;
-      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(result.length)} shown; ${formatNumber(left)} below the score ${left === 1 ? "is" : "are"} hidden.` : "");
+      hits.say((result.length && searched !== (state().actor ?? "") ? `Found among the records of ${searched || "all actors"}. ` : "") + (left ? `${formatNumber(good.length)} of ${formatNumber(result.length)} shown; ${formatNumber(left)} below the score ${left === 1 ? "is" : "are"} hidden.` : ""));
     };
     const search = async () => {
-      const answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
-      if (!answer) return;
-      result = answer.rows ?? [];
+      const searchedMemory = state().memory, answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
+      if (!answer || searchedMemory !== state().memory) return;
+      [result, searched] = [answer.rows ?? [], answer.actor];
       drawHits();
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
@@ -209,7 +211,7 @@ export default {
       result = [];
       drawHits();
     };
-    let shownMemory = null;
+    let shownMemory = null, shownActor = "";
     body.keep(onState(model, "state", () => {
       const now = state(), known = now.memories ?? [], reply = now.about ?? {};
       const named = (list, chosen) => (chosen && !list.includes(chosen) ? [chosen, ...list] : list);
@@ -239,12 +241,13 @@ export default {
             + `${reply.expiry ? ` · events expire after ${reply.expiry} days` : ""}${reply.failure ? ` · ${reply.failure}` : ""}`),
           facts([["id", `${reply.id} · ${reply.region}`], ...list.map(([called, kind, item]) => [called === kind ? kind : `${called} (${kind})`, item.join(", ")])])]);
       }
+      if (shownActor !== (now.actor ?? "")) { shownActor = now.actor ?? ""; drawHits(); }
       if (parts.at !== undefined) fresh();
     }));
     body.keep(onState(model, "busy", () => { halt.disabled = !model.get("busy"); }));
     body.keep(onMessage(model, "people", () => { actors.reload(); sessions.reload(); }));
     body.keep(onMessage(model, "read", (reply) => {
-      if (reply.what === "events") { eventPages.show(reply); branch.options([["", "all"], ...reply.branches]); } else recordPages.show(reply);
+      if (reply.what === "events") { eventPages.show(reply); branch.options([["", "all"], ...new Set([...reply.branches, branch.value].filter(Boolean))]); } else recordPages.show(reply);
     }));
     const again = async (reply) => {
       const found = Object.entries(reply?.found ?? {}), part = found.length > 0 && await keeping();

@@ -106,7 +106,7 @@ class ReadActions:
 
     @action(lane="read")
     def search(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Find the records nearest in meaning."""
+        """Find the records nearest in meaning; the result names the actor whose records were searched."""
         query, namespace = form.text("query").strip(), form.text("namespace").strip()
         if not query:
             raise LoomError("There is nothing to search for", on="the question is empty", try_="Where does anna live?")
@@ -119,7 +119,7 @@ class ReadActions:
         records = self._chosen.memory.reader.search(query, namespace or None, **place, top_k=top_k)
         cancel.check()
         self._panel.say(f"{plural(len(records), 'record')} found." if records else "No record was found.")
-        return {"rows": [record_row(item, names) for item in records]}
+        return {"rows": [record_row(item, names) for item in records], "actor": place["actor"] or ""}
 
     @action(lane="read")
     def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:

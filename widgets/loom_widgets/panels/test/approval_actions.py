@@ -64,7 +64,7 @@ class ApprovalActions:
     def decide(self, form: Form) -> Mapping[str, Any]:
         """Approve or reject an action; the agent's answer becomes a turn of the requesting session."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
-        agent = self._conversation.chosen_agent()
+        agent = self._conversation.chosen_agent(form)
         approval = next((item for item in agent.approvals.list() if item.id == id), None)
         if approval is None:
             raise LoomError("There is no such approval", on=id[:80], try_="refresh the list")
@@ -101,7 +101,7 @@ class ApprovalActions:
         if asking is None or run is None or question is None or asking is not self._conversation.turns[-1]:
             raise LoomError("This question can no longer be answered", try_="ask the agent again")
         arguments = _answer_in_form(form)
-        agent = self._conversation.chosen_agent()
+        agent = self._conversation.chosen_agent(form)
         written = [repr(question.id), *(f"{name}={value!r}" for name, value in arguments.items())]
         if agent.entry.has_authorizer:
             written.append(f"bearer={BEARER_CODE}")

@@ -1,7 +1,7 @@
 // Parts of a conversation beside text: approvals, AG-UI runs with their state and questions, frames of tools' views.
 // Loaded when a conversation first has one of these.
 
-export default (kit, model) => {
+export default (kit, model, { withToken }) => {
   const { act, button, calm, card, facts, field, formatTime, h, newId, put, refill, short, table, textarea } = kit;
 
   /** A value as a tree, labelled `name`; children are drawn when their parent is opened. */
@@ -52,7 +52,7 @@ export default (kit, model) => {
       const decide = async (approve) => {
         for (const button of buttons) button.disabled = true;
         box.state("deciding …");
-        if (await act(model, "decide", { approval: approval.id, approve, note: note.value }) === null) act(model, "approvals");
+        if (await act(model, "decide", { ...withToken(), approval: approval.id, approve, note: note.value }) === null) act(model, "approvals");
       };
       const buttons = [
         button("Approve", () => decide(true), { kind: "main", "aria-label": `Approve ${short(approval.tool, 60)}` }),
@@ -107,7 +107,11 @@ export default (kit, model) => {
     };
     const question = (item) => {
       const buttons = [];
-      const send = (form) => { node.close("answering …"); answer(item.id, form); };
+      const send = async (form) => {
+        for (const other of asking.children) other.close("answering …");
+        if (await answer(item.id, form) !== null || !open) return;
+        for (const other of asking.children) other.open();  // refused: the run waits for a correct answer
+      };
       const own = item.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: item.wanted ? `expected: ${short(item.wanted, 300)}` : "" });
       if (own) buttons.push(button("Send", () => send({ payload: own.value }), { kind: "main" }));
       else buttons.push(button("Approve", () => send({ approved: true }), { kind: "main" }), button("Reject", () => send({ approved: false }), { kind: "danger" }));
@@ -115,7 +119,9 @@ export default (kit, model) => {
       const at = item.expires_at ? Date.parse(item.expires_at) : NaN;
       const box = card(short(item.message || item.reason, 400), { state: "waiting for you", level: 5 },
         h("p", { class: "loom-hint" }, item.reason, Number.isNaN(at) ? null : [" · ", countdown(at, () => box.close("expired"))]), own, h("div", { class: "loom-row" }, buttons));
-      box.close = (word) => { box.state(word); for (const item of buttons) item.disabled = true; };
+      const mark = (word, isOpen) => { box.state(word); for (const item of buttons) item.disabled = !isOpen; };
+      box.close = (word) => mark(word, false);
+      box.open = () => (at <= Date.now() ? mark("expired", false) : mark("waiting for you", true));
       box.classList.add("loom-question");
       return box;
     };

@@ -27,10 +27,11 @@ class ChatConversation:
     def __init__(self, panel: PanelPort) -> None:
         self._panel = panel
         self._number = 0
-        self._bearer = ""  # stored in this process only: the values of traits are saved with the notebook
+        # The bearer token and the agent that it is for; in this process only: traits are saved with the notebook.
+        self._bearer, self._bearer_agent = "", ""
         self.turns: list[PanelTurn] = []
         self.on_begin: list[Callable[[], object]] = []
-        """Called before a new turn is shown."""
+        """Called before a new turn or the turns of an earlier session are shown."""
         self.on_end: list[Callable[[PanelTurn], object]] = []
         """Called when a turn has ended."""
         self.on_open: list[Callable[[Agent, str], object]] = []
@@ -47,8 +48,19 @@ class ChatConversation:
         """Return the turn that a form names."""
         return next((item for item in self.turns if item.id == form.get("turn")), None)
 
+    def turns_of(self, agent: Agent, session: str) -> list[PanelTurn]:
+        """Return the turns that a question continues; none if it is for another agent than the shown one.
+
+        Args:
+            agent: The agent of the question.
+            session: The session of the question; "" for the shown conversation.
+        """
+        if agent.name != self._panel.state.get("agent"):
+            return []
+        return [turn for turn in self.turns if not session or turn.session == session]
+
     def agent(self, name: str, qualifier: str) -> Agent:
-        """Return an agent of the catalog, with the bearer token where it needs one.
+        """Return an agent of the catalog, with the bearer token if it needs one and the token is for this agent.
 
         Raises:
             LoomError: The name is empty, or the catalog has no such agent.
@@ -56,17 +68,23 @@ class ChatConversation:
         if not name:
             raise LoomError("No agent is chosen", try_='bench.deploy("calculator"), or the Build panel')
         agent = self._panel.bench.agent(name)
-        if self._bearer and agent.entry.has_authorizer:
+        if self._bearer and name == self._bearer_agent and agent.entry.has_authorizer:
             agent = agent.at(bearer=self._bearer)
         return agent if qualifier == agent.qualifier else agent.at(qualifier)
 
-    def chosen_agent(self) -> Agent:
-        """Return the agent that the panel shows."""
+    def chosen_agent(self, form: Form | None = None) -> Agent:
+        """Return the agent that the panel shows.
+
+        Args:
+            form: Its bearer token, if it has one, is kept for the agent that it names.
+        """
+        if form is not None and form.text("bearer").strip():
+            self._keep_bearer(form)
         return self.agent(self._panel.state.get("agent", ""), self._panel.state.get("qualifier", "DEFAULT"))
 
     def agent_of(self, form: Form) -> Agent:
-        """Return the agent that a form names, and keep the form's bearer token."""
-        self._bearer = form.text("bearer").strip()
+        """Return the agent that a form names, and keep the form's bearer token for it."""
+        self._keep_bearer(form)
         return self.agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
 
     def begin_turn(self, prompt: str, session: str, *, is_socket: bool = False) -> PanelTurn:
@@ -98,6 +116,7 @@ class ChatConversation:
     def open(self, session: str) -> None:
         """Show an earlier session of the chosen agent."""
         agent = self.chosen_agent()
+        self._panel.stop("after")
         self._panel.show_code(f"{opening_code(agent, calls=False)}\nagent.history.conversation({session!r})")
         self.turns = []
         for invocation in agent.history.conversation(session, limit=SHOWN_TURNS):
@@ -105,6 +124,8 @@ class ChatConversation:
             turn = PanelTurn.of(self._number, invocation)
             turn.figures = figures_of(invocation)
             self.turns.append(turn)
+        for listener in self.on_begin:
+            listener()
         self._panel.send_message("chat", **self._panel.welcome())
         for listener in self.on_open:
             listener(agent, session)
@@ -152,6 +173,9 @@ class ChatConversation:
         sessions = [{**row, "agent": name} for row in rows]
         self._panel.send_message("sessions", count=self._panel.tables.put("sessions", sessions))
         return sessions
+
+    def _keep_bearer(self, form: Form) -> None:
+        self._bearer, self._bearer_agent = form.text("bearer").strip(), form.text("agent")
 
     def _speaks_agui(self, agent_id: int) -> bool:
         invocations = self._panel.bench.context.store.invocations

@@ -37,7 +37,7 @@ class DetailActions:
         self._panel, self._conversation = panel, conversation
         self._trace: TraceView | None = None
         self._showing = Lock()
-        conversation.on_begin.append(self._drop_trace)
+        conversation.on_begin.append(self._forget_trace)
         conversation.on_open.append(self._put_logs)
         conversation.on_leave.append(self._clear)
 
@@ -52,8 +52,9 @@ class DetailActions:
         try:
             self._read_details(agent, turn, invocation, cancel)
         except LoomError as error:
-            self._send_figures(turn, figures_of(invocation, problem=f"unknown: {error.what}"))
-            self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
+            with self._unless_left(cancel):
+                self._send_figures(turn, figures_of(invocation, problem=f"unknown: {error.what}"))
+                self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
             if turn.status != "error":
                 raise
             self._panel.say(turn.summary)  # the reason is shown below the question
@@ -101,12 +102,17 @@ class DetailActions:
         self._put_logs(agent, session)
 
     def _put_logs(self, agent: Agent, session: str) -> None:
+        self._show_logs(self._read_logs(agent, session))
+
+    def _read_logs(self, agent: Agent, session: str) -> list[dict[str, Any]]:
         if not session:
-            return
-        rows = [
+            return []
+        return [
             {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
             for row in frame_rows(agent.telemetry.logs(session_id=session, limit=_LOG_LINES))
         ]
+
+    def _show_logs(self, rows: list[dict[str, Any]]) -> None:
         self._panel.send_message("logs", count=self._panel.tables.put("logs", rows))
 
     def _read_details(self, agent: Agent, turn: PanelTurn, invocation: Invocation, cancel: Cancel) -> None:
@@ -118,19 +124,22 @@ class DetailActions:
         with self._unless_left(cancel):
             self._send_figures(turn, figures_of(invocation, start))
             self._conversation.put_sessions(agent.name)
-            self._put_logs(agent, turn.session)
+        lines = self._read_logs(agent, turn.session)
+        with self._unless_left(cancel):
+            self._show_logs(lines)
         trace = invocation.trace(progress=progress)
+        lines = self._read_logs(agent, turn.session)
         with self._unless_left(cancel):
             if tools := tools_of(trace):
                 turn.tools = [*turn.tasks, *tools]
             self._send_figures(turn, figures_of(invocation, start, trace))
             self._put_trace(turn.id, trace)
-            self._put_logs(agent, turn.session)
+            self._show_logs(lines)
             self._panel.say(turn.summary)
 
     @contextmanager
     def _unless_left(self, cancel: Cancel) -> Iterator[None]:
-        """Update the view, unless the user has left the conversation: the tables then belong to another agent."""
+        """Update the view, unless the user has left: the tables then belong to another agent or session."""
         with self._showing:
             cancel.check()
             yield
@@ -149,10 +158,13 @@ class DetailActions:
         self._trace = None
         self._panel.tables.put("bars", [])
 
-    def _clear(self) -> None:
+    def _forget_trace(self) -> None:
         with self._showing:  # details that are still being read were cancelled before, and are not shown after this
             self._drop_trace()
-            self._panel.tables.put("logs", [])
+
+    def _clear(self) -> None:
+        self._forget_trace()
+        self._show_logs([])
 
     def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures

@@ -146,6 +146,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
     let added = "";
     if (!hasBegun) arriving(true);
     for (const item of items) {
+      if (item.number <= turn.taken) continue;  // the message that drew this view included it
       if (item.kind === "text") added += item.text;
       else {
         if (added) { text.add(added); added = ""; }
@@ -164,9 +165,10 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, d
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
+    const leftOut = (turn.cut ?? 0) + (now.left_out ?? 0);
     details.hidden = keep.hidden = authorization.button.hidden = !now.invocation || now.status === "streaming";
     if (now.status !== "streaming") refill(foot,
-      statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
+      statusDot(now.status), " ", now.sentence, leftOut ? ` · ${formatNumber(leftOut)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
   };
   view.session = (id) => { session.textContent = id; };
@@ -180,7 +182,7 @@ export default {
     const agent = select("Agent"), qualifier = select("Qualifier"), session = select("Session");
     const prompt = textarea("Prompt", { rows: 3, hint: "Press Ctrl+Enter to send." });
     const ask = button("Invoke", () => invoke(), { kind: "main" });
-    const halt = button("Stop", () => stop(model, "invoke"), { disabled: true });
+    const halt = button("Stop", () => { isStopped = true; stop(model, "invoke"); }, { disabled: true });
     const fresh = button("New session", () => anew());
     const labels = h("p", { class: "loom-hint" });
     const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
@@ -213,17 +215,20 @@ export default {
     ], { label: "details of the answer" });
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
+    const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent accepts only bearer tokens. The token is neither stored nor shown." });
+    const withToken = () => ({ ...form(), bearer: token.value });
+    let tokenOf = "";
+    /** Empty the token if it was entered for another agent. */
+    const checkToken = () => { if (tokenOf !== agent.value) { tokenOf = agent.value; token.value = ""; } };
     const waiting = h("div");
     /** The lazy script for approvals, AG-UI runs and frames. */
-    const chatPart = lazyPart(model, "chat", [model], (part) => refill(waiting, part.approvals));
+    const chatPart = lazyPart(model, "chat", [model, { withToken }], (part) => refill(waiting, part.approvals));
     const showApprovals = async (reply) => {
       if (chatPart.isAsked() || reply.pending?.length || reply.decided?.length || reply.problem) (await chatPart())?.approvals.show(reply);
     };
-    const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent accepts only bearer tokens. The token is neither stored nor shown." });
     const agui = checkbox("Use AG-UI");
     agui.style.setProperty("align-self", "center");
     const protocols = h("div");
-    const withToken = () => ({ ...form(), bearer: token.value });
     /** The lazy script for MCP and A2A. */
     const speaking = lazyPart(model, "protocols", [model, { form: withToken, asking: (yes) => asking(yes) }], (part) => refill(protocols, part.node));
     const sockets = h("details", null, h("summary", null, "WebSocket")), socketPlace = h("div");
@@ -233,26 +238,29 @@ export default {
     const showSocket = async (isOpen) => { if (isOpen) sockets.open = true; if (isOpen || socketPart.isAsked()) (await socketPart())?.show(isOpen); };
     const showProtocol = async () => {
       if (!speaking.isAsked() && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
-      const part = await speaking(), { protocol, agent: named } = model.get("state");
-      part?.show(protocol, named);
+      (await speaking())?.show(model.get("state"));
     };
     const promptRow = h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), askRow = h("div", { class: "loom-row" }, ask, halt, agui);
-    let calls = 0, shownTurn;
+    let calls = 0, isStopped = false, chosen = Promise.resolve(), shownTurn;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
-    const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
+    const choose = (some = {}) => (chosen = act(model, "choose", { ...form(), ...some }));
     const anew = () => { session.value = ""; choose(); };  // at once: the next click may come before the response
     const invoke = async () => {
       if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
       const asked = prompt.value, mine = (calls += 1);
+      isStopped = false;
       asking(true);
       prompt.control.focus();
+      await chosen;  // the question belongs to the conversation that was chosen last
+      asking(!isStopped);
+      if (isStopped) return;
       const reply = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value, ...(token.hidden ? {} : { bearer: token.value }) });
       if (!reply && !prompt.value) prompt.value = asked;
       if (mine === calls) asking(false);
     };
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
-    const answer = (turn, question, given) => act(model, "answer", { turn, question, ...given });
+    const answer = (turn, question, given) => act(model, "answer", { ...withToken(), turn, question, ...given });
     const keepFrame = (off) => { frameOffs.push(off); };
     const openTurn = (turn) => act(model, "open_turn", { turn }), keep = (turn) => act(model, "capture", { turn });
     const down = (change) => {
@@ -284,6 +292,7 @@ export default {
       views.clear();
       if (reply?.approvals) showApprovals(reply.approvals);
       log.replaceChildren();
+      line.hidden = true;
       nothing.hidden = (reply?.turns ?? []).length > 0;
       for (const turn of reply?.turns ?? []) begin(turn);
       const last = reply?.turns?.at(-1);
@@ -299,7 +308,7 @@ export default {
       ]])));
     };
 
-    agent.control.addEventListener("change", () => anew());
+    agent.control.addEventListener("change", () => { checkToken(); anew(); });
     qualifier.control.addEventListener("change", () => choose());
     session.control.addEventListener("change", () => choose());
     prompt.control.addEventListener("keydown", (event) => {
@@ -315,6 +324,7 @@ export default {
     body.keep(onState(model, "state", () => {
       const state = model.get("state");
       agent.options(state.agents ?? [], state.agent);
+      checkToken();
       qualifier.options(state.qualifiers ?? [], state.qualifier);
       const known = (state.sessions ?? []).map(([id, count]) => [id, `${id.slice(0, 13)}… · asked ${count}`]);
       if (state.session && !known.some(([id]) => id === state.session)) known.unshift([state.session, `${state.session.slice(0, 13)}…`]);
@@ -368,7 +378,7 @@ export default {
     body.save = () => ({ ...form(), prompt: prompt.value });
     body.restore = (kept) => {
       prompt.value = kept.prompt;
-      if ((model.get("state").agents ?? []).includes(kept.agent)) act(model, "choose", { agent: kept.agent, qualifier: kept.qualifier, session: kept.session });
+      if ((model.get("state").agents ?? []).includes(kept.agent)) choose({ agent: kept.agent, qualifier: kept.qualifier, session: kept.session });
     };
     act(model, "hello").then(async (reply) => {
       chat(reply);

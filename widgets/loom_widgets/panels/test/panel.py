@@ -99,17 +99,17 @@ class TestPanel(Panel):
         agent = self._conversation.agent_of(form)
         if agent.protocol == "A2A":
             return self._a2a.send(agent, prompt, session, cancel)
-        run = next((turn.run for turn in reversed(self._conversation.turns) if turn.run is not None), None)
+        turns = self._conversation.turns_of(agent, session)
+        run = next((turn.run for turn in reversed(turns) if turn.run is not None), None)
         agui = run is not None or form.flag("agui")
         self.show_code(asking_code(agent, prompt, session, agui=agui))
         payload = None
         if agui:  # the run continues in the AG-UI thread of the last one, with its state
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
-            turns = (
-                (f"asked-{turn.invocation}", turn.prompt if turn.is_prompt else "", turn.run)
-                for turn in self._conversation.turns
+            messages = conversation_of(
+                (f"asked-{turn.invocation}", turn.prompt if turn.is_prompt else "", turn.run) for turn in turns
             )
-            payload = run_input(prompt, thread_id=thread, state=state, messages=conversation_of(turns))
+            payload = run_input(prompt, thread_id=thread, state=state, messages=messages)
         return self._calls.invoke(agent, prompt, session, cancel, payload=payload)
 
     @action(lane="capture")

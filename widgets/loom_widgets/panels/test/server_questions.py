@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from threading import Event, Lock
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ _MOST_MESSAGES: Final = 50
 class ServerQuestion:
     """A question that waits for its answer."""
 
+    number: int
     asked: Elicitation | Sampling
     settled: Event = field(default_factory=Event)
     answer: Mapping[str, Any] | str | None = None
@@ -33,6 +35,7 @@ class ServerQuestion:
         """Return the question as a message to a view."""
         if isinstance(self.asked, Elicitation):
             return {
+                "question": self.number,
                 "asks": "user",
                 "message": short_text(self.asked.message),
                 "fields": fields_of(self.asked.schema),
@@ -41,6 +44,7 @@ class ServerQuestion:
         from loomlib.workbench.sampling import DEFAULT_MODEL
 
         return {
+            "question": self.number,
             "asks": "model",
             "message": "The server requests an answer from your model.",
             "messages": [
@@ -58,14 +62,14 @@ class ServerQuestions:
 
     def __init__(self, panel: PanelPort) -> None:
         self._panel = panel
-        self._asking, self._questions = Lock(), list[ServerQuestion]()
+        self._asking, self._questions, self._numbers = Lock(), list[ServerQuestion](), count(1)
         self.on_answer: list[Callable[[str, str], object]] = []
         """Called with the callback's name and the answer as Python, before the answer is sent to the server."""
 
     @action(lane="question")
     def answer_server(self, form: Form) -> None:
         """Answer the question of the server: accept with the form's values or with a text, decline or cancel."""
-        question = self._current_question()
+        question = self._current_question(form)
         request, action = question.asked, form.text("action")
         if action == "accept" and isinstance(request, Elicitation):
             question.answer = values_of(request.schema, as_mapping(form.get("values")))
@@ -85,7 +89,7 @@ class ServerQuestions:
         """Let a model answer the server's sampling request; the answer is shown before it is sent."""
         from loomlib.workbench.sampling import DEFAULT_MODEL, sampling_model
 
-        request = self._current_question().asked
+        request = self._current_question(form).asked
         if not isinstance(request, Sampling):
             raise LoomError("The server asks you, not a model", try_="fill in the form")
         model = form.text("model").strip()
@@ -97,17 +101,18 @@ class ServerQuestions:
 
     def ask(self, asked: Elicitation | Sampling) -> Mapping[str, Any] | str | None:
         """Show a question of the server and wait for its answer."""
-        question = ServerQuestion(asked=asked)
         with self._asking:
+            question = ServerQuestion(number=next(self._numbers), asked=asked)
             self._questions.append(question)
         self._show_question()
         self._panel.say("The server asks a question.")
         question.settled.wait()
         return question.answer
 
-    def _current_question(self) -> ServerQuestion:
+    def _current_question(self, form: Form) -> ServerQuestion:
+        """Return the question that waits, unless the form names another one: the one that its view still shows."""
         with self._asking:
-            if not self._questions:
+            if not self._questions or form.get("question", self._questions[0].number) != self._questions[0].number:
                 raise LoomError("This question can no longer be answered", try_="call the tool again")
             return self._questions[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Final, cast
 
 from loomlib import Invocation
@@ -48,6 +49,9 @@ class PanelTurn:
     """Whether the agent reported a pending approval."""
     began_s: float = field(default_factory=time.monotonic)
     """When it was asked, by the monotonic clock."""
+    taken: int = 0
+    """How many notes `take` has returned. A view that is opened later gets them in its message, not once more."""
+    _taking: Lock = field(default_factory=Lock)
     _fold: AguiFold | None = None
     _run_at: float = 0.0
     _run_is_new: bool = False
@@ -79,7 +83,13 @@ class PanelTurn:
             self._fold.end()
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
-        """Add a chunk of the answer; return the notes to send to views."""
+        """Add a chunk of the answer; return the notes to send to views, each with its `number`."""
+        with self._taking:
+            notes = [{**note, "number": number} for number, note in enumerate(self._notes_of(chunk), self.taken + 1)]
+            self.taken += len(notes)
+        return notes
+
+    def _notes_of(self, chunk: Chunk) -> list[dict[str, Any]]:
         notes: list[dict[str, Any]] = []
         if chunk.text and (visible := self._add(chunk.text)):
             notes.append({"kind": "text", "text": visible})
@@ -200,19 +210,21 @@ class PanelTurn:
             text: Whether the message includes the text and the notes.
             longest: The most characters of the text.
         """
+        with self._taking:
+            shown = {"text": self.text[:longest], "notes": list(self.notes), "taken": self.taken} if text else {}
         return {
             "turn": self.id,
             "who": self.who,
             "prompt": self.prompt[:LONGEST_SHOWN],
-            **({"text": self.text[:longest]} if text else {}),
-            "left_out": max(0, self.length - min(longest, LONGEST_SHOWN)),
+            **shown,
+            "cut": max(0, len(self.text) - longest) if text else 0,
+            "left_out": max(0, self.length - LONGEST_SHOWN),
             "status": self.status,
             "elapsed_ms": (time.monotonic() - self.began_s) * 1000,
             "session": self.session,
             "socket": self.is_socket,
             "sentence": self.sentence,
             "invocation": self.invocation,
-            "notes": self.notes if text else [],
             "run": self.run_message(),
             "tools": self.tools,
             "figures": self.figures,

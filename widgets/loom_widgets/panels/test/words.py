@@ -32,6 +32,8 @@ def tree_json(value: object) -> str:
             return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
         if isinstance(value, float) and value - value != 0:
             return str(value)
+        if isinstance(value, int) and abs(value) > 2**53:  # a page would round it
+            return str(value)
         if not isinstance(value, (dict, list)):
             return value if value is None or isinstance(value, (bool, int, float)) else str(value)
         if depth >= _TREE_DEPTH:
