@@ -11,9 +11,9 @@ from typing import Any
 from loomlib.presentation.formats import score
 
 from ..registry import Choice, make_evaluator
-from ..runs.verdicts import judged_of
 from ..values.answers import CaseAnswer, TurnAnswer
 from ..values.evaluator import Evaluator, Score
+from ..values.verdicts import judged_of
 from .case_making import case_of
 from .conversation import Conversation
 

@@ -6,7 +6,7 @@ from loomlib.presentation.formats import number, plural, score
 from loomlib.presentation.text import printable
 
 from ..matching.alignment import view_text
-from ..values.answers import CaseFailure
+from ..values.answers import CaseFailure, prompts_of
 from ..values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, CaseResult, deciding, state_of
 from ..values.evaluator import NotApplicable
 from ..values.judgement import Judgement
@@ -47,11 +47,13 @@ def describe(result: CaseResult) -> str:
 def _repeat(result: CaseResult, judgement: Judgement, *, of: int) -> str:
     case, answer = result.case, judgement.answer
     lines = [f"repeat {judgement.repeat + 1} of {of}: {state_of(judgement)}"] if of > 1 else []
-    for index, turn in enumerate(case.turns):
-        lines.append(f"asked     {cut(turn.prompt, 500)}")
+    prompts = prompts_of(case, answer)
+    for index in range(max(len(prompts), len(answer.turns))):
+        turn = case.turns[index] if index < len(case.turns) else None
+        lines.append(f"asked     {cut(prompts[index], 500) if index < len(prompts) else '(not recorded)'}")
         if index < len(answer.turns):
             lines.append(f"answered  {cut(answer.turns[index].text, 500) or '(nothing)'}")
-        if turn.expected_answer is not None:
+        if turn is not None and turn.expected_answer is not None:
             lines.append(f"expected  {cut(turn.expected_answer, 500)}")
     if answer.failure is not None:
         lines.append(f"no answer {answer.failure.kind}: {cut(answer.failure.message, 500)}")

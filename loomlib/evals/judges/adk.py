@@ -88,10 +88,17 @@ class AdkJudge:
     @property
     def digest(self) -> str:
         """Hash of the criterion, its judge and all options."""
+        # a marker: before, of the rubrics with the same id only the last was counted
+        more = ("repeated ids",) if isinstance(self.judge_of, TurnRubricJudge) else ()
         return digest_of(
             "AdkJudge", self.criterion, self.judge_of.digest, self.samples, self.threshold, self.with_texts,
-            self.asked_for,
+            self.asked_for, *more,
         )  # fmt: skip
+
+    @property
+    def _is_graded(self) -> bool:
+        """Whether samples are combined by their mean, as graded verdicts are, and not by majority."""
+        return len(self.judge_of.scale.steps) > 3
 
     def connected_to(self, clients: Clients) -> AdkJudge:
         """Return this judge with a connection to its model."""
@@ -105,8 +112,9 @@ class AdkJudge:
         """
         if self.with_texts:
             case, answer = _with_texts(case, answer)
-        judges = tuple(replace(self.judge_of, sample=sample) for sample in range(self.samples))
-        scores = await JudgePanel(judges=judges, rule=_rule(self.judge_of)).judge(case, answer)
+        least = self.threshold if self._is_graded else self.judge_of.threshold
+        judges = tuple(replace(self.judge_of, sample=sample, threshold=least) for sample in range(self.samples))
+        scores = await JudgePanel(judges=judges, rule="mean" if self._is_graded else "majority").judge(case, answer)
         if isinstance(scores, NotApplicable):
             return scores
         parts = [self._part(score) for score in scores]
@@ -120,18 +128,22 @@ class AdkJudge:
         return [Score(value=value, passed=passed, rationale=rationale, labels=labels), *parts]
 
     def _part(self, score: Score) -> Score:
-        graded = _rule(self.judge_of) != "majority"
         votes = cast("Sequence[Mapping[str, Any]]", score.details["votes"])
-        passed = score.value >= self.threshold if graded else bool(score.passed)
-        why = next((vote["rationale"] for vote in votes if bool(vote["passed"]) == bool(score.passed)), "")
+        if self._is_graded:
+            passed = reaches(score.value, self.threshold)
+            summary = f"Mean of {len(votes)} verdicts." if len(votes) > 1 else ""
+            why = min(votes, key=lambda vote: abs(vote["value"] - score.value))["rationale"]
+        else:
+            passed, summary = bool(score.passed), score.rationale
+            why = next((vote["rationale"] for vote in votes if bool(vote["passed"]) == passed), "")
         details: dict[str, Any] = {**score.details}
         if self.asked_for:
             details["asked_for"] = self.asked_for
         return replace(
             score,
-            value=score.value if graded else float(passed),
+            value=score.value if self._is_graded else float(passed),
             passed=passed,
-            rationale=f"{score.rationale} {why}".strip(),
+            rationale=f"{summary} {why}".strip(),
             details=details,
             labels=(*score.labels, OTHER_MODEL) if self.asked_for else score.labels,
         )
@@ -192,6 +204,7 @@ def make_adk(criterion: str, **options: Any) -> Evaluator:
             try_=f"num_samples={ADK_SAMPLES}",
         )
     rubrics = config.pop("rubrics", ())
+    rubrics = cast("Sequence[object]", (rubrics,) if isinstance(rubrics, (str, Mapping, Rubric)) else rubrics)
     with_texts = [config.pop(name, False) for name in _WITH_TEXTS]
     unknown_options = [name for name in (*config, *models) if name not in (*_NOT_USED, "stop_signal")]
     if unknown_options:
@@ -234,7 +247,7 @@ def _exact(criterion: str, config: dict[str, Any], threshold: float | None) -> E
             options["match"] = match
         options["arguments"] = not config.pop("ignore_args", False)
     elif not config.get("include_intermediate_responses_in_final", True):
-        config.clear()
+        config.pop("include_intermediate_responses_in_final")
     if config:
         raise EvalError(
             f"Unknown option of this criterion: {', '.join(config)}",
@@ -245,11 +258,6 @@ def _exact(criterion: str, config: dict[str, Any], threshold: float | None) -> E
 
 
 _WITH_TEXTS: Final = ("include_intermediate_responses_in_final", "evaluate_intermediate_nl_responses")
-
-
-def _rule(judge: ModelJudge) -> str:
-    """Return how samples are combined: graded verdicts by mean, others by majority."""
-    return "majority" if len(judge.scale.steps) < 4 else "mean"
 
 
 def _model(requested: str) -> tuple[str, str]:

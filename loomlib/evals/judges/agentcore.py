@@ -18,7 +18,7 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .model import SIMULATED_JUDGE
 from .question import RATIONALE_LIMIT
-from .session_spans import SessionSpanReader, session_of, spans_from_answer, trace_of
+from .session_spans import SPANS_VERSION, SessionSpanReader, session_of, spans_from_answer, trace_of
 
 _LEVELS: Final[Mapping[str, str]] = {"SESSION": "session", "TRACE": "answer", "TOOL_CALL": "component"}
 _SIMULATED: Final = "Simulated judge"
@@ -74,7 +74,10 @@ class AgentCoreJudge:
     def digest(self) -> str:
         """Hash of the evaluator, its threshold and where it runs."""
         local = self.clients is not None and bool(self.clients.connection.environment)
-        return digest_of("AgentCoreJudge", self.evaluator_id, self.kind, self.threshold, local, self.spans is not None)
+        spans = () if self._is_trajectory else (SPANS_VERSION,)  # trajectories are compared without the prompts
+        return digest_of(
+            "AgentCoreJudge", self.evaluator_id, self.kind, self.threshold, local, self.spans is not None, *spans
+        )
 
     @property
     def _is_trajectory(self) -> bool:
@@ -121,6 +124,7 @@ class AgentCoreJudge:
                 f"AgentCore could not judge: {failed.error_message or 'it returned no value and no reason'}",
                 kind=f"aws:{failed.error_code or 'NoValue'}",
                 on=self.evaluator_id,
+                tokens=sum((result.input_tokens or 0) + (result.output_tokens or 0) for result in results),
             )
         return [self._score(result, number, len(results), bool(exported)) for number, result in enumerate(results, 1)]
 

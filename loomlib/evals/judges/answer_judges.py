@@ -11,7 +11,7 @@ from ..values.evaluator import NotApplicable
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_case, of_turn
 from .scales import BINARY, CORRECTNESS, FIVE, Scale
-from .trajectory_text import trajectory_text
+from .trajectory_text import TRAJECTORY_VERSION, trajectory_text
 
 _BY_RUBRIC = "Judge how far the output meets the rubric, and nothing else: not its style, its length or its manners."
 _CORRECT = (
@@ -107,6 +107,11 @@ class AssertionJudge(ModelJudge):
     instructions: str = _ASSERTION
     scale: Scale = BINARY
     level: str = "session"
+
+    @property
+    def options(self) -> Sequence[object]:
+        """The version of the trajectory's text, as part of the digest."""
+        return (TRAJECTORY_VERSION,)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return one input for each assertion."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.presentation.formats import percent
 
@@ -88,6 +89,9 @@ def calibrate(
         threshold: Minimum value that passes.
         seed: Seed of the bootstrap intervals.
 
+    Raises:
+        ValueError: A value is neither a number nor a bool.
+
     Examples:
         >>> calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": True}).disagreements
         ('b',)
@@ -95,10 +99,8 @@ def calibrate(
     from loomlib.statistics import estimate_alpha, estimate_difference, estimate_kappa, estimate_share
 
     shared = [key for key in judged if key in human]
-    judge_values = [float(judged[key]) for key in shared]
-    human_values = [float(human[key]) for key in shared]
-    if any(value != value for value in (*judge_values, *human_values)):
-        raise ValueError("a label must be a number or a bool; leave out cases without one")
+    judge_values = [_number(judged[key], key) for key in shared]
+    human_values = [_number(human[key], key) for key in shared]
     judge_passes = [value >= threshold for value in judge_values]
     human_passes = [value >= threshold for value in human_values]
     confusion = Counter(zip(human_passes, judge_passes, strict=True))
@@ -116,3 +118,15 @@ def calibrate(
         unlabelled=len(judged) - n,
         disagreements=tuple(key for key, a, b in zip(shared, judge_passes, human_passes, strict=True) if a != b),
     )
+
+
+def _number(value: object, case_id: str) -> float:
+    try:
+        number = float(cast("float", value))
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        raise ValueError(
+            f"a label must be a number or a bool, not {value!r} (case {case_id!r}); leave out cases without one"
+        )
+    return number

@@ -33,8 +33,9 @@ def _judge(kind: type[ModelJudge], **options: Any) -> Evaluator:
 
 
 def _rubric(**options: Any) -> Evaluator:
-    """Create the rubric judge; `rubric` is one text, `rubrics` are several."""
-    texts = options.pop("rubrics", ())
+    """Create the rubric judge; `rubric` is one text, `rubrics` are one or several."""
+    texts = options.pop("rubrics", None) or ()
+    texts = (texts,) if isinstance(texts, (str, Rubric)) else texts
     if one := options.pop("rubric", None):
         texts = (one, *texts)
     rubrics = tuple(text if isinstance(text, Rubric) else Rubric(text=str(text)) for text in texts)
@@ -63,7 +64,9 @@ def _strands(evaluator: str, **options: Any) -> Evaluator:
 def _panel(**options: Any) -> Evaluator:
     """Create a majority panel of correctness judges, one for each of `models` (model ids, separated by commas)."""
     models: Any = options.pop("models", None)
-    model_ids = [model.strip() for model in models.split(",")] if isinstance(models, str) else list(models or ())
+    if isinstance(models, str):
+        models = [model.strip() for model in models.split(",")]
+    model_ids = [model for model in models or () if model]
     if len(model_ids) < 2:
         raise ValueError("a panel needs at least two models: judge:panel(models='one, other, third')")
     template = CorrectnessJudge()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,7 @@ from ..values.digests import digest_of
 from ..values.evaluator import LEVELS, NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .judge_input import JudgeInput
-from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
+from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply, all_replies
 from .question import PROMPT_VERSION, RATIONALE_LIMIT
 from .scales import BINARY, FIVE, Scale
 
@@ -85,7 +84,7 @@ class ModelJudge:
             return inputs
         model = connected(self.model)
         questions = [(part, material.question(self.instructions, self.scale)) for part, material in inputs]
-        replies = await asyncio.gather(*(model.ask(question, sample=self.sample) for _, question in questions))
+        replies = await all_replies(*(model.ask(question, sample=self.sample) for _, question in questions))
         return [
             self._score(part, question.digest, reply)
             for (part, question), reply in zip(questions, replies, strict=True)

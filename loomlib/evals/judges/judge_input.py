@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.answers import CaseAnswer, TurnAnswer, prompts_of
 from ..values.cases import EvalCase, Turn
 from .material import one_entry
 from .question import AnswerForm, Question
@@ -90,12 +90,6 @@ def of_case(case: EvalCase, answer: CaseAnswer) -> JudgeInput:
         return JudgeInput(output="", prompt=case.prompt, golden=case.expected_answer)
     last = len(answer.turns) - 1
     return replace(of_turn(case, answer, last), golden=case.expected_answer)
-
-
-def prompts_of(case: EvalCase, answer: CaseAnswer) -> list[str]:
-    """Return the prompts turn by turn, including those of a simulated user."""
-    simulated: Sequence[object] = answer.metadata.get("prompts") or ()
-    return [turn.prompt for turn in case.turns] or [str(prompt) for prompt in simulated] or [case.prompt]
 
 
 def conversation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -138,11 +138,18 @@ class ConverseJudge:
                 attempt += 1
             except AwsError as error:
                 raise JudgeFailedError.of_aws(error, attempts=attempt) from error
+        cost = cost_of(answer, self.model_id, self.prices)
+        try:
+            values = self._values(question, answer)
+        except JudgeFailedError as error:  # the reply is paid for
+            error.tokens = (answer.input_tokens or 0) + (answer.output_tokens or 0)
+            error.cost = cost or 0.0
+            raise
         return JudgeReply(
-            values=self._values(question, answer),
+            values=values,
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
-            cost=cost_of(answer, self.model_id, self.prices),
+            cost=cost,
             labels=(SIMULATED_JUDGE,) if answer.is_simulated else (),
             attempts=attempt,
         )
@@ -175,6 +182,24 @@ class ConverseJudge:
                 try_='a higher max_tokens, another model, or structured="json"',
             )
         return question.form.checked(calls[0])
+
+
+async def all_replies(*requests: Awaitable[JudgeReply]) -> list[JudgeReply]:
+    """Send requests to a judge model concurrently and wait for all of them.
+
+    Raises:
+        JudgeFailedError: The first failure, with the tokens and the cost of all requests.
+    """
+    results = await asyncio.gather(*requests, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    replies = [result for result in results if not isinstance(result, BaseException)]
+    if not errors:
+        return replies
+    error = errors[0]
+    if isinstance(error, JudgeFailedError):
+        paid = [*replies, *(failed for failed in errors if isinstance(failed, JudgeFailedError))]
+        error.tokens, error.cost = sum(item.tokens or 0 for item in paid), sum(item.cost or 0.0 for item in paid)
+    raise error
 
 
 def cost_of(answer: ModelAnswer, model_id: str, prices: PriceTable | None = None) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from loomlib.presentation.formats import percent
 
 from ..values.cases import EvalCase
 from .judge import connected
-from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply
+from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply, all_replies
 from .question import RATIONALE_LIMIT, AnswerForm, Question
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class PairwiseJudge:
             JudgeFailedError: Either order cannot be judged.
         """
         model = connected(self.model)
-        forward, reverse = await asyncio.gather(
+        forward, reverse = await all_replies(
             model.ask(self._question(case, first, second)), model.ask(self._question(case, second, first))
         )
         votes = (_vote(forward, "first", "second"), _vote(reverse, "second", "first"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from loomlib.aws import Clients
 from loomlib.errors import LoomError
 
+from ..evaluators.calling import returned_by
 from ..evaluators.connecting import connected
-from ..values.answers import CaseAnswer
+from ..values.answers import CaseAnswer, CaseFailure
 from ..values.cases import EvalCase
 from ..values.digests import digest_of
-from ..values.evaluator import Evaluator, NotApplicable, Score
+from ..values.evaluator import Evaluator, NotApplicable, Score, reaches
 from ..values.judge_error import JudgeFailedError
+from ..values.verdicts import judged_of
 from .session_spans import SessionSpanReader
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ RULES: Final = ("majority", "mean", "median")
 class JudgePanel:
     """Several judges asked concurrently; a rule combines their votes into one score.
 
-    A judge that fails is a missing vote.
+    A judge that fails, or returns no verdict, is a missing vote. Where a judge has several parts of the same name, the
+    second is named "<name> (2)" and so on. Of several scores without a part, their mean is the judge's vote.
 
     Attributes:
         judges: The judges.
@@ -98,27 +102,36 @@ class JudgePanel:
         named_replies = list(zip(names, replies, strict=True))
         failed = {name: reply for name, reply in named_replies if isinstance(reply, JudgeFailedError)}
         if len(failed) == len(replies) and len({(error.kind, error.what) for error in failed.values()}) == 1:
-            raise next(iter(failed.values()))  # all judges failed in the same way: their own error is the clearest
+            error = next(iter(failed.values()))  # all judges failed in the same way: their own error is the clearest
+            error.tokens, error.cost = _spent(failed.values())
+            raise error
         votes: dict[str, dict[str, Score]] = {}
         for name, reply in named_replies:
+            counts: Counter[str] = Counter()
             for score in reply if isinstance(reply, list) else ():
-                votes.setdefault(score.part, {})[name] = score
+                counts[score.part] += 1
+                part = score.part if counts[score.part] == 1 else f"{score.part} ({counts[score.part]})"
+                votes.setdefault(part, {})[name] = score
         needed = len(self.judges) // 2 + 1 if self.quorum is None else self.quorum
         fewest = min((len(part_votes) for part_votes in votes.values()), default=0)
         if fewest < needed:
             why = "; ".join(f"{name}: {error.what}" for name, error in failed.items()) or "the others abstained"
+            tokens, cost = _spent([*failed.values(), *(vote for row in votes.values() for vote in row.values())])
             raise JudgeFailedError(
-                f"Only {fewest} of {len(self.judges)} judges voted; the quorum is {needed} ({why})", kind="no_quorum"
+                f"Only {fewest} of {len(self.judges)} judges voted; the quorum is {needed} ({why})",
+                kind="no_quorum",
+                tokens=tokens,
+                cost=cost,
             )
-        return [self._score(part, part_votes, failed) for part, part_votes in votes.items()]
+        scores = [self._score(part, part_votes, failed) for part, part_votes in votes.items()]
+        return [*(_with_spent(score, failed.values()) for score in scores[:1]), *scores[1:]]
 
     def _score(self, part: str, votes: Mapping[str, Score], failed: Mapping[str, JudgeFailedError]) -> Score:
         values = [vote.value for vote in votes.values()]
         verdicts = [vote.value >= 0.5 if vote.passed is None else vote.passed for vote in votes.values()]
         share = sum(verdicts) / len(verdicts)
         value = share if self.rule == "majority" else mean(values) if self.rule == "mean" else median(values)
-        passed = share > 0.5 if self.threshold is None or self.rule == "majority" else value >= self.threshold
-        tokens, costs = [vote.tokens for vote in votes.values()], [vote.cost for vote in votes.values()]
+        passed = share > 0.5 if self.threshold is None or self.rule == "majority" else reaches(value, self.threshold)
         details: dict[str, Any] = {
             "rule": self.rule,
             "votes": [
@@ -138,8 +151,8 @@ class JudgePanel:
             part=part,
             details=details,
             labels=tuple(dict.fromkeys(label for vote in votes.values() for label in vote.labels)),
-            tokens=None if None in tokens else sum(count for count in tokens if count is not None),
-            cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+            tokens=_total([vote.tokens for vote in votes.values()]),
+            cost=_total([vote.cost for vote in votes.values()]),
         )
 
 
@@ -163,22 +176,52 @@ def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = 
 
 async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Score] | NotApplicable | JudgeFailedError:
     try:
-        reply: Any = judge.judge(case, answer)
-        if hasattr(reply, "__await__"):
-            reply = await reply
+        return _votes_of(await returned_by(judge, case, answer), judge)
     except JudgeFailedError as error:
         return error
     except LoomError as error:
         return JudgeFailedError(error.what, kind="exception", on=error.on)
     except Exception as error:  # noqa: BLE001 - foreign code: the judge may come from a plugin
         return JudgeFailedError(f"{type(error).__name__}: {error}", kind="exception", on=judge.name)
-    if isinstance(reply, (NotApplicable, JudgeFailedError)):
-        return reply
-    if isinstance(reply, bool):
-        return [Score(value=float(reply), passed=reply)]
-    if isinstance(reply, (int, float)):
-        return [Score(value=float(reply))]
-    return [reply] if isinstance(reply, Score) else list(cast("Sequence[Score]", reply))
+
+
+def _votes_of(returned: object, judge: Evaluator) -> list[Score] | NotApplicable | JudgeFailedError:
+    """Return a judge's votes: one without a part, from all of the judge's scores without one, and those on parts.
+
+    Raises:
+        TypeError: `returned` is not a verdict.
+        ValueError: `returned` is not a finite number.
+    """
+    judged = judged_of(returned, judge.name)
+    if isinstance(judged, CaseFailure):
+        return JudgeFailedError(judged.message, kind=judged.kind, attempts=judged.attempts)
+    if isinstance(judged, NotApplicable):
+        return judged
+    several = cast("Sequence[Score]", returned) if isinstance(returned, Sequence) else judged
+    scores = [returned] if isinstance(returned, Score) else several
+    parts = [score for score in scores if score.part]
+    if len(parts) == len(scores):
+        return parts
+    overall = [score for score in scores if not score.part]
+    tokens, cost = _total([score.tokens for score in overall]), _total([score.cost for score in overall])
+    return [replace(judged[0], tokens=tokens, cost=cost), *parts]
+
+
+def _total(counts: Sequence[float | None]) -> Any:
+    """Return the sum, None when one is unknown."""
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _spent(paid: Iterable[Score | JudgeFailedError]) -> tuple[int, float]:
+    """Return the known tokens and dollars of scores and failures."""
+    items = list(paid)
+    return sum(item.tokens or 0 for item in items), sum(item.cost or 0.0 for item in items)
+
+
+def _with_spent(score: Score, failed: Iterable[JudgeFailedError]) -> Score:
+    """Return a score with the tokens and dollars of the judges that failed."""
+    tokens, cost = _spent(failed)
+    return replace(score, tokens=_total([score.tokens, tokens]), cost=_total([score.cost, cost]))
 
 
 def _reading(judge: Evaluator, source: SessionSpanReader) -> Evaluator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -12,7 +11,7 @@ from loomlib.aws import Clients
 
 from ..values.cases import EvalCase
 from .judge import connected
-from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel
+from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, all_replies
 from .question import RATIONALE_LIMIT, AnswerForm, Question
 
 MOST_ANSWERS: Final = 20
@@ -79,7 +78,7 @@ class RankingJudge:
         model = connected(self.model)
         forwards = list(range(len(answers)))
         backwards = forwards[::-1]
-        forward, reverse = await asyncio.gather(
+        forward, reverse = await all_replies(
             model.ask(self._question(case, answers, forwards)), model.ask(self._question(case, answers, backwards))
         )
         forward_ranks = _ranks(forward.values["ranking"], forwards)
@@ -101,7 +100,8 @@ class RankingJudge:
 
     def _question(self, case: EvalCase, answers: Sequence[str], order: Sequence[int]) -> Question:
         rubric = self.rubric or "\n".join(item.text for item in case.rubrics)
-        parts = [("rubric", rubric), ("prompt", case.prompt), ("golden answer", case.expected_answer or "")]
+        prompt = "\n".join(turn.prompt for turn in case.turns) or case.prompt
+        parts = [("rubric", rubric), ("prompt", prompt), ("golden answer", case.expected_answer or "")]
         present = [(name, text) for name, text in parts if text]
         present += [(f"answer {number}", answers[index]) for number, index in enumerate(order, 1)]
         names = [str(number) for number in range(1, len(order) + 1)]

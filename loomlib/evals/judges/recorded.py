@@ -76,7 +76,10 @@ class RecordedJudge:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingJudge:
-    """Asks `model` and appends each verdict to the recording at `path`.
+    """Asks `model` and appends each verdict to the recording at `path`, which is created when it does not exist.
+
+    Raises:
+        SettingsError: The recording cannot be written.
 
     Examples:
         >>> CorrectnessJudge(model=RecordingJudge(model=ConverseJudge(clients=bench.clients), path="verdicts.jsonl"))
@@ -85,6 +88,16 @@ class RecordingJudge:
     model: JudgeModel
     path: str | os.PathLike[str]
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            Path(self.path).open("ab").close()  # before the model is asked: a verdict that is lost is paid for
+        except OSError as error:
+            raise SettingsError(
+                f"Cannot write the recorded verdicts: {error}",
+                on=str(self.path),
+                try_="create its directory, or choose another path",
+            ) from error
 
     @property
     def key(self) -> str:

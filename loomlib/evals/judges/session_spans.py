@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from ..values.answers import CaseAnswer
+from ..values.answers import CaseAnswer, prompts_of
 from ..values.cases import EvalCase
 from .material import PART_LIMIT, folded, readable
 from .trajectory_text import RESULT_LIMIT
@@ -15,6 +15,8 @@ from .trajectory_text import RESULT_LIMIT
 _SCOPE = {"name": "strands.telemetry.tracer", "version": ""}
 _BEGIN_NS = 1_700_000_000_000_000_000
 _SECOND_NS = 1_000_000_000
+SPANS_VERSION: Final = "2"
+"""Version of the generated spans, part of the digest of judges by them; version 1 lacked a simulated user's prompts."""
 
 
 class SessionSpanReader(Protocol):
@@ -34,13 +36,13 @@ def spans_from_answer(case: EvalCase, answer: CaseAnswer) -> list[dict[str, Any]
     Ids are derived from the case and the turn; times only give the order. With these spans Evaluate can judge a target
     that exports nothing, or whose spans have not arrived yet.
     """
-    session_id = session_of(case, answer)
+    session_id, prompts = session_of(case, answer), prompts_of(case, answer)
     spans: list[dict[str, Any]] = []
     for index, turn in enumerate(answer.turns):
         trace_id = trace_of(case, answer, index)
         begin = _BEGIN_NS + index * 60 * _SECOND_NS
         agent = _id(f"{trace_id} agent", 16)
-        prompt = case.turns[index].prompt if index < len(case.turns) else case.prompt if index == 0 else ""
+        prompt = prompts[index] if index < len(prompts) else ""
         for number, use in enumerate(turn.tools or ()):
             span_id = span_of(trace_id, number)
             start = begin + (number + 1) * _SECOND_NS

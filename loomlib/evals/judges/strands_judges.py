@@ -107,7 +107,9 @@ class StrandsJudge:
     def digest(self) -> str:
         """Hash of the evaluator, its options, the model and the library's version."""
         model = self.model if isinstance(self.model, str) else self.model.key
-        more = [dict(self.options)] if self.options else []
+        more: list[object] = [dict(self.options)] if self.options else []
+        if self.evaluator in _BY_RUBRIC:
+            more.append("whole conversation")  # once, the last answer was judged beside the first prompt
         return digest_of("StrandsJudge", self.evaluator, self.rubric, model, _version(), *more)
 
     def connected_to(self, clients: Clients) -> StrandsJudge:
@@ -151,7 +153,9 @@ class StrandsJudge:
                 evaluation_data(library, self.evaluator, case, answer)
             )
         except Exception as error:
-            raise _failed(error, self.name) from error
+            failed = _failed(error, self.name)
+            failed.tokens, failed.cost = model.tokens or 0, model.cost or 0.0
+            raise failed from error
         return self._scores(outputs, model, answer)
 
     def _scores(self, outputs: Sequence[Any], model: StrandsModel, answer: CaseAnswer) -> list[Score] | NotApplicable:
@@ -167,7 +171,11 @@ class StrandsJudge:
             value = float(output.score)
             if value != value or value in (float("inf"), float("-inf")):
                 raise JudgeFailedError(
-                    f"strands_evals returned the score {output.score}", kind="malformed", on=self.name
+                    f"strands_evals returned the score {output.score}",
+                    kind="malformed",
+                    on=self.name,
+                    tokens=model.tokens or 0,
+                    cost=model.cost or 0.0,
                 )
             label = getattr(output.label, "value", output.label)
             part = f"call {index + 1}: {tools[index].name}" if self.level == "component" and index < len(tools) else ""

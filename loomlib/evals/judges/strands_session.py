@@ -6,9 +6,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..values.answers import CaseAnswer, TurnAnswer
+from ..values.answers import CaseAnswer, TurnAnswer, prompts_of
 from ..values.cases import EvalCase
-from .judge_input import prompts_of
+from .judge_input import of_case
 from .material import PART_LIMIT, folded, readable
 from .trajectory_text import RESULT_LIMIT
 
@@ -36,7 +36,7 @@ def evaluation_data(library: Any, evaluator: str, case: EvalCase, answer: CaseAn
             for use in answer.tools or ()
         ]
     return library.types.evaluation.EvaluationData(
-        input=case.prompt,
+        input=_excerpt(of_case(case, answer).prompt or ""),  # with the conversation before the last answer
         actual_output=_excerpt(answer.text),
         name=case.id,
         expected_output=case.expected_answer,

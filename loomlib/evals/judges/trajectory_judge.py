@@ -12,7 +12,7 @@ from ..values.judge_error import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_case
 from .scales import FIVE, Scale
-from .trajectory_text import RESULT_LIMIT, reference_text, trajectory_text
+from .trajectory_text import RESULT_LIMIT, TRAJECTORY_VERSION, reference_text, trajectory_text
 
 _INSTRUCTIONS = (
     "Judge the way in which the agent worked, step by step: whether each tool call was needed and rightly filled in, "
@@ -36,8 +36,8 @@ class TrajectoryJudge(ModelJudge):
 
     @property
     def options(self) -> Sequence[object]:
-        """The rubric and the result limit, as part of the digest."""
-        return (self.rubric, self.result_limit)
+        """The rubric, the result limit and the text's version, as part of the digest."""
+        return (self.rubric, self.result_limit, TRAJECTORY_VERSION)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return the trajectory as one input; raise `JudgeFailedError` when it is unknown."""
@@ -52,7 +52,7 @@ class TrajectoryJudge(ModelJudge):
                 "",
                 JudgeInput(
                     output=material.output,
-                    prompt=case.prompt,
+                    prompt=material.prompt,
                     golden=material.golden,
                     rubric=self.rubric,
                     trajectory=trajectory_text(case, answer, result_limit=self.result_limit),

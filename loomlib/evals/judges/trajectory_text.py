@@ -6,17 +6,21 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from ..values.answers import CaseAnswer
+from ..values.answers import CaseAnswer, prompts_of
 from ..values.cases import EvalCase
 from ..values.tool_use import ExpectedTool, ToolUse
 from .material import folded, one_entry
 
 RESULT_LIMIT: Final = 1_500
 ARGUMENTS_LIMIT: Final = 1_500
+TRAJECTORY_VERSION: Final = "2"
+"""Version of the text, part of the digest of judges that show it; version 1 lacked a simulated user's prompts."""
 
 
-def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = RESULT_LIMIT) -> str:
-    """Return all turns as text.
+def trajectory_text(
+    case: EvalCase, answer: CaseAnswer, *, result_limit: int = RESULT_LIMIT, at: int | None = None
+) -> str:
+    """Return all turns, or one of them, as text.
 
     Lines within a text are indented, so that none of them looks like a step of its own.
 
@@ -25,11 +29,15 @@ def trajectory_text(case: EvalCase, answer: CaseAnswer, *, result_limit: int = R
         answer: The answer with its tool calls.
         result_limit: Maximum number of characters of a result; a longer one is shortened, with a note on how much was
             left out.
+        at: Index of the only turn to return; None for all turns.
     """
+    prompts = prompts_of(case, answer)
     lines: list[str] = []
     number = 0
     for index, turn in enumerate(answer.turns):
-        prompt = case.turns[index].prompt if index < len(case.turns) else case.prompt if index == 0 else ""
+        if at not in (None, index):
+            continue
+        prompt = prompts[index] if index < len(prompts) else ""
         if prompt:
             lines.append(one_entry(f"User: {prompt}"))
         for use in turn.tools or ():

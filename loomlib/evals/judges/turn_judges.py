@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..values.answers import CaseAnswer
 from ..values.cases import EvalCase, Rubric
@@ -13,7 +12,7 @@ from ..values.judge_error import JudgeFailedError
 from .judge import ModelJudge
 from .judge_input import JudgeInput, of_turn
 from .scales import BINARY, Scale
-from .trajectory_text import trajectory_text
+from .trajectory_text import TRAJECTORY_VERSION, trajectory_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,7 @@ class TurnJudge(ModelJudge):
     @property
     def options(self) -> Sequence[object]:
         """The options that are part of the digest."""
-        return (self.shows_steps,)
+        return (self.shows_steps, *((TRAJECTORY_VERSION,) if self.shows_steps else ()))
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return one input for each turn."""
@@ -57,11 +56,7 @@ class TurnJudge(ModelJudge):
             raise JudgeFailedError(
                 "The trajectory is unknown", kind="no_trajectory", on=case.id, try_="export the agent's traces"
             )
-        case_of_turn = replace(case, turns=case.turns[at : at + 1]) if at < len(case.turns) else case
-        prompts: Any = answer.metadata.get("prompts") or ()  # of a simulated user
-        metadata = {**answer.metadata, "prompts": prompts[at : at + 1]} if prompts else answer.metadata
-        answer_of_turn = replace(answer, turns=answer.turns[at : at + 1], metadata=metadata)
-        return replace(material, trajectory=trajectory_text(case_of_turn, answer_of_turn))
+        return replace(material, trajectory=trajectory_text(case, answer, at=at))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +73,12 @@ class TurnRubricJudge(TurnJudge):
     @property
     def options(self) -> Sequence[object]:
         """The options that are part of the digest."""
-        return (self.shows_steps, self.rubrics, self.kind, self.whole)
+        return (self.shows_steps, self.rubrics, self.kind, self.whole, TRAJECTORY_VERSION)
 
     def inputs(self, case: EvalCase, answer: CaseAnswer) -> Sequence[tuple[str, JudgeInput]] | NotApplicable:
         """Return one input for each rubric and turn, or for each rubric with `whole`."""
+        if not answer.turns:
+            return NotApplicable("there is no answer to judge")
         last = len(answer.turns) - 1
         inputs: list[tuple[str, JudgeInput]] = []
         for index in range(last, last + 1) if self.whole else range(last + 1):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import mean, pvariance, variance
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedVerdict:
-    """One part of one case, judged several times by the same judge.
+    """One part of one answer, judged several times by the same judge.
 
     Attributes:
         case_id: The case.
-        part: The part, "" for the whole case.
+        part: The part, "" for the whole answer.
         values: The values of the repeats.
         passes: Whether each repeat passed.
         failed: Repeats that could not be judged.
@@ -58,7 +60,7 @@ class JudgeVariance:
         between: Standard deviation between verdicts.
         reliability: Share of the variance that is not the judge's randomness (one-way ICC(1) of the values); None when
             nothing varies or fewer than two verdicts were repeated.
-        flipping: Share of verdicts of which some repeats passed and others did not.
+        flipping: Share of verdicts of which some repeats passed and others did not, among those with two or more.
         failed: Repeats that could not be judged.
         labels: Provenance labels.
     """
@@ -93,47 +95,47 @@ async def judge_variance(
 ) -> JudgeVariance:
     """Ask a judge about each answer several times; cases to which it does not apply are left out.
 
+    Several answers to one case are separate verdicts.
+
     Args:
         judge: The judge, connected to its model.
         items: Cases with their answers.
         repeats: How many times each is judged, at least 2.
 
     Examples:
-        >>> items = [(run.evalset[each.case_id], each.answer) for each in run.judgements()]
+        >>> items = [(run.evalset[judged.case_id], judged.answer) for judged in run.judgements()]
         >>> await judge_variance(CorrectnessJudge().connected_to(bench.clients), items)
     """
     if repeats < 2:
         raise ValueError("repeats must be at least 2")
-    scores_by_part: dict[tuple[str, str], list[Score]] = {}
-    failed = 0
-    failed_by_case: dict[str, int] = {}
-    for case, answer in items:
+    scores_by_part: dict[tuple[int, int], list[Score]] = {}  # by the positions of the item and of the score
+    failed_by_item: Counter[int] = Counter()
+    for item, (case, answer) in enumerate(items):
         replies = await asyncio.gather(
             *(replace(judge, sample=sample).judge(case, answer) for sample in range(repeats)), return_exceptions=True
         )
         for reply in replies:
             if isinstance(reply, JudgeFailedError):
-                failed += 1
-                failed_by_case[case.id] = failed_by_case.get(case.id, 0) + 1
+                failed_by_item[item] += 1
             elif isinstance(reply, BaseException):
                 raise reply
             elif not isinstance(reply, NotApplicable):
-                for score in reply:
-                    scores_by_part.setdefault((case.id, score.part), []).append(score)
+                for position, score in enumerate(reply):
+                    scores_by_part.setdefault((item, position), []).append(score)
     verdicts = tuple(
         RepeatedVerdict(
-            case_id=case_id,
-            part=part,
+            case_id=items[item][0].id,
+            part=scores[0].part,
             values=tuple(score.value for score in scores),
             passes=tuple(bool(score.passed) for score in scores),
-            failed=failed_by_case.get(case_id, 0),
+            failed=failed_by_item[item],
         )
-        for (case_id, part), scores in scores_by_part.items()
+        for (item, _), scores in scores_by_part.items()
     )
     labels = tuple(
         dict.fromkeys(label for scores in scores_by_part.values() for score in scores for label in score.labels)
     )
-    return _summary(verdicts, repeats, failed, labels)
+    return _summary(verdicts, repeats, failed_by_item.total(), labels)
 
 
 def _summary(
@@ -149,17 +151,18 @@ def _summary(
         size = len(repeated)
         counts = [len(values) for values in repeated]
         k = (sum(counts) - sum(count * count for count in counts) / sum(counts)) / (size - 1)
-        middle = sum(map(sum, repeated)) / sum(counts)
+        middle = mean(chain.from_iterable(repeated))  # exact where nothing varies, unlike a sum of floats
         among = sum(count * (mean(values) - middle) ** 2 for count, values in zip(counts, repeated, strict=True))
         outside = max(0.0, (among / (size - 1) - inside) / k)
         reliability = outside / (outside + inside) if outside + inside > 0 else None
+    flipping = estimate_share(sum(verdict.flips for verdict in verdicts), len(repeated))
     return JudgeVariance(
         verdicts=verdicts,
         repeats=repeats,
         within=None if inside is None else inside**0.5,
         between=None if outside is None else outside**0.5,
         reliability=reliability,
-        flipping=estimate_share(sum(verdict.flips for verdict in verdicts), len(verdicts)),
+        flipping=flipping if repeated else replace(flipping, reason="no verdict was repeated"),
         failed=failed,
         labels=labels,
     )

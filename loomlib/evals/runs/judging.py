@@ -8,17 +8,18 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loomlib.jobs.daemon_threads import in_thread
 from loomlib.store import StoredScore
 
 from ...presentation.formats import time_limit
+from ..evaluators.calling import returned_by
 from ..evaluators.turn_by_turn import PASSED
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.cases import EvalCase
 from ..values.evaluator import Evaluator
+from ..values.judge_error import JudgeFailedError
+from ..values.verdicts import failure_of, judged_of
 from .assignment import RunEvaluators
 from .stored_rows import stored_score
-from .verdicts import failure_of, judged_of
 
 
 @dataclass(slots=True)
@@ -88,14 +89,12 @@ class Judges:
         evaluator = self.evaluators[index]
         try:
             async with self._slots, asyncio.timeout(self._timeout_s):
-                if inspect.iscoroutinefunction(evaluator.judge):
-                    returned = await evaluator.judge(case.case, case.answer)
-                else:
-                    returned = await in_thread(lambda: evaluator.judge(case.case, case.answer))
-                    if inspect.isawaitable(returned):
-                        returned = await returned
+                returned = await returned_by(evaluator, case.case, case.answer)
             return self._to_rows(returned, index, case)
         except Exception as error:  # noqa: BLE001 - a user's evaluator: its crash is a failure, not a score of 0
+            if isinstance(error, JudgeFailedError):  # its replies are paid for as any other
+                self.tokens += error.tokens
+                self.cost += error.cost
             failure = failure_of(error, evaluator, case.answer)
             if failure.kind == "timeout" and str(error) == "":
                 failure = CaseFailure(

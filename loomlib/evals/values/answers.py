@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .cases import EvalCase
 from .tool_use import ToolUse
 
 FAILURE_STAGES: Final = ("answer", "judge")
@@ -143,3 +144,9 @@ class CaseAnswer:
             return self.turns[0].cost
         costs = [turn.cost for turn in self.turns]
         return None if not costs or None in costs else sum(value for value in costs if value is not None)
+
+
+def prompts_of(case: EvalCase, answer: CaseAnswer) -> list[str]:
+    """Return the prompts turn by turn, including those of a simulated user."""
+    simulated: Sequence[object] = answer.metadata.get("prompts") or ()
+    return [turn.prompt for turn in case.turns] or [str(prompt) for prompt in simulated] or [case.prompt]

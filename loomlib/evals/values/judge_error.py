@@ -11,12 +11,23 @@ class JudgeFailedError(LoomError):
     """An evaluator could not judge.
 
     `kind` is one of the kinds of `CaseFailure` for a judge: "malformed", "no_trajectory", "no_model", "not_recorded",
-    "timeout", "transport", "too_large" or "aws:<error code>".
+    "timeout", "transport", "too_large" or "aws:<error code>". `tokens` and `cost` (US dollars) are those of the replies
+    that gave no score; 0 where they are unknown.
     """
 
-    def __init__(self, what: str, *, kind: str, on: str = "", try_: str = "", attempts: int = 1) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        kind: str,
+        on: str = "",
+        try_: str = "",
+        attempts: int = 1,
+        tokens: int = 0,
+        cost: float = 0.0,
+    ) -> None:
         super().__init__(what, on=on, try_=try_)
-        self.kind, self.attempts = kind, attempts
+        self.kind, self.attempts, self.tokens, self.cost = kind, attempts, tokens, cost
 
     @classmethod
     def of_aws(cls, error: AwsError, *, attempts: int = 1) -> JudgeFailedError:

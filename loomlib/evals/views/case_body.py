@@ -5,7 +5,7 @@ Tables are never nested, so that screen readers and programs can read each of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.presentation.formats import milliseconds, money, number, plural, score
@@ -14,8 +14,8 @@ from loomlib.presentation.text import printable
 
 from ..compare.page import joined, quiet, table
 from ..matching.alignment import ROW_KINDS
-from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
-from ..values.cases import EvalCase, Turn
+from ..values.answers import CaseAnswer, CaseFailure, prompts_of
+from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.judgement import Judgement
 from .alignment import alignment_html
@@ -47,10 +47,16 @@ def case_body(case: EvalCase, judgement: Judgement) -> Markup:
 def conversation(case: EvalCase, answer: CaseAnswer) -> Markup:
     """Render the turns: prompts, answers and expected answers."""
     rows: list[tuple[str, str]] = []
-    turns: Sequence[Turn | None] = case.turns or [None] * max(1, len(answer.turns))
-    for index, turn in enumerate(turns):
-        turn_answer = answer.turns[index] if index < len(answer.turns) else None
-        rows += _turn(case, turn, turn_answer, index, answer.repeat)
+    prompts = prompts_of(case, answer)
+    count = max(len(prompts), len(answer.turns))
+    for index in range(count):
+        turn = case.turns[index] if index < len(case.turns) else None
+        suffix = f" (turn {index + 1})" if count > 1 else ""
+        rows.append((f"prompt{suffix}", cut(prompts[index]) if index < len(prompts) else "(not recorded)"))
+        if index < len(answer.turns):
+            rows.append(("answer", cut(answer.turns[index].text, whole=whole_answer(case, answer.repeat, index))))
+        if turn is not None and turn.expected_answer is not None:
+            rows.append(("expected", cut(turn.expected_answer)))
     if answer.failure is not None:
         rows.append(("not answered", cut(f"{answer.failure.kind}: {answer.failure.message}")))
     if case.assertions:
@@ -155,18 +161,6 @@ def line(text: str, limit: int = 90) -> str:
     """Return a text as one short line."""
     plain = " ".join(text[: 4 * limit].split())
     return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
-
-
-def _turn(
-    case: EvalCase, turn: Turn | None, answer: TurnAnswer | None, index: int, repeat: int
-) -> list[tuple[str, str]]:
-    suffix = f" (turn {index + 1})" if len(case.turns) > 1 else ""
-    rows = [(f"prompt{suffix}", cut(turn.prompt if turn else case.prompt))]
-    if answer is not None:
-        rows.append(("answer", cut(answer.text, whole=whole_answer(case, repeat, index))))
-    if turn is not None and turn.expected_answer is not None:
-        rows.append(("expected", cut(turn.expected_answer)))
-    return rows
 
 
 def _step(value: object) -> int | None:

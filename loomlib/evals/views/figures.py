@@ -5,7 +5,8 @@ Names of evaluators and runs are untrusted: `shown` escapes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.presentation.formats import number
@@ -82,7 +83,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
             subtitle=f"{inert_text(evaluator)}, with 95 % intervals; up and to the left is better",
             empty="No run with a known quality and cost.",
             xaxis={"title": {"text": f"{axis.label}, median per case"}, "rangemode": "tozero"},
-            yaxis={"title": {"text": inert_text(evaluator)}, "range": [-0.04, 1.12], **SHARES},
+            yaxis={"title": {"text": inert_text(evaluator)}, **_value_axis(traces, "y", -0.04, 1.12)},
         )
     )
 
@@ -96,18 +97,20 @@ def draw_comparison(comparison: Comparison) -> dict[str, go.Figure]:
 
 def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
-    names: dict[str, None] = {}
-    for place, (label, run) in enumerate(runs.items()):
-        rows = [(evaluator.evaluator, _measure(evaluator), _text(evaluator)) for evaluator in run.summary().evaluators]
-        rows = [row for row in rows if row[1].value is not None]
-        names |= dict.fromkeys(name for name, *_ in rows)
+    summaries = {
+        label: [evaluator for evaluator in run.summary().evaluators if _measure(evaluator).value is not None]
+        for label, run in runs.items()
+    }
+    row_of = _row_labels(evaluator.evaluator for evaluators in summaries.values() for evaluator in evaluators)
+    for place, (label, evaluators) in enumerate(summaries.items()):
+        rows = [(row_of[evaluator.evaluator], _measure(evaluator), _text(evaluator)) for evaluator in evaluators]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": label,
                 "x": [estimate.value for _, estimate, _ in rows],
-                "y": [inert_text(name) for name, *_ in rows],
+                "y": [row for row, *_ in rows],
                 "error_x": _bars([estimate for _, estimate, _ in rows]),
                 # The baseline's mark is open and larger, so that marks at equal values do not hide each other.
                 "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
@@ -115,14 +118,15 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
                 "hovertemplate": f"%{{y}}: %{{customdata[0]}}<extra>{label}</extra>",
             }
         )
+    traces = [trace for trace in traces if trace["x"]]
     return styled(
-        [trace for trace in traces if trace["x"]],
+        traces,
         title="Quality by evaluator: pass rate, or mean score without a threshold",
         subtitle=subtitle,
         empty="No scores, or too few cases.",
-        xaxis={"range": [-0.02, 1.02], **SHARES},
-        yaxis={"categoryorder": "array", "categoryarray": [inert_text(name) for name in reversed(names)]},
-        height=140 + 46 * max(2, len(names)),
+        xaxis=_value_axis(traces, "x", -0.02, 1.02),
+        yaxis={"categoryorder": "array", "categoryarray": list(reversed(row_of.values()))},
+        height=140 + 46 * max(2, len(row_of)),
         legend_y=-0.28,
     )
 
@@ -172,13 +176,14 @@ def _duration_figure(run: EvalRun, subtitle: str) -> dict[str, Any]:
 
 def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     evaluators = [evaluator for evaluator in comparison.evaluators if evaluator.difference.value is not None]
+    row_of = _row_labels(evaluator.evaluator for evaluator in evaluators)
     traces = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": "difference, 95 % interval",
             "x": [evaluator.difference.value for evaluator in evaluators],
-            "y": [inert_text(evaluator.evaluator) for evaluator in evaluators],
+            "y": [row_of[evaluator.evaluator] for evaluator in evaluators],
             "error_x": _bars([evaluator.difference for evaluator in evaluators]),
             "text": [evaluator.verdict for evaluator in evaluators],
             "customdata": [[evaluator.change] for evaluator in evaluators],
@@ -215,7 +220,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
 
 def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     evaluators = comparison.evaluators
-    names = [inert_text(evaluator.evaluator) for evaluator in evaluators]
+    names = list(_row_labels(evaluator.evaluator for evaluator in evaluators).values())
 
     def bar(word: str, counts: Sequence[int], sign: int, colour: str, pattern: str) -> dict[str, Any]:
         return {
@@ -246,6 +251,26 @@ def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
         height=150 + 46 * max(2, len(names)),
         legend_y=-0.2,
     )
+
+
+def _row_labels(evaluators: Iterable[str]) -> dict[str, str]:
+    """Return a different label for each evaluator: long names with the same beginning show their end as well."""
+    names = list(dict.fromkeys(evaluators))
+    counts = Counter(map(inert_text, names))
+    labels = {
+        name: inert_text(name if counts[inert_text(name)] == 1 else f"{name[:20]}…{name[-27:]}") for name in names
+    }
+    counts = Counter(labels.values())
+    return {
+        name: label if counts[label] == 1 else f"{label} ({position})"
+        for position, (name, label) in enumerate(labels.items(), 1)
+    }
+
+
+def _value_axis(traces: Sequence[Mapping[str, Any]], axis: str, low: float, high: float) -> dict[str, Any]:
+    """Return the settings of an axis of shares from `low` to `high`, or of numbers when a value is not a share."""
+    is_share = all(0 <= value <= 1 for trace in traces for value in trace[axis])
+    return {"range": [low, high], **SHARES} if is_share else {"rangemode": "tozero"}
 
 
 def _measure(summary: EvaluatorSummary) -> Estimate:

@@ -70,9 +70,13 @@ def title_of(run: EvalRun) -> str:
 
 
 def verdict_sentences(run: EvalRun) -> list[str]:
-    """Summarize a run: whether it is complete, how many cases passed, and which failed."""
+    """Summarize a run: whether it is complete, how many cases passed, and which failed.
+
+    A case without a failure counts as passed when an evaluator with a threshold judged it, else as scored.
+    """
     by_case: dict[str, list[str]] = {}
-    for (case_id, _), state in states_of_outcomes(run.outcomes()).items():
+    outcomes = run.outcomes()
+    for (case_id, _), state in states_of_outcomes(outcomes).items():
         by_case.setdefault(case_id, []).append(state)
     worst_of = {case_id: worst(states) for case_id, states in by_case.items()}
     summary = run.summary()
@@ -88,11 +92,16 @@ def verdict_sentences(run: EvalRun) -> list[str]:
         cases = [case.id for case in run.evalset.cases if worst_of.get(case.id) == state]
         if cases:
             parts.append(f"{number(len(cases), 0)} {state} ({join([line(id, 40) for id in cases], most=_NAMED_CASES)})")
-    passed = sum(state in (PASSED, SCORED) for state in worst_of.values())
-    total = plural(len(judged), "case")
-    if not parts:
-        return [*sentences, f"No case failed: {number(passed, 0)} of {total} passed."]
-    return [*sentences, f"{number(passed, 0)} of {total} passed; {'; '.join(parts)}."]
+    with_threshold = {outcome.case_id for outcome in outcomes if outcome.passed is not None}
+    fine = [case_id for case_id, state in worst_of.items() if state in (PASSED, SCORED)]
+    passed = sum(case_id in with_threshold for case_id in fine)
+    scored, total = len(fine) - passed, plural(len(judged), "case")
+    if scored == len(judged):
+        return [*sentences, f"{total} scored; no evaluator has a threshold."]
+    parts = [f"{number(passed, 0)} of {total} passed", *parts]
+    if scored:
+        parts.append(f"{number(scored, 0)} scored without a threshold")
+    return [*sentences, f"{'No case failed: ' if passed + scored == len(judged) else ''}{'; '.join(parts)}."]
 
 
 def cases_html(run: EvalRun, *, most_open: int = MOST_OPEN) -> Markup:

@@ -22,6 +22,8 @@ from loomlib.evals.judges import (
     StrandsJudge,
     TrajectoryJudge,
 )
+from loomlib.evals.judges.strands_judges import load_strands_evals
+from loomlib.evals.judges.strands_session import evaluation_data
 
 ROOT_LEVEL = logging.getLogger().level  # before strands_evals was imported
 CASE = EvalCase(
@@ -117,6 +119,16 @@ async def test_strands_evaluators_say_when_they_do_not_apply(model):
             CASE, CaseAnswer(turns=(TurnAnswer(text="x"),))
         )
     assert failed.value.kind == "no_trajectory"
+
+
+@pytest.mark.parametrize("name", ["Output", "Trajectory"])
+def test_strands_evaluators_judge_the_last_answer_beside_its_own_prompt(name):
+    turns = [("What is the weather in Paris?", "Sun."), ("And in Oslo?", "Rain.")]
+    case = EvalCase(id="two", turns=tuple(Turn(prompt=prompt) for prompt, _ in turns))
+    answer = CaseAnswer(turns=tuple(TurnAnswer(text=text, tools=()) for _, text in turns))
+    data = evaluation_data(load_strands_evals(), name, case, answer)
+    conversation = "User: What is the weather in Paris?\nAgent: Sun.\nUser: And in Oslo?"
+    assert (data.input, data.actual_output) == (conversation, "Rain.")
 
 
 async def test_importing_strands_evals_leaves_the_root_logger_alone(model):

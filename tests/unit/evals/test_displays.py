@@ -10,16 +10,17 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from eval_runs import Says, case_of
+from eval_runs import Says, case_of, sums
 from shown_runs import bad, good, run_of, sums_with_tools
 
 from loomlib.errors import EvalError
-from loomlib.evals import EvalCase, EvalSet, Score, Turn
+from loomlib.evals import EvalCase, EvalSet, NotApplicable, Score, Turn
 from loomlib.evals.exports.case_text import headline
 from loomlib.evals.runs import EvalRun, Silent, evaluate
 from loomlib.evals.runs.case_results import case_results
 from loomlib.evals.values.case_states import state_of, states_of_outcomes
 from loomlib.evals.views import draw_comparison, draw_run, draw_runs
+from loomlib.evals.views.run_page import verdict_sentences
 from loomlib.reports import two_runs
 from loomlib.store import Store
 from loomlib.workbench.bench_evals import BenchEvals
@@ -158,6 +159,23 @@ def test_parts_behind_a_whole_decide_neither_a_cases_state_nor_its_number(tmp_pa
     assert headline(list(case_results(run))[1]) == "strict failed"
 
 
+@pytest.mark.parametrize(
+    ("rated", "sentence"),
+    [
+        (("sum 0", "sum 1"), "2 cases scored; no evaluator has a threshold."),
+        (("sum 0",), "No case failed: 1 of 2 cases passed; 1 scored without a threshold."),
+        ((), "No case failed: 2 of 2 cases passed."),
+    ],
+)
+def test_a_score_without_a_threshold_is_no_pass(tmp_path: Path, rated: tuple[str, ...], sentence: str) -> None:
+    def strict(case: EvalCase, _: object) -> object:
+        return NotApplicable("rated only") if case.id in rated else True
+
+    evaluators = [Says("rating", 3.0, digest="rating"), Says("strict", strict, digest="strict")]
+    run = evaluate(lambda _: "?", sums(2), evaluators, store=str(tmp_path / "loom.db"), progress=Silent())
+    assert verdict_sentences(run) == [sentence]
+
+
 def test_charts_have_their_marks_and_nobodys_markup(runs: tuple[EvalRun, EvalRun]) -> None:
     before, run = runs
     comparison = run.compare(before)
@@ -169,6 +187,24 @@ def test_charts_have_their_marks_and_nobodys_markup(runs: tuple[EvalRun, EvalRun
     assert sum(len(trace["x"]) for trace in drawn["taken"]) == 8, "every answer that came"
     assert list(drawn["flips"][0]["x"]) == [-1, -2]
     assert "<b>" not in str(drawn["runs"])
+
+
+def test_charts_show_values_on_any_scale_and_one_row_for_each_evaluator(tmp_path: Path) -> None:
+    long = "contains(texts=['the first long text of the answer to that', '{}'])"
+    names = [*map(long.format, "bx"), f"{'y' * 60}1{'z' * 60}", f"{'y' * 60}2{'z' * 60}", "short"]
+    verdicts = [0.0, 1.0, 0.0, 1.0, lambda case, answer: len(answer.text) * (float(case.id[4:]) % 4)]
+    evaluators = [Says(name, verdict, digest=name) for name, verdict in zip(names, verdicts, strict=True)]
+    runs = [
+        evaluate(lambda _, text=text: text, sums(20), evaluators, store=str(tmp_path / "loom.db"), progress=Silent())
+        for text in ("old", "newer")
+    ]
+    quality, differences = draw_run(runs[1])["quality"], draw_comparison(runs[1].compare(runs[0]))["differences"]
+    for chart in (quality, differences):
+        assert len(set(chart.data[0].y)) == len(names)
+        assert sum(label.endswith((" 'b'])", " 'x'])", "short")) for label in chart.data[0].y) == 3
+    assert (quality.layout.xaxis.range, max(quality.data[0].x)) == (None, 7.5)
+    assert draw_runs({"new": runs[1]}, "short").layout.yaxis.range is None
+    assert draw_runs({"new": runs[1]}, names[1]).layout.yaxis.range == (-0.04, 1.12)
 
 
 def test_a_run_without_a_number_still_has_a_page_and_charts(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from loomlib.evals.judges import (
 from loomlib.evals.judges.adk_kinds import EXACT, WITHOUT_COUNTERPART
 from loomlib.evals.judges.judge_input import VERDICT_TOOL
 from loomlib.evals.judges.scales import BINARY, CORRECTNESS, FIVE
+from loomlib.evals.registry import make_evaluator
 
 CASE = EvalCase(id="sum", turns=(Turn(prompt="What is 2 + 2?", expected_answer="4"),))
 
@@ -89,6 +90,14 @@ async def test_the_judge_of_the_way_sees_every_call_and_folds_long_results():
     assert "48,500 characters left out" in parts["trajectory"]
     assert len(parts["trajectory"]) < 3_000
     assert parts["reference"] == "1. get_weather()"
+
+
+async def test_the_judge_of_the_way_sees_the_last_answer_beside_its_own_prompt():
+    model = FakeJudge(lambda *_: {"rationale": "", "verdict": "5"})
+    case = EvalCase(id="two", turns=(Turn(prompt="Weather in Paris?"), Turn(prompt="And in Oslo?")))
+    await TrajectoryJudge(model=model).judge(case, answer("Sun.", "Rain."))
+    parts = dict(model.asked[0].parts)
+    assert (parts["prompt"], parts["output"]) == ("User: Weather in Paris?\nAgent: Sun.\nUser: And in Oslo?", "Rain.")
 
 
 async def test_an_unknown_trajectory_is_a_failure_to_judge():
@@ -218,6 +227,16 @@ def test_every_named_judge_can_be_made_and_has_a_digest_of_its_own():
     assert JUDGE_FACTORIES["rubric"](rubric="be short", scale="binary", threshold=1.0).scale is BINARY
     assert JUDGE_FACTORIES["judge:panel"](models="a, b, c").judges[1].model == "b"
     assert JUDGE_FACTORIES["agentcore"](evaluator_id="mine-0123456789", kind="TRACE").level == "answer"
+
+
+@pytest.mark.parametrize("name", ["rubric", "adk:rubric_based_final_response_quality_v1"])
+def test_one_text_is_one_rubric(name):
+    judges = [make_evaluator(f"{name}(rubrics={rubrics!r})") for rubrics in ("Names the price", ["Names the price"])]
+    assert judges[0] == judges[1]
+
+
+def test_a_comma_after_the_last_model_is_no_further_judge():
+    assert [judge.model for judge in make_evaluator("judge:panel(models='a, b,')").judges] == ["a", "b"]
 
 
 def test_an_impossible_judge_is_refused_when_it_is_made():

@@ -86,6 +86,21 @@ async def test_rubrics_are_the_criterions_and_those_of_the_case_and_turn_that_ar
     )
 
 
+async def test_rubrics_of_the_same_id_are_parts_of_their_own() -> None:
+    quality = "TRAJECTORY_QUALITY"
+    turns = [
+        Turn(prompt="p", rubrics=(Rubric(text=text, id="goal", kind=quality),))
+        for text in ("books the flight", "sends the invoice")
+    ]
+    model = FakeJudge(lambda q, parts, _: {"rationale": "", "verdict": "no" if "flight" in parts["rubric"] else "yes"})
+    answer = answer_of(*(TurnAnswer(text=text, tools=()) for text in "ab"))
+    judge = adk("adk:rubric_based_multi_turn_trajectory_quality_v1", model)
+    whole, first, second = await judge.judge(case_of(*turns), answer)  # type: ignore[misc]
+    assert (whole.value, whole.rationale) == (0.5, "mean of 2 parts; failed: goal")
+    assert [(score.part, score.value) for score in (first, second)] == [("goal", 0.0), ("goal (2)", 1.0)]
+    assert first.tokens + second.tokens == 10 * 12
+
+
 async def test_texts_on_the_way_count_where_the_criterion_reports_it() -> None:
     case = case_of(Turn(prompt="a", expected_answer="end", expected_texts=("way",)))
     answer = answer_of(TurnAnswer(text="end", texts=("way",)))
@@ -119,6 +134,37 @@ async def test_a_mean_that_is_the_threshold_up_to_rounding_passes() -> None:
     whole, *turns = await judge.judge(case, answer_of(*(TurnAnswer(text=text, tools=()) for text in "xyz")))  # type: ignore[misc]
     assert [score.passed for score in turns] == [True, True, True]
     assert (whole.value < 0.7, whole.passed) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "passed", "rationale"),
+    [
+        (("3",) * 5, True, "Mean of 5 verdicts. because 3"),
+        (("5", "1", "1"), False, "Mean of 3 verdicts. because 1"),
+        (("4",), True, "because 4"),
+    ],
+)
+async def test_a_graded_part_has_a_rationale_for_its_mean(
+    verdicts: tuple[str, ...], passed: bool, rationale: str
+) -> None:
+    options = {"judge_model_options": {"num_samples": len(verdicts)}, "threshold": 0.5}
+    judge = adk("adk:hallucinations_v1", by_sample(*verdicts), **options)
+    (score,) = await judge.judge(case_of(Turn(prompt="a")), answer_of(TurnAnswer(text="x", tools=())))  # type: ignore[misc]
+    assert (score.passed, score.rationale) == (passed, rationale)
+
+
+async def test_a_part_that_is_the_threshold_up_to_rounding_is_not_reported_as_failed() -> None:
+    options = {"judge_model_options": {"num_samples": 5}, "threshold": 1.6}
+    judge = adk("adk:response_evaluation_score", by_sample("1", "1", "1", "2", "3"), **options)
+    (whole, *parts) = await judge.judge(case_of(Turn(prompt="a"), Turn(prompt="b")), answer_of("x", "y"))  # type: ignore[misc]
+    assert (judge.threshold > 0.15, whole.passed, [part.passed for part in parts]) == (True, True, [True, True])
+    assert whole.rationale == "mean of 2 parts"
+
+
+async def test_rubrics_of_a_conversation_without_an_answer_are_not_applicable() -> None:
+    case = case_of(Turn(prompt="a"), rubrics=(Rubric(text="books the flight", kind="TRAJECTORY_QUALITY"),))
+    judge = adk("adk:rubric_based_multi_turn_trajectory_quality_v1", FakeJudge())
+    assert isinstance(await judge.judge(case, answer_of()), NotApplicable)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +222,11 @@ def test_the_exact_criteria_take_adks_options() -> None:
         ("adk:our_own_metric(threshold=1)", {}, "as a function"),
         (MATCH, {"judge_model_options": {"num_samples": 0}}, "num_samples"),
         (MATCH, {"colour": "red"}, "colour"),
+        (
+            "adk:response_match_score",
+            {"include_intermediate_responses_in_final": False, "colour": "red"},
+            "colour",
+        ),
         (RUBRICS, {"rubrics": [{"no": "rubric"}]}, "rubric"),
     ],
 )

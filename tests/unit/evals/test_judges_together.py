@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
+from eval_runs import Says
 from fake_judge import FakeJudge
 
-from loomlib.evals import CaseAnswer, EvalCase, Rubric, Turn, TurnAnswer
+from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, Rubric, Score, Turn, TurnAnswer
 from loomlib.evals.judges import (
     CorrectnessJudge,
     JudgeFailedError,
@@ -18,7 +22,7 @@ from loomlib.evals.judges import (
     panel_agreement,
     summarize_pairs,
 )
-from loomlib.evals.judges.scales import BINARY
+from loomlib.evals.judges.scales import BINARY, Scale
 from loomlib.statistics import cohen_kappa, estimate_alpha, estimate_kappa, krippendorff_alpha
 
 CASE = EvalCase(id="c", turns=(Turn(prompt="p", expected_answer="4"),), rubrics=(Rubric(text="r"),))
@@ -69,6 +73,13 @@ async def test_an_order_is_asked_forwards_and_backwards():
     assert (set(biased.ranks), biased.consistency) == ({2.0}, -1.0)
 
 
+async def test_answers_to_a_follow_up_are_ordered_beside_all_prompts():
+    model = FakeJudge(lambda *_: {"rationale": "", "ranking": ["1", "2"]})
+    case = EvalCase(id="two", turns=(Turn(prompt="Weather in Paris?"), Turn(prompt="And in Oslo?")))
+    await RankingJudge(model=model).rank(case, ["Rain.", "Sun."])
+    assert dict(model.asked[0].parts)["prompt"] == "Weather in Paris?\nAnd in Oslo?"
+
+
 async def test_an_order_that_leaves_an_answer_out_is_no_verdict():
     model = FakeJudge(lambda *_: {"rationale": "", "ranking": ["1", "1", "2"]})
     with pytest.raises(JudgeFailedError):
@@ -104,6 +115,82 @@ async def test_a_failing_member_is_a_vote_missing_and_no_zero():
     assert failed.value.kind == "no_quorum"
 
 
+async def test_parts_of_the_same_name_each_have_their_votes():
+    model = FakeJudge(lambda q, parts, _: {"rationale": "", "verdict": "yes" if "polite" in parts["rubric"] else "no"})
+    judge = RubricJudge(model=model, scale=BINARY)
+    case = EvalCase(
+        id="c", turns=CASE.turns, rubrics=tuple(Rubric(text=text, id="tone") for text in ("short", "polite"))
+    )
+    scores = await JudgePanel(judges=(judge, judge, judge)).judge(case, answer("x"))
+    assert [(score.part, score.passed, len(score.details["votes"])) for score in scores] == [
+        ("tone", False, 3),
+        ("tone (2)", True, 3),
+    ]
+
+
+def returning(verdict: Any) -> Says:
+    return Says("own", lambda *_: verdict, is_quick=False)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [
+        (CaseFailure(stage="judge", kind="malformed", message="no verdict"), "malformed"),
+        (float("nan"), "exception"),
+        (None, "exception"),
+        ("yes", "exception"),
+    ],
+)
+async def test_what_a_member_returns_instead_of_a_verdict_is_a_vote_missing(verdict: Any, kind: str):
+    (score,) = await JudgePanel(judges=(returning(True), returning(True), returning(verdict))).judge(CASE, answer("x"))
+    assert (score.value, [missing["kind"] for missing in score.details["missing"]]) == (1.0, [kind])
+
+
+async def test_a_members_scores_of_the_whole_case_are_one_vote():
+    member = returning([Score(value=0.0, passed=False, tokens=3), Score(value=1.0, passed=True, tokens=4)])
+    (score,) = await JudgePanel(judges=(member,)).judge(CASE, answer("x"))
+    assert (score.passed, score.tokens, score.details["votes"][0]["value"]) == (False, 7, 0.5)
+
+
+async def test_plain_members_of_a_panel_run_at_once_outside_of_the_loops_thread():
+    both_run, threads = threading.Barrier(2, timeout=20), []
+
+    def passes(case: EvalCase, answer: CaseAnswer) -> bool:
+        threads.append(threading.current_thread())
+        both_run.wait()
+        return True
+
+    members = tuple(Says(name, passes, is_quick=False) for name in "ab")
+    (score,) = await JudgePanel(judges=members).judge(CASE, answer("x"))
+    assert score.value == 1.0
+    assert threading.current_thread() not in threads
+
+
+def unclear(question, parts, sample):
+    raise JudgeFailedError("no tool call", kind="malformed", tokens=100, cost=0.25)
+
+
+async def test_replies_without_a_verdict_are_part_of_a_panels_cost():
+    good, bad = RubricJudge(model=saying("yes", "y"), scale=BINARY), RubricJudge(model=FakeJudge(unclear), scale=BINARY)
+    (score,) = await JudgePanel(judges=(good, good, bad)).judge(CASE, answer("x"))
+    assert (score.tokens, score.cost) == (24 + 100, pytest.approx(0.252))
+    for judges, tokens in (((good, bad, bad), 212), ((bad, bad), 200)):
+        with pytest.raises(JudgeFailedError) as failed:
+            await JudgePanel(judges=judges).judge(CASE, answer("x"))
+        assert failed.value.tokens == tokens
+
+
+async def test_a_failed_part_waits_for_the_others_and_counts_their_cost():
+    def half(question, parts, sample):
+        return unclear(question, parts, sample) if parts["rubric"] == "a" else {"rationale": "", "verdict": "yes"}
+
+    model = FakeJudge(half)
+    case = EvalCase(id="c", turns=CASE.turns, rubrics=tuple(Rubric(text=text) for text in "abc"))
+    with pytest.raises(JudgeFailedError) as failed:
+        await RubricJudge(model=model, scale=BINARY).judge(case, answer("x"))
+    assert (len(model.asked), failed.value.tokens, failed.value.kind) == (3, 100 + 24, "malformed")
+
+
 async def test_a_panels_agreement_is_reported_over_its_scores():
     judges = (CorrectnessJudge(model=FakeJudge(key="a")), CorrectnessJudge(model=FakeJudge(key="b")))
     scores = [s for n in range(8) for s in await JudgePanel(judges=judges).judge(CASE, answer("4" if n % 2 else "5"))]
@@ -125,6 +212,36 @@ async def test_a_judges_own_chance_is_distinguished_from_differences_between_ans
     assert 0.5 < variance.reliability < 1
 
 
+async def test_answers_to_one_case_are_separate_verdicts_of_a_judge():
+    case = EvalCase(id="c", turns=CASE.turns, rubrics=(Rubric(text="r", id="tone"), Rubric(text="4", id="tone")))
+
+    def steady(question, parts, sample):
+        return {"rationale": "", "verdict": "yes" if parts["output"] == parts["rubric"] else "no"}
+
+    judge = RubricJudge(model=FakeJudge(steady), scale=BINARY)
+    variance = await judge_variance(judge, [(case, answer("4")), (case, answer("5"))] * 2, repeats=3)
+    assert (variance.flipping.value, variance.within, variance.reliability) == (0.0, 0.0, 1.0)
+    assert [verdict.values for verdict in variance.verdicts] == [(0.0,) * 3, (1.0,) * 3, (0.0,) * 3, (0.0,) * 3] * 2
+
+
+async def test_a_verdict_without_a_second_one_is_not_known_to_be_steady():
+    def once(question, parts, sample):
+        return unclear(question, parts, sample) if sample else {"rationale": "", "verdict": "yes"}
+
+    judge = RubricJudge(model=FakeJudge(once), scale=BINARY)
+    variance = await judge_variance(judge, [(CASE, answer("4"))] * 4, repeats=2)
+    assert (variance.flipping.value, variance.flipping.reason, variance.failed) == (None, "no verdict was repeated", 4)
+    assert [verdict.failed for verdict in variance.verdicts] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("count", [3, 6, 7])
+async def test_equal_verdicts_have_no_variance_between_them(count: int):
+    tenths = Scale(name="tenths", steps=(("a", 0.1, "low"), ("b", 1.0, "high")), bar=0.5)
+    judge = RubricJudge(model=saying("a", "key"), scale=tenths)
+    variance = await judge_variance(judge, [(CASE, answer("4"))] * count, repeats=3)
+    assert (variance.between, variance.reliability) == (0.0, None)
+
+
 def test_a_judge_is_calibrated_against_human_labels():
     human = {str(n): n % 2 == 0 for n in range(100)}
     judged = {key: passed or int(key) % 10 == 1 for key, passed in human.items()} | {"extra": 1.0}
@@ -142,6 +259,12 @@ def test_a_judge_is_calibrated_against_human_labels():
     assert "too lenient" in calibration.sentence()
     few = {key: human[key] for key in list(human)[:40]}
     assert "too lenient" not in calibrate(judged, few).sentence()  # four of four may be chance: McNemar's p is 0.06
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), "yes"])
+def test_what_is_no_label_is_reported_with_its_case(label: Any):
+    with pytest.raises(ValueError, match=r"a label must be a number or a bool, not .* \(case 'b'\)"):
+        calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": label})
 
 
 N = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +12,16 @@ from new_store import new_store
 
 import loomlib as loom
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, ExpectedTool, Turn, TurnAnswer, UserScenario
+from loomlib.evals.exports.case_text import describe
+from loomlib.evals.judges import spans_from_answer
 from loomlib.evals.judges.judge_input import of_case
+from loomlib.evals.judges.trajectory_text import trajectory_text
 from loomlib.evals.runs import CallableTarget
+from loomlib.evals.runs.case_results import case_results
 from loomlib.evals.sources import CHAOS_EFFECTS, PlannedUser, chaos_set, red_team_set, with_simulated_user
 from loomlib.evals.sources.attacks import ATTACKS
 from loomlib.evals.sources.users import load_module
+from loomlib.evals.views.case_body import conversation
 from loomlib.store import Store
 
 PASS = [lambda text, case: True]
@@ -96,10 +103,31 @@ def test_answers_under_one_user_are_not_taken_for_those_under_another() -> None:
 
 
 def test_judges_read_what_a_simulated_user_said() -> None:
-    answer = CaseAnswer(
-        turns=(TurnAnswer(text="hi"), TurnAnswer(text="3 euros")), metadata={"prompts": ["Hello", "ask for the price"]}
-    )
-    assert of_case(TALKS["buy"], answer).prompt == "User: Hello\nAgent: hi\nUser: ask for the price"
+    prompts = ["Hello", "ask for the price"]
+    answer = CaseAnswer(turns=(TurnAnswer(text="hi"), TurnAnswer(text="3 euros")), metadata={"prompts": prompts})
+    steps = "User: Hello\nAgent: hi\nUser: ask for the price"
+    assert of_case(TALKS["buy"], answer).prompt == steps
+    assert trajectory_text(TALKS["buy"], answer) == f"{steps}\nAgent: 3 euros"
+    assert trajectory_text(TALKS["buy"], answer, at=1) == "User: ask for the price\nAgent: 3 euros"
+    sent = [span["body"]["input"]["messages"][0]["content"] for span in spans_from_answer(TALKS["buy"], answer)[1::2]]
+    assert sent == [{"content": json.dumps([{"text": prompt}])} for prompt in prompts]
+
+
+def test_people_read_what_a_simulated_user_said(store: Store) -> None:
+    run = loom.evaluate(with_simulated_user(Shop(), PlannedUser()), TALKS, [lambda text, case: False], store=store)
+    result = next(case_results(run))
+    rows = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", conversation(result.case, result.judgements[0].answer))
+    prompts = ["Hello", "ask for the price", "accept it"]
+    assert [row for row in rows if row[0] != "answer"] == [(f"prompt (turn {n})", p) for n, p in enumerate(prompts, 1)]
+    asked = [line for line in describe(result).splitlines() if line.startswith("asked")]
+    assert asked == [f"asked     {prompt}" for prompt in prompts]
+
+
+def test_a_prompt_that_was_not_recorded_is_none_of_the_others() -> None:
+    answer = CaseAnswer(turns=(TurnAnswer(text="hi"), TurnAnswer(text="3 euros")))
+    page = str(conversation(TALKS["buy"], answer))
+    assert (page.count("Hello"), page.count("(not recorded)")) == (1, 1)
+    assert trajectory_text(TALKS["buy"], answer, at=1) == "Agent: 3 euros"
 
 
 def test_a_red_team_covers_the_librarys_categories_with_its_severities() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from loomlib.evals import CaseFailure, EvalSet, NotApplicable, Score
 from loomlib.evals.compare import GateVerdict
 from loomlib.evals.runs import EvalRun, Judgement
+from loomlib.evals.values.answers import prompts_of
 from loomlib.evals.values.case_states import CASE_STATES, FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
 from loomlib.evals.values.cases import EvalCase
 from loomlib.evals.views.case_body import alignment_rows, cut, facts, line, verdict_rows, whole_answer
@@ -139,12 +140,13 @@ def _quality(verdict: tuple[Score, ...] | NotApplicable | CaseFailure | None) ->
 def _turns(case: EvalCase, judgement: Judgement) -> list[dict[str, Any]]:
     answers = judgement.answer.turns
     turns: list[dict[str, Any]] = []
-    for at in range(max(len(case.turns), len(answers), 1)):
+    prompts = prompts_of(case, judgement.answer)
+    for at in range(max(len(prompts), len(answers))):
         turn = case.turns[at] if at < len(case.turns) else None
         expected = None if turn is None else turn.expected_answer
         turns.append(
             {
-                "asked": cut(turn.prompt if turn else case.prompt if at == 0 else ""),
+                "asked": cut(prompts[at] if at < len(prompts) else ""),
                 "answered": cut(answers[at].text, whole=whole_answer(case, judgement.repeat, at))
                 if at < len(answers)
                 else None,

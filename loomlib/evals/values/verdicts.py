@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
-from ..values.answers import CaseAnswer, CaseFailure
-from ..values.evaluator import Evaluator, NotApplicable, Score
+from .answers import CaseAnswer, CaseFailure
+from .evaluator import Evaluator, NotApplicable, Score
 
 CaseScores: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
 """The score of the whole case followed by those of its parts, or the reason for a missing score."""
