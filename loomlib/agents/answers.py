@@ -178,7 +178,7 @@ class JsonReader:
             value: object = json.loads(body)
             if self._form is not None and (self._form.answer or self._form.error):
                 return (self._mapped(value, self._form, body),)
-            text = whole_text(value)
+            text = _answer_text(value)
             error = agent_error(value) if text is None else None
             if text is None and error is None:
                 text = json.dumps(value, ensure_ascii=False)
@@ -193,7 +193,7 @@ class JsonReader:
     def _mapped(self, value: object, form: MessageFormat, body: bytes) -> Piece:
         """Return the answer at the format's own path."""
         error = form.error_in(value)
-        text = None if error is not None else form.answer_in(value) if form.answer else whole_text(value)
+        text = None if error is not None else form.answer_in(value) if form.answer else _answer_text(value)
         if error is None and text is None:
             error = agent_error(value)
         if error is None and text is None:
@@ -227,6 +227,13 @@ def whole_text(value: object) -> str | None:
         return value
     fields = mapping_or_none(value)
     return None if fields is None else _whole_text(fields)
+
+
+def _answer_text(value: object) -> str | None:
+    """Return the text of a complete JSON response; None for a failure of `BedrockAgentCoreApp`, which has a message."""
+    fields = mapping_or_none(value)
+    is_failure = fields is not None and bool(fields.get("error")) and "error_type" in fields
+    return None if is_failure else whole_text(value)
 
 
 def agent_error(value: object) -> str | None:

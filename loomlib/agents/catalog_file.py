@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from loomlib.errors import LoomError
 from loomlib.json_values import as_list, as_mapping, as_text
@@ -13,7 +13,7 @@ from loomlib.redaction import READABLE_RULES, Redactor
 
 from .arn import RuntimeArn
 from .entry import AgentEntry
-from .message_format import MessageFormat, read_message_format
+from .message_format import PROMPT, SESSION, MessageFormat, read_message_format
 
 FORMAT: Final = "loom-catalog"
 VERSION: Final = 1
@@ -57,8 +57,8 @@ class CatalogFile:
 def catalog_text(scope: str, entries: Iterable[AgentEntry], groups: Mapping[str, Sequence[AgentEntry]]) -> str:
     """Return a catalog as JSON: ARNs, endpoints, tags, groups, and forms of messages.
 
-    Values that look secret are redacted. It has no environment variables, no roles, no stored invocations, and no
-    times, so that it can be compared.
+    Values that look secret are redacted, but no placeholder of a form. It has no environment variables, no roles, no
+    stored invocations, and no times, so that it can be compared.
 
     Args:
         scope: The environment: "local" or "aws".
@@ -73,7 +73,7 @@ def catalog_text(scope: str, entries: Iterable[AgentEntry], groups: Mapping[str,
             "protocol": entry.protocol,
             "endpoints": list(entry.qualifiers),
             "tags": redactor.value(entry.own_tags),
-            "message_format": None if entry.message_format is None else redactor.value(entry.message_format.members()),
+            "message_format": None if entry.message_format is None else _redacted(entry.message_format, redactor),
         }
         for entry in sorted(entries, key=lambda entry: str(entry.arn))
     ]
@@ -112,6 +112,27 @@ def read_catalog_text(text: str, *, where: str) -> CatalogFile:
             raise _invalid(f"its group {name} has an agent that the file does not have: {unknown[0]}", where)
         groups[name] = members
     return CatalogFile(scope=as_text(document.get("scope")), agents=agents, groups=groups)
+
+
+def _redacted(form: MessageFormat, redactor: Redactor) -> object:
+    members = form.members()
+    return _with_placeholders(redactor.value(members), members)
+
+
+def _with_placeholders(redacted: Any, original: object) -> Any:
+    """Return a redacted JSON value with the texts `{prompt}` and `{session_id}` back, which are no values."""
+    if original in (PROMPT, SESSION):
+        return original
+    if isinstance(original, Mapping):
+        values = cast("Mapping[str, object]", original).values()
+        return {
+            name: _with_placeholders(value, source)
+            for (name, value), source in zip(redacted.items(), values, strict=True)
+        }
+    if isinstance(original, list | tuple):
+        items = cast("Sequence[object]", original)
+        return [_with_placeholders(item, source) for item, source in zip(redacted, items, strict=True)]
+    return redacted
 
 
 def _entry(item: Mapping[str, Any], number: int, where: str) -> CatalogFileEntry:

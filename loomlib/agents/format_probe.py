@@ -206,7 +206,7 @@ def _texts(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
             yield path, value
     elif depth < _DEEPEST and isinstance(value, Mapping):
         for name, inner in cast("Mapping[str, object]", value).items():
-            key = name if re.fullmatch(r"[A-Za-z_]\w*", name) else json.dumps(name)
+            key = name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else json.dumps(name)
             yield from _texts(inner, f"{path}.{key}" if path else key, depth + 1)
     elif depth < _DEEPEST and isinstance(value, list) and value:
         items = cast("list[object]", value)

@@ -98,8 +98,8 @@ def _compiled(path: str) -> _Expression | None:
         return None
     try:
         return cast("_Expression", jmespath.compile(path))
-    except JMESPathError as error:
-        raise ValueError(f"{path!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from error
+    except (JMESPathError, RecursionError) as error:
+        raise ValueError(f"{path[:200]!r} is not a JMESPath expression: {str(error).splitlines()[0]}") from error
 
 
 def _search(path: str, value: object) -> object:

@@ -8,7 +8,6 @@ from typing import Any, TypedDict
 
 from loomlib.aws.bearer import check_bearer
 
-from ..presentation.formats import exact
 from .entry import AgentEntry, ServerEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
 from .trace_context import with_trace
@@ -37,6 +36,10 @@ class InvocationRequest:
     labels: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     bearer: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.timeout_s is not None and not self.timeout_s > 0:  # NaN is not above 0, either
+            raise ValueError(f"timeout_s must be above 0, not {self.timeout_s}")
 
 
 class CallOptions(TypedDict, total=False):
@@ -85,8 +88,6 @@ def make_request(
         RequestRejectedError: AWS would reject the request.
         ValueError: An argument is invalid.
     """
-    if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"timeout_s must be above 0, not {exact(timeout_s)}")
     if qualifier == "":
         raise ValueError("qualifier must be the name of an endpoint, such as DEFAULT")
     if bearer is not None:

@@ -117,6 +117,10 @@ class AgentMessages:
         """
         try:
             form = MessageFormat(answer=answer, error=error, **({} if request is None else {"request": request}))
+            if form.body("1", "") == form.body("2", ""):
+                raise ValueError(
+                    "the request needs the placeholder {prompt} in a text; names of fields are not replaced"
+                )
         except ValueError as problem:
             sentence = str(problem)
             raise LoomError(sentence[:1].upper() + sentence[1:], on=self._entry.name) from problem

@@ -104,6 +104,11 @@ def test_what_the_user_said_is_no_answer() -> None:
     assert stream_text({"message": {"role": "user", "content": [{"text": "2+2?"}]}}, "4") == "4"
 
 
+@pytest.mark.parametrize("kind", [["note"], {"name": "note"}, 1, None])
+def test_an_event_whose_type_is_no_text_is_read_like_one_without_a_type(kind: object) -> None:
+    assert stream_text({"text": "four"}, {"type": kind, "text": " and five"}) == "four and five"
+
+
 def test_events_without_text_are_kept_as_pieces() -> None:
     pieces = read(b'data: {"current_tool_use": {"name": "add"}}\n\n', "text/event-stream")
     assert pieces == [Piece(text="", data=b'{"current_tool_use": {"name": "add"}}')]
@@ -131,6 +136,13 @@ def test_an_error_in_a_stream_is_reported(data: str, error: str) -> None:
 def test_a_json_answer_that_only_holds_an_error_is_one() -> None:
     (piece,) = read(b'{"error": "boom"}', "application/json")
     assert (piece.text, piece.error) == ("", "boom")
+
+
+def test_an_error_beside_an_answer_is_part_of_the_answer_except_in_bedrock_agentcore_apps_form() -> None:
+    assert json_text({"error": "no cache", "result": "four"}) == "four"
+    failure = {"error": "database is down", "error_type": "OSError", "message": "An error occurred"}
+    (piece,) = read(json.dumps(failure).encode(), "application/json")
+    assert (piece.text, piece.error) == ("", "OSError: database is down")
 
 
 def test_other_content_types_are_text_even_when_a_character_is_split() -> None:

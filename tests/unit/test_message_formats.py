@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loomlib.agents import AgentEntry, RuntimeArn
 from loomlib.agents.answers import Piece, reader_for
+from loomlib.agents.catalog_file import catalog_text, read_catalog_text
 from loomlib.agents.format_probe import FormatTrial, FoundFormat, confirm_format, find_format, read_trial
 from loomlib.agents.message_format import MessageFormat, read_message_format
 from loomlib.agents.payloads import make_payload
@@ -74,6 +77,7 @@ def test_the_events_of_a_stream_are_read_at_the_path() -> None:
         ({"request": {"message": "hi"}}, "needs the placeholder"),
         ({"answer": "result."}, "is not a JMESPath expression"),
         ({"error": "a[[0]"}, "is not a JMESPath expression"),
+        ({"answer": "(" * 2_000}, r"^'\({200}' is not a JMESPath expression"),
     ],
 )
 def test_a_form_that_cannot_work_is_refused(members: dict[str, Any], complaint: str) -> None:
@@ -84,6 +88,22 @@ def test_a_form_that_cannot_work_is_refused(members: dict[str, Any], complaint: 
 def test_a_form_survives_its_storage() -> None:
     assert read_message_format(TOOLKIT.members()) == TOOLKIT
     assert read_message_format({}) is None
+
+
+def test_the_placeholders_of_a_form_survive_an_export_and_secrets_do_not() -> None:
+    arn = RuntimeArn.parse("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
+    request = {"session_token": "{session_id}", "password": [{"text": "{prompt}"}], "api_key": "k-1"}
+    entry = AgentEntry(
+        id=1,
+        arn=arn,
+        name="name",
+        status="READY",
+        registered_at=datetime(2026, 1, 1, tzinfo=UTC),
+        message_format=MessageFormat(request=request),
+    )
+    (agent,) = read_catalog_text(catalog_text("aws", [entry], {}), where="file").agents
+    assert agent.message_format is not None
+    assert agent.message_format.request == {**request, "api_key": "[secret]"}
 
 
 def trial(value: object, request: dict[str, Any] | None = None) -> FormatTrial:
@@ -98,6 +118,13 @@ def test_an_answer_that_only_a_prompt_brings_shows_the_form() -> None:
     result = found(trial({"result": {"response": "It is 4."}}), FormatTrial(request={}, failure="500"))
     assert isinstance(result, FoundFormat)
     assert (result.form.request, result.form.answer, result.text) == ({"message": "{prompt}"}, "", "It is 4.")
+
+
+@pytest.mark.parametrize("name", ["réponse", "result٣", "回答", "a b"])
+def test_an_answer_is_found_in_a_field_of_any_name(name: str) -> None:
+    result = found(trial({name: "It is 4."}), FormatTrial(request={}, failure="500"))
+    assert isinstance(result, FoundFormat)
+    assert in_json({name: "It is 8."}, result.form).text == "It is 8."
 
 
 def test_an_agent_that_ignores_the_field_shows_nothing() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -120,6 +121,17 @@ def test_an_email_takes_its_address_and_subject_from_the_prompt() -> None:
     assert tool_calls == [("send_email", {"to": "bob@example.com", "subject": "Lunch on Friday"})]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["subject is" + " " * 400 + ";x", "subject is " * 150 + "x" + " " * 1_800 + ";x"],
+    ids=["before a value", "after values"],
+)
+def test_a_run_of_spaces_beside_a_name_is_read_in_a_moment(statement: str) -> None:
+    began_s = time.thread_time()
+    assert reply_to(f"Send an email to bob@example.com, {statement}")
+    assert time.thread_time() - began_s < 0.5
+
+
 def test_a_tool_that_lacks_an_argument_is_asked_for_and_not_called() -> None:
     reply = reply_to("What's the weather?")
     assert not reply.calls
@@ -132,6 +144,24 @@ def test_earlier_statements_are_remembered() -> None:
         "Your favourite colour is blue."
     )
     assert "not told me" in reply_to("Hello", "What's my name?").text
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], [False, True], ["Bad", "Good"]])
+def test_a_judge_answers_with_a_label_whatever_the_labels_are(labels: list) -> None:
+    properties = {"score": {"enum": labels}, "reason": {"type": "string"}}
+    form = tool("Verdict", "Judge the answer.", {"type": "object", "properties": properties, "required": [*properties]})
+    question = "USER QUERY:\nWhat is the capital of France?"
+    answers = ("Paris is the capital of France.", "No idea.")
+    scores = [
+        calls(
+            f"# Assistant's Response:\n{answer}\n\n{question}",
+            system=[{"text": "You are a judge"}],
+            toolConfig={"tools": [form]},
+        )[0][1]["score"]
+        for answer in answers
+    ]
+    assert set(scores) <= set(labels)
+    assert scores[0] == (labels[-1] if isinstance(labels[0], str) else max(labels))
 
 
 def test_a_system_prompt_is_read_for_an_answer() -> None:

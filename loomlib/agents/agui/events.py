@@ -79,7 +79,8 @@ class AguiEvent:
 
 def is_agui(value: object) -> bool:
     """Return whether a JSON value is an event of a type that protocol 1.0 has."""
-    return isinstance(value, dict) and cast("dict[str, object]", value).get("type") in EVENT_TYPES
+    kind = cast("dict[str, object]", value).get("type") if isinstance(value, dict) else None
+    return isinstance(kind, str) and kind in EVENT_TYPES
 
 
 def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:

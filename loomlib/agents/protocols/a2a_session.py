@@ -18,7 +18,12 @@ from .jsonrpc import METHOD_NOT_FOUND, JsonRpcPeer
 from .measured_call import MeasuredCall
 from .measuring import CallOutcome, measure
 
-_FAILED: Final = {"failed": "The agent's task failed", "rejected": "The agent rejected the task"}
+_FAILED: Final = {
+    "failed": "The agent's task failed",
+    "rejected": "The agent rejected the task",
+    "canceled": "The agent canceled the task",
+}
+_RUNNING: Final = ("submitted", "working")
 
 
 class A2aSession:
@@ -71,6 +76,9 @@ class A2aSession:
             timeout_s: The limit from sending to the end of the response, in seconds.
             on_event: Called with each result, on the engine's loop.
             labels: Labels to store with the call, beside the session's.
+
+        Raises:
+            ValueError: `timeout_s` is not above 0; nothing is stored.
         """
         call = MeasuredCall(
             InvocationRequest(
@@ -124,6 +132,8 @@ def _read(results: Sequence[Mapping[str, Any]], method: str) -> tuple[str, str |
     if method.startswith("tasks/"):
         return task.text, None  # the request succeeded, whatever became of the task
     failure = _FAILED.get(task.state)
+    if method == "message/stream" and task.state in _RUNNING and not read_event(results[-1]).is_final:
+        failure = "The stream ended before the task did"
     return task.text, None if failure is None else f"{failure}: {task.message}" if task.message else failure
 
 

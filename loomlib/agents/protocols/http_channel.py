@@ -86,7 +86,8 @@ class HttpChannel:
             if call is not None:
                 call.record_sent(message, at_ns, len(body))
 
-        await self._exchange(request, call, on_send)
+        # A response to a question of the server has an id, too, but the server's.
+        await self._exchange(request, call, on_send, id=message.get("id") if "method" in message else None)
 
     def listen(self) -> None:
         """Open the GET stream, on which a server sends messages that do not belong to a request."""
@@ -113,7 +114,7 @@ class HttpChannel:
             await self._exchange(await asyncio.to_thread(self._make, "GET", b"", headers), None, _ignore)
 
     async def _exchange(
-        self, request: SignedRequest, call: MeasuredCall | None, on_send: Callable[[int], None]
+        self, request: SignedRequest, call: MeasuredCall | None, on_send: Callable[[int], None], *, id: object = None
     ) -> None:
         from loomlib.aws.transport import stream_invocation
 
@@ -125,7 +126,7 @@ class HttpChannel:
                 if call is not None:
                     call.head(answer)
                 if answer.status >= 300:
-                    await self._refused(answer, call)
+                    await self._refused(answer, call, id)
                     return
                 has_begun = True
                 if session := answer.headers.get(_SESSION):
@@ -161,6 +162,8 @@ class HttpChannel:
             self._deliver(body.decode("utf-8", "replace"), last_ns, call)
 
     def _deliver(self, text: str, at_ns: int, call: MeasuredCall | None) -> None:
+        if not text.strip():
+            return  # MCP 2025-11-25: a stream may begin with an event without data, for its id
         try:
             value: object = json.loads(text)
         except (ValueError, RecursionError):
@@ -171,13 +174,16 @@ class HttpChannel:
             if (message := mapping_or_none(one)) is not None:
                 self._on_message(message, at_ns, len(text.encode()), call)
 
-    async def _refused(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
+    async def _refused(self, answer: HttpResponse, call: MeasuredCall | None, id: object) -> None:
         line = call.line if call is not None else Timeline.begin()
         body = await read_refusal(answer, line)
         with contextlib.suppress(ValueError, RecursionError):
             message = mapping_or_none(json.loads(body))
             if message is not None and "jsonrpc" in message and "error" in message:
-                # A JSON-RPC error beside an HTTP status is the more exact of the two.
+                # A JSON-RPC error beside an HTTP status is the more exact of the two. It concerns this request whatever
+                # its id is: a server that refuses a request unread gives an id of its own.
+                if id is not None:
+                    message = {**message, "id": id}
                 self._on_message(message, line.first_byte_ns or time.perf_counter_ns(), len(body), call)
                 return
         raise refusal(answer, body, what=self._operation, on=self._name)

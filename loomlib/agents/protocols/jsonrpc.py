@@ -121,6 +121,8 @@ class JsonRpcPeer:
         finally:
             self._pending.pop(id, None)
             if not sending.done():
+                if not pending.future.done():
+                    sending.cancel()  # nobody waits for the answer: nothing more is sent, and HTTP's connection closes
                 self._leave(sending)
 
     async def _response(self, pending: _Pending, sending: asyncio.Task[None], method: str) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,8 @@ from .measured_call import MeasuredCall
 from .measuring import CallOutcome, measure
 
 _PAGES: Final = 1_000
+_NOTICE_S: Final = 1.0
+"""How long a server may take to accept the notification that a call was cancelled; one that hangs never does."""
 
 
 class McpSession:
@@ -172,6 +176,9 @@ class McpSession:
             on_progress: Called with each progress notification of this request; the session's callback by default.
             run_in_caller: Runs callbacks in the thread that waits; a thread of the session's by default.
             labels: Labels to store with the call, beside the session's.
+
+        Raises:
+            ValueError: `timeout_s` is not above 0; nothing is stored.
         """
         call = MeasuredCall(
             InvocationRequest(
@@ -247,9 +254,11 @@ class McpSession:
         try:
             return as_mapping(await self._peer.request(method, request_params, call=call, on_sent=note))
         except (asyncio.CancelledError, TimeoutError):
-            if ids and method != "initialize":  # the protocol forbids cancelling the handshake
+            call.broke_off(time.perf_counter_ns())
+            if call.is_sent and method != "initialize":  # the protocol forbids cancelling the handshake
                 cancelled = {"requestId": ids[0], "reason": "The caller cancelled"}
-                await asyncio.shield(self._peer.notify("notifications/cancelled", cancelled, call))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._peer.notify("notifications/cancelled", cancelled, call), _NOTICE_S)
             raise
         finally:
             for id in ids:

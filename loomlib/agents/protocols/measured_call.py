@@ -31,6 +31,8 @@ class MeasuredCall:
         line: What was measured.
         id: The id of the stored invocation.
         run_in_caller: Runs a function in the thread that waits for this call; None when none waits.
+        is_sent: Whether a message of the call was handed to the network.
+        is_answered: Whether the answer is there, a good or a failed one: then the call ended when it was read.
     """
 
     def __init__(self, request: InvocationRequest, writer: InvocationWriter) -> None:
@@ -38,7 +40,7 @@ class MeasuredCall:
         self.line = Timeline.begin()
         self.id = 0
         self.run_in_caller: Callable[[Callable[[], None]], None] | None = None
-        self._is_sent = False
+        self.is_sent = self.is_answered = False
         self._broke_off_ns: int | None = None
 
     async def begin(self) -> None:
@@ -64,8 +66,8 @@ class MeasuredCall:
             at_ns: When it was handed to the network, by the monotonic clock.
             size: Its length in bytes.
         """
-        if not self._is_sent:
-            self._is_sent, self.line.sent_ns = True, at_ns
+        if not self.is_sent:
+            self.is_sent, self.line.sent_ns = True, at_ns
         self._note(SENT, message, at_ns, size)
 
     def received(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
@@ -95,7 +97,7 @@ class MeasuredCall:
             self.line.connect_ms, self.line.connection_reused = answer.connect_ms, answer.connection_reused
 
     def broke_off(self, at_ns: int) -> None:
-        """Record when a response broke off. The time to read the reason from the log is not counted in the call."""
+        """Record when a response broke off. What follows, such as reading the reason, is not counted in the call."""
         self._broke_off_ns = at_ns
 
     def fail(self, failure: str, message: str) -> None:
@@ -110,9 +112,9 @@ class MeasuredCall:
         """
         if text:
             self.line.texts.append(text)
-        done_ns = self.line.done_ns if self.line.failure is None else self._broke_off_ns
+        done_ns = self.line.done_ns if self.is_answered or self.line.failure is None else self._broke_off_ns
         done_ns = done_ns or time.perf_counter_ns()
-        record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self._is_sent)
+        record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self.is_sent)
         stored = await self._writer.finish(record, self.line.events)
         return replace(record, stored=stored)
 

@@ -49,11 +49,13 @@ async def measure(
         await call.begin()
         async with asyncio.timeout(timeout_s):
             result = await send()
+        call.is_answered = True
     except TimeoutError:
         call.fail("timeout", f"No result arrived within {time_limit(timeout_s)}")
     except asyncio.CancelledError:
         call.fail("cancelled", "The caller cancelled before the result came")
     except ProtocolError as error:
+        call.is_answered = error.code is not None
         call.fail(failure_of_code(error.code), str(error))
     except AwsError as error:
         call.fail(failure_of(error), str(error))

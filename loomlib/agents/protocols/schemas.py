@@ -24,20 +24,21 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    kind = validators.validator_for(dict(schema), default=validators.Draft202012Validator)
     registry: Registry[Any] = Registry()  # without it, jsonschema would fetch remote references
     try:
+        kind = validators.validator_for(dict(schema), default=validators.Draft202012Validator)
         kind.check_schema(dict(schema))
         violations = kind(dict(schema), registry=registry).iter_errors(dict(values))
         errors = sorted(violations, key=lambda error: (len(error.path), str(error.path)))
-    except (exceptions.SchemaError, Unresolvable, RecursionError):  # the last: a schema that refers to itself
+    # RecursionError: a schema that refers to itself; TypeError: a `$schema` that is no text.
+    except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
         return
     if not errors:
         return
     first = errors[0]
     path = [str(part) for part in first.absolute_path]
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
-    if first.validator == "required":
+    if first.validator == "required" and first.validator_value is not True:  # True: draft 3, of the field itself
         missing = [
             name
             for name in cast("list[str]", first.validator_value)
@@ -67,4 +68,4 @@ def _type(schema: Any) -> str:
     if "enum" in fields:
         return " | ".join(repr(value) for value in cast("list[Any]", fields["enum"]))
     kind = fields.get("type", "any")
-    return " | ".join(cast("list[str]", kind)) if isinstance(kind, list) else str(kind)
+    return " | ".join(map(str, cast("list[object]", kind))) if isinstance(kind, list) else str(kind)

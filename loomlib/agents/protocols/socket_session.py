@@ -115,14 +115,14 @@ class SocketSession:
         """Open the WebSocket.
 
         Raises:
-            AwsError: It was refused; the refusal is stored.
+            AwsError: It was refused; the refusal is stored, as is a cancellation.
         """
         from loomlib.aws.signing import sign_get
         from loomlib.aws.websocket import open_websocket
 
         call = self._call
-        await call.begin()
         try:
+            await call.begin()
             request = await asyncio.to_thread(
                 sign_get,
                 self._clients,
@@ -139,6 +139,10 @@ class SocketSession:
             )
         except AwsError as error:
             call.fail(failure_of(error), str(error))
+            self.outcome = await self._finish()
+            raise
+        except asyncio.CancelledError:
+            call.fail("cancelled", "The caller cancelled before the WebSocket was open")
             self.outcome = await self._finish()
             raise
         call.record_sent({"open": "WebSocket"}, socket.sent_ns, 0)

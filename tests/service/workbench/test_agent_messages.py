@@ -116,6 +116,9 @@ def test_an_agent_that_answers_the_same_to_everything_shows_no_form(deployed: Ca
     assert "agent.protocols.messages.set" in repr(search)
 
 
-def test_a_form_without_a_prompt_is_refused_in_a_sentence(deployed: Callable[[str], Agent]) -> None:
+@pytest.mark.parametrize("request_form", [{"message": "hi"}, {"{prompt}": "hi"}])
+def test_a_form_without_a_prompt_is_refused_in_a_sentence(
+    deployed: Callable[[str], Agent], request_form: dict[str, object]
+) -> None:
     with pytest.raises(LoomError, match="The request needs the placeholder"):
-        deployed("toolkit").protocols.messages.set({"message": "hi"})
+        deployed("toolkit").protocols.messages.set(request_form)

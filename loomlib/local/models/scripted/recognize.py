@@ -13,7 +13,8 @@ from .script import script
 _UNIT = re.compile(
     r"°[CF]\b|(?<=\d)[a-zA-Z]{1,3}\b|(?<=\d )[a-zA-Z]{1,3}\b|\bkm/h\b|\b[A-Za-z]{2,}\b|(?<=\b(?:to|in) )[CFK]\b"
 )
-_VALUE = r"(\"[^\"]+\"|'[^']+'|[^\n;]+?)"
+# No run of spaces can be split in two ways: the time would grow with the cube of its length.
+_VALUE = r"\s*+(\"[^\"]+\"|'[^']+'|[^\s;][^\n;]*?)(?=[.;!?](?:\s|$)|,\s|\n|$|(?<!\s)\s++and\s)"
 _pattern = partial(pattern, "recognize")
 _exact = partial(pattern, "recognize", ignore_case=False)
 
@@ -132,15 +133,12 @@ def labelled(name: str, text: str) -> str | None:
 
     Examples: "age: 30", "the title is Autumn", "priority = high", "the word 'loom'".
     """
-    label = r"[\s_-]*".join(map(re.escape, split_name(name)))
+    label = r"[\s_-]*+".join(map(re.escape, split_name(name)))
     if not label:
         return None
     match = re.search(
-        rf"\b{label}\b\s*(?:is|are|=|:|should be|must be|of|set to)\s*:?\s*{_VALUE}"
-        r"(?=[.;!?](?:\s|$)|,\s|\n|$|\s+and\s)",
-        text,
-        re.IGNORECASE,
-    ) or re.search(rf"\b{label}\s+(\"[^\"\n]+\"|'[^'\n]+'(?!\w))", text, re.IGNORECASE)
+        rf"\b{label}\b\s*+(?:is|are|=|:|should be|must be|of|set to)(?:\s*+:)?+{_VALUE}", text, re.IGNORECASE
+    ) or re.search(rf"\b{label}\s++(\"[^\"\n]+\"|'[^'\n]+'(?!\w))", text, re.IGNORECASE)
     return match[1].strip().strip("\"'").strip() or None if match else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...json_values import JsonObject, as_list, as_number, as_object, as_texts
 from ...request import ConverseRequest, Tool
@@ -61,8 +61,8 @@ def _filled(material: Material, schema: JsonObject, properties: JsonObject, name
             filled[name] = f"{SAYS}{assessment.reason}."[:1_900]
         elif name in chosen:
             filled[name] = chosen[name]
-        elif as_list(rule.get("enum")):
-            filled[name] = _label(as_texts(rule.get("enum")), assessment.score)
+        elif labels := _labels(as_list(rule.get("enum"))):
+            filled[name] = _label(labels, assessment.score)
         elif rule.get("type") in ("number", "integer"):
             filled[name] = _scaled(rule, assessment.score)
         elif rule.get("type") == "boolean":
@@ -138,12 +138,17 @@ def _occurs(value: str, text: str) -> bool:
     return value.lower() in text.lower() or value_stems <= {stem(word) for word in words(text)}
 
 
-def _label(labels: tuple[str, ...], score: float) -> str:
+def _labels(choices: list[object]) -> Sequence[str | float]:
+    """Return the labels of an enumeration: its texts; without any, its numbers in ascending order."""
+    return as_texts(choices) or sorted(label for label in choices if isinstance(label, int | float))
+
+
+def _label(labels: Sequence[str | float], score: float) -> str | float:
     """Return the label for a score.
 
     Labels are listed from the worst to the best, or the other way round by their words.
     """
-    ordered = labels if _goodness(labels[-1]) >= _goodness(labels[0]) else labels[::-1]
+    ordered = labels if _goodness(str(labels[-1])) >= _goodness(str(labels[0])) else labels[::-1]
     return ordered[min(len(ordered) - 1, int(score * (len(ordered) - 1) + 0.5))]
 
 
