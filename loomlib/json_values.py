@@ -8,8 +8,11 @@ Examples:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 def mapping_or_none(value: object) -> Mapping[str, Any] | None:
@@ -53,6 +56,13 @@ def to_text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError, TypeError):
         return f"({type(value).__name__})"
+
+
+def encodable(text: str) -> str:
+    """Return text that UTF-8 can encode: lone surrogates, which JSON allows, become U+FFFD, and pairs one character."""
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def number_or_none(value: object) -> float | None:

@@ -97,6 +97,7 @@ def create_endpoint(
     tags: Mapping[str, str] | None = None,
     region: str | None = None,
     progress: Callable[[str], None] | None = None,
+    on_accepted: Callable[[], object] | None = None,
 ) -> EndpointDescription:
     """Create an endpoint and wait until it serves the version.
 
@@ -109,6 +110,7 @@ def create_endpoint(
         tags: Its tags.
         region: The region, if it is not the connection's.
         progress: Called with the state at each look.
+        on_accepted: Called when AgentCore has accepted the request, before the wait.
 
     Raises:
         ConflictError: The runtime already has this endpoint.
@@ -122,6 +124,8 @@ def create_endpoint(
         request["tags"] = dict(tags)
     with translated("Creating an endpoint", on=f"{runtime_id}/{name}"):
         clients.control(region).create_agent_runtime_endpoint(**request, clientToken=_token())
+    if on_accepted is not None:
+        on_accepted()
     return wait_until_served(clients, runtime_id, name, version, region=region, progress=progress)
 
 

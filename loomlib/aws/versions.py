@@ -68,6 +68,11 @@ class CodePlace:
     entry_point: str = ""
     runtime: str = ""
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the object cannot change: it is a version of an object, or its key contains its digest."""
+        return bool(self.version_id or _DIGEST_IN_KEY.search(self.key))
+
     def __str__(self) -> str:
         return self.image or f"s3://{self.bucket}/{self.key}"
 

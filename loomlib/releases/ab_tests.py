@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from typing import Final
 
 from ..aws.endpoints import EndpointDescription
 from ..errors import LoomError
@@ -11,6 +12,9 @@ from ..presentation.formats import join
 from ..store import AbTestRow, Store
 from .ab_design import CONTROL, TREATMENT, AbArm, AbDesign, check_shares
 from .endpoints import EndpointReleases, Progress
+
+_PURPOSE: Final = "The second version of an A/B test; Loom deletes it when the test ends."
+"""The description of the endpoints that are created for tests."""
 
 
 class AbTests:
@@ -41,7 +45,8 @@ class AbTests:
             progress: Called with a line at each poll.
 
         Raises:
-            LoomError: The endpoint serves neither version, or is already used by a test.
+            LoomError: The endpoint serves neither version, or is already used by a test, or the agent has an endpoint
+                with the name of the test's second endpoint that was not created for a test.
             ConflictError: The other version is not READY.
             ValueError: The shares do not add up to 1, or there are not two versions.
         """
@@ -106,23 +111,28 @@ class AbTests:
     def stop(self, design: AbDesign, *, promote: str | None = None, progress: Progress = None) -> AbTestRow:
         """End a test: the endpoint serves the chosen version, and the other endpoint is deleted.
 
+        It can be repeated, such as after a failure.
+
         Args:
             design: The design of the test.
             promote: The version that the endpoint serves from now on; the control by default.
             progress: Called with a line at each poll.
 
         Raises:
-            LoomError: The version is neither of the two.
+            LoomError: The version is neither of the two; or the test had ended, and its endpoints now belong to another
+                test, or serve another version.
         """
         if promote not in (None, *(arm.version for arm in design.arms)):
             versions = join([arm.version for arm in design.arms], "or")
             raise LoomError(
                 f"Version {promote} is not part of the test", on=design.endpoint, try_=f"version {versions}"
             )
+        if self.get(design.id).state != "running":
+            self._check_unchanged(design, promote)
         row = self._store.releases.stop_test(design.id)
         if promote is not None:
             self._endpoints.promote(design.endpoint, promote, progress=progress)
-        if self._endpoints.is_made_by_loom(design.treatment.endpoint):
+        if self._is_for_tests(design.treatment.endpoint):
             self._endpoints.delete(design.treatment.endpoint)
         return row
 
@@ -150,11 +160,35 @@ class AbTests:
 
     def _serve(self, arm: AbArm, progress: Progress) -> None:
         self.check_free(arm.endpoint)
-        names = [endpoint.name for endpoint in self._endpoints.list()]
-        if arm.endpoint in names and not self._endpoints.is_made_by_loom(arm.endpoint):
+        if arm.endpoint not in [endpoint.name for endpoint in self._endpoints.list()]:
+            self._endpoints.create(arm.endpoint, arm.version, description=_PURPOSE, progress=progress)
+        elif self._is_for_tests(arm.endpoint):  # a test whose start or end was interrupted left it
+            self._endpoints.promote(arm.endpoint, arm.version, progress=progress)
+        else:
             raise LoomError(
-                "Another tool has created an endpoint with the name that the test needs",
+                "The agent has an endpoint with the name that the test needs, and Loom did not create it for a test",
                 on=arm.endpoint,
-                try_="deleting or renaming that endpoint",
+                try_="deleting that endpoint, or a test behind an endpoint with another name",
             )
-        self._endpoints.promote(arm.endpoint, arm.version, progress=progress)
+
+    def _check_unchanged(self, design: AbDesign, promote: str | None) -> None:
+        """Reject the end of a test that had ended before, if its endpoints are used for something else since then."""
+        for arm in design.arms:
+            self.check_free(arm.endpoint)
+        if promote is None:
+            return
+        current = self._endpoints.get(design.endpoint).version
+        if current not in [arm.version for arm in design.arms]:
+            raise LoomError(
+                f"The A/B test has ended, and its endpoint now serves version {current}",
+                on=design.endpoint,
+                try_=f"agent.releases.promote({design.endpoint!r}, version={promote})",
+            )
+
+    def _is_for_tests(self, name: str) -> bool:
+        if not self._endpoints.is_made_by_loom(name):
+            return False
+        descriptions = [endpoint.description for endpoint in self._endpoints.list() if endpoint.name == name]
+        if descriptions == [""]:  # earlier releases did not describe the endpoints of tests
+            return any(AbDesign.read(row.id, row.design).treatment.endpoint == name for row in self.list())
+        return descriptions == [_PURPOSE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -26,7 +27,7 @@ SHOWN_FILES: Final = 60
 _COMPARED_BYTES: Final = 50_000_000
 """Larger files are compared only by size and checksum (CRC-32)."""
 # What zipfile raises for damage besides BadZipFile; a RuntimeError if a file is encrypted or its compression unknown.
-_DAMAGE: Final = (EOFError, OSError, RuntimeError, ValueError, struct.error, zlib.error)
+_DAMAGE: Final = (EOFError, OSError, RuntimeError, ValueError, lzma.LZMAError, struct.error, zlib.error)
 
 
 def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str) -> VersionDifference:
@@ -46,10 +47,13 @@ def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str)
     document = Redactor(DEFAULT_RULES).document()
     files: tuple[FileDifference, ...] | None = None
     note = ""
-    if old.place == new.place and not old.place.image:
+    is_same_place = (str(old.place), old.place.version_id) == (str(new.place), new.place.version_id)
+    if old.version == new.version or (is_same_place and old.place.is_fixed):
         files = ()
     elif old.place.image or new.place.image:
         note = f"The files of container images are not compared: {old.place}, then {new.place}."
+    elif is_same_place:
+        note = f"The code cannot be compared: both versions are from {old.place}, which may have changed in between."
     else:
         try:
             packages = [read_package(clients, version.place, region=arn.region) for version in (old, new)]

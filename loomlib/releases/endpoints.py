@@ -82,7 +82,7 @@ class EndpointReleases:
             ResourceNotFoundError: There is no such version.
         """
         target_version = self._newest_ready() if version is None else self._ready(str(version), progress)
-        endpoint = create_endpoint(
+        return create_endpoint(
             self._clients,
             self.arn.runtime_id,
             name,
@@ -91,9 +91,8 @@ class EndpointReleases:
             tags={AGENT_TAG: self.arn.name},
             region=self.arn.region,
             progress=progress,
+            on_accepted=lambda: self._note(name, CREATED, target_version),  # an interrupted wait must not lose it
         )
-        self._note(name, CREATED, target_version)
-        return endpoint
 
     def promote(self, name: str, version: str | int, *, progress: Progress = None) -> EndpointDescription:
         """Point an endpoint at a version, and wait until it serves it; create the endpoint if it does not exist.

@@ -8,7 +8,7 @@ from ..agents import AgentEntry, Catalog
 from ..aws import Clients
 from ..aws.buckets import delete_object
 from ..aws.deploy import code_bucket
-from ..aws.endpoints import DEFAULT_ENDPOINT, EndpointDescription, delete_endpoint, describe_endpoints
+from ..aws.endpoints import DEFAULT_ENDPOINT, EndpointDescription, describe_endpoints
 from ..aws.roles import delete_role, describe_role
 from ..aws.runtimes import delete_runtime, find_runtime, wait_until_gone
 from ..aws.tags import read_tags
@@ -192,7 +192,7 @@ class Removal:
         if step.kind == "A/B test":
             self._store.releases.stop_test(step.name)
         elif step.kind == "endpoint":
-            delete_endpoint(clients, runtime_id, step.name, region=region)
+            self._endpoints.delete(step.name)  # stores the deletion too
         elif step.kind == "runtime":
             delete_runtime(clients, runtime_id, region=region)
             wait_until_gone(clients, runtime_id, region=region)

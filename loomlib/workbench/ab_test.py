@@ -175,6 +175,10 @@ class AbTest:
         Args:
             promote: The version that the endpoint serves from now on; by default the one that it served before.
             progress: Called with a line at each step; displayed in the notebook by default.
+
+        Raises:
+            LoomError: The version is neither of the two; or the test had ended, and its endpoints now belong to another
+                test, or serve another version.
         """
         chosen = None if promote is None else str(promote)
         self._row = self._tests.stop(self.design, promote=chosen, progress=progress or WaitLine())

@@ -317,7 +317,8 @@ class AgentReleases:
             progress: Called with a line at each step; displayed in the notebook by default.
 
         Raises:
-            LoomError: The endpoint serves neither version, or a test is already running behind it.
+            LoomError: The endpoint serves neither version, or a test is already running behind it, or the agent has an
+                endpoint with the name of the test's second endpoint that was not created for a test.
             ConflictError: The other version is not READY.
             ValueError: The shares do not add up to 1, or there are not two versions.
         """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,21 +19,24 @@ import pytest
 
 from loomlib.local.memory import MEMORY, EventPlane, MemoryBehaviour, MemoryStore
 from loomlib.local.memory.extraction import ExtractionSettings
+from loomlib.local.memory.extraction.process import ExtractionProcess
 from loomlib.local.memory.extraction.strategy import filled
 from loomlib.local.memory.extraction.worker import Extraction
-from loomlib.local.memory.records.store import RecordsStore, Scope
+from loomlib.local.memory.records.store import FILE_NAME, RecordsStore, Scope
+from loomlib.local.memory.writing import delete_event
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
 from loomlib.local.tenancy import acting_for
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
+LIVES_IN_ULM = {"kind": "fact", "about": "home", "value": "Ulm", "text": "The user lives in Ulm."}
 
 
 class Home:
     """Events written as the service writes them, and the extraction of them."""
 
     def __init__(self, folder: Path, store: MemoryStore, resources: ResourceStore) -> None:
-        self.folder, self._events = folder, EventPlane(store)
+        self.folder, self._store, self._events = folder, store, EventPlane(store)
         self._control = ResourceEngine(resources, [(MEMORY, MemoryBehaviour())], account_id="123456789012")
         self.memory_id = ""
 
@@ -44,6 +49,10 @@ class Home:
         place = {"memoryId": self.memory_id, "actorId": "anna", "sessionId": session}
         event = await self._events.create_event({**place, "eventTimestamp": time.time(), "payload": payload})
         return json.loads(event)["event"]["eventId"]
+
+    def delete_event(self, event_id: str, session: str = "s1") -> None:
+        request = {"memoryId": self.memory_id, "actorId": "anna", "sessionId": session, "eventId": event_id}
+        self._store.write_now(lambda connection: delete_event(connection, request, time.time_ns() // 1_000_000))
 
     async def delete(self) -> None:
         await self._control.call("DeleteMemory", {"memoryId": self.memory_id}, region="us-east-1")
@@ -59,6 +68,10 @@ class Home:
     def texts(self) -> list[str]:
         with closing(RecordsStore(self.folder)) as store:
             return sorted(record.text for record in store.newest_first(self.memory_id, Scope(), limit=200))
+
+    def jobs(self) -> list[tuple[str, str]]:
+        with closing(RecordsStore(self.folder)) as store:
+            return store.rows("SELECT status, failure_reason FROM jobs")
 
 
 @pytest.fixture
@@ -170,17 +183,87 @@ async def test_the_sweep_removes_the_records_of_a_deleted_memory(home: Home) -> 
 async def test_a_model_extracts_when_asked_to_and_its_failure_is_a_job(home: Home) -> None:
     await home.create(FACTS)
     await home.say("ich wohne in Ulm")
-    statement = {"kind": "fact", "about": "home", "value": "Ulm", "text": "The user lives in Ulm."}
-    with _model({"statements": [statement]}) as url:
+    with _model({"statements": [LIVES_IN_ULM]}) as url:
         home.extract(extractor="model", url=url, access_key="KEY")
     assert home.texts() == ["The user lives in Ulm."]
     await home.say("ich wohne in Bonn")
     with _model({"nonsense": True}) as url:
         home.extract(extractor="model", url=url, access_key="KEY")
     assert home.texts() == ["The user lives in Ulm."]
-    with closing(RecordsStore(home.folder)) as store:
-        jobs = store.rows("SELECT status, failure_reason FROM jobs")
-    assert jobs == [("FAILED", "The model's answer does not have the form of the tool")]
+    assert home.jobs() == [("FAILED", "The model's answer does not have the form of the tool")]
+
+
+async def test_half_a_surrogate_pair_does_not_stop_the_extraction(home: Home) -> None:
+    await home.create(FACTS, {"summaryMemoryStrategy": {"name": "s", "namespaceTemplates": ["/s/{sessionId}/"]}})
+    await home.say("I live in Ulm.\nHello \ud83d")
+    home.extract()
+    assert "The user lives in Ulm." in home.texts()
+    assert (home.count(), home.jobs()) == (2, [])
+
+
+async def test_an_extraction_process_that_cannot_be_started_is_started_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = ExtractionProcess(tmp_path, ExtractionSettings())
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "missing"))
+        process.wake()
+        await _until(lambda: "cannot be started" in caplog.text)
+    await _until(lambda: process.pid is not None)
+    await process.close()
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def test_records_can_be_written_while_a_model_extracts(home: Home) -> None:
+    await home.create(FACTS)
+    await home.say("ich wohne in Ulm")
+
+    def write() -> None:
+        with closing(sqlite3.connect(home.folder / FILE_NAME, timeout=0)) as records, records:
+            records.execute("BEGIN IMMEDIATE")
+
+    with _model({"statements": [LIVES_IN_ULM]}, meanwhile=write) as url:
+        home.extract(extractor="model", url=url, access_key="KEY")
+    assert home.texts() == ["The user lives in Ulm."]
+
+
+async def test_an_event_that_was_deleted_before_its_extraction_does_not_become_a_record(home: Home) -> None:
+    await home.create(FACTS)
+    event_id = await home.say("I live in Ulm.")
+    await home.say("My name is Anna.")
+    with closing(Extraction(home.folder, ExtractionSettings(delay_s=10))) as extraction:
+        extraction.step(0.0)
+        home.delete_event(event_id)
+        extraction.step(30.0)
+        assert extraction.idle
+    assert home.texts() == ["The user's name is Anna."]
+
+
+async def test_an_event_that_was_deleted_while_a_model_read_it_does_not_become_a_record(home: Home) -> None:
+    await home.create(FACTS)
+    event_id = await home.say("ich wohne in Ulm")
+    with _model({"statements": [LIVES_IN_ULM]}, meanwhile=lambda: home.delete_event(event_id)) as url:
+        settings = ExtractionSettings(delay_s=0.0, extractor="model", url=url, access_key="KEY")
+        with closing(Extraction(home.folder, settings)) as extraction:
+            extraction.step(0.0)
+            extraction.step(1.0)
+            assert extraction.idle
+    assert home.texts() == []
+
+
+async def test_the_reason_of_a_failure_names_the_template_with_the_variable_that_is_not_set(home: Home) -> None:
+    reflection = {"namespaceTemplates": ["/r/{team}/"]}
+    episodes = {"name": "e", "namespaceTemplates": ["/e/{actorId}/"], "reflectionConfiguration": reflection}
+    await home.create({"episodicMemoryStrategy": episodes})
+    await home.say("I live in Ulm.")
+    home.extract()
+    ((_, reason),) = home.jobs()
+    assert reason == "The namespace template /r/{team}/ has a variable that the events do not set: 'team'"
 
 
 def test_an_unknown_namespace_variable_is_an_error() -> None:
@@ -190,14 +273,15 @@ def test_an_unknown_namespace_variable_is_an_error() -> None:
 
 
 @contextmanager
-def _model(given: dict[str, Any]) -> Iterator[str]:
-    """A service that answers every Converse call by the tool with `given`."""
+def _model(given: dict[str, Any], *, meanwhile: Callable[[], object] = lambda: None) -> Iterator[str]:
+    """A service that answers every Converse call by the tool with `given`, after `meanwhile` has run."""
     block = {"toolUse": {"toolUseId": "t", "name": "remember", "input": given}}
     answer = json.dumps({"output": {"message": {"role": "assistant", "content": [block]}}}).encode()
 
     class Answer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            meanwhile()
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()

@@ -190,6 +190,9 @@ def test_equal_values_have_one_spelling() -> None:
 
 def test_an_abbreviation_does_not_end_a_sentence() -> None:
     assert sentences("I saw Dr. Brown. He was kind.") == ["I saw Dr. Brown.", "He was kind."]
+    assert sentences("I took approx. Two. I am atapprox. Well. So Mr.\nBrown") == [
+        *("I took approx. Two.", "I am atapprox.", "Well.", "So Mr.", "Brown")
+    ]
 
 
 _EXTRACTED = """
@@ -238,3 +241,8 @@ def test_every_statement_has_a_slot_and_a_sentence(parts: list[str]) -> None:
 @pytest.mark.parametrize("begin", ["I like ", "I live in ", "I am ", "my "])
 def test_endless_repetition_is_read_in_bounded_time(begin: str, repeated: str) -> None:
     assert extract(begin + repeated * (19_000 // len(repeated)) + "x") == []
+
+
+@pytest.mark.timeout(60)
+def test_a_sentence_of_nothing_but_abbreviations_is_read_in_bounded_time() -> None:
+    assert len(sentences("Mr. A " * 50_000)) == 1

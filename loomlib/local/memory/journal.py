@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from loomlib.json_values import encodable
 from loomlib.local.resources import attach
 
 from .store import FILE_NAME
@@ -73,7 +74,7 @@ class JournalEntry:
     def messages(self) -> tuple[Message, ...]:
         """The conversational parts that have text; blobs are left out."""
         return tuple(
-            Message(event_id=self.event_id, index=index, role=part["conversational"]["role"], text=text)
+            Message(event_id=self.event_id, index=index, role=part["conversational"]["role"], text=encodable(text))
             for index, part in enumerate(self.payload)
             if part.get("conversational") and (text := _spoken(part["conversational"]["content"].get("text") or ""))
         )

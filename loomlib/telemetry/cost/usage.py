@@ -81,10 +81,7 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
     cache_read, cache_written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
     span = trace.span(call.span_id)
     total = None if span is None else count_or_none(span.facts.get("gen_ai.usage.total_tokens"))
-    fresh = call.input_tokens
-    if fresh is not None and cache_read + cache_written and total == fresh + (call.output_tokens or 0):
-        # Cached tokens are part of the input here; Bedrock counts them apart.
-        fresh = max(0, fresh - cache_read - cache_written)
+    fresh = _fresh(call.input_tokens, call.output_tokens, total, cache_read + cache_written)
     return CallUsage(
         span_id=call.span_id,
         model=model,
@@ -96,6 +93,13 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
     )
 
 
+def _fresh(read: int | None, written: int | None, total: int | None, cached: int) -> int | None:
+    """Return the input tokens that are not cached tokens."""
+    if read is not None and cached and total == read + (written or 0):
+        return max(0, read - cached)  # cached tokens are part of the input here; Bedrock counts them apart
+    return read
+
+
 def _of_agent(trace: Trace) -> list[CallUsage]:
     usages: list[CallUsage] = []
     for span in trace.of_operation("invoke_agent"):
@@ -104,15 +108,20 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
         get, usage = span.facts.get, "gen_ai.usage."
         input_ = stated_tokens(get(usage + "input_tokens", get(usage + "prompt_tokens")))
         output = stated_tokens(get(usage + "output_tokens", get(usage + "completion_tokens")))
+        cache_read = stated_tokens(get(usage + "cache_read.input_tokens", get(usage + "cache_read_input_tokens"))) or 0
+        cache_written = (
+            stated_tokens(get(usage + "cache_creation.input_tokens", get(usage + "cache_write_input_tokens"))) or 0
+        )
+        total = count_or_none(get(usage + "total_tokens"))
         has_usage = input_ is not None or output is not None
         usages.append(
             CallUsage(
                 span_id=span.span_id,
                 model=_model(span),
-                input_tokens=input_,
+                input_tokens=_fresh(input_, output, total, cache_read + cache_written),
                 output_tokens=output,
-                cache_read_tokens=stated_tokens(get(usage + "cache_read.input_tokens")) or 0,
-                cache_write_tokens=stated_tokens(get(usage + "cache_creation.input_tokens")) or 0,
+                cache_read_tokens=cache_read,
+                cache_write_tokens=cache_written,
                 state="stated" if has_usage else "missing",
                 why="the agent's sum, as its model calls have no spans" if has_usage else "no span states any usage",
             )

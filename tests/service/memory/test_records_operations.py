@@ -35,6 +35,15 @@ def test_a_record_is_written_read_changed_and_deleted(long_term: Make) -> None:
     assert refused.value.response["Error"]["Code"] == "ResourceNotFoundException"
 
 
+def test_half_a_surrogate_pair_is_stored_as_a_replacement_character(long_term: Make) -> None:
+    memory = long_term()
+    record_id, _ = memory.write(["half \ud83d", "whole"], "/x")
+    change = {"memoryRecordId": record_id, "timestamp": datetime.now(UTC), "content": {"text": "the other half \ude00"}}
+    assert memory.texts("/x") == ["half \ufffd", "whole"]
+    memory.data.batch_update_memory_records(memoryId=memory.id, records=[change])
+    assert memory.texts("/x") == ["the other half \ufffd", "whole"]
+
+
 def test_a_namespace_is_exact_and_a_path_holds_what_lies_below_it(long_term: Make) -> None:
     memory = long_term()
     for namespace in ("/org/a", "/org/a/", "/org/a/b", "/org/ab", "/other/a"):

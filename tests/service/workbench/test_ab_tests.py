@@ -97,3 +97,44 @@ def test_a_test_of_versions_that_the_endpoint_does_not_serve_is_refused(agent):
         agent.releases.start_ab_test("other", {1: 1.0}, sessions=12)
     with pytest.raises(LoomError, match="no such A/B test"):
         agent.releases.ab_test("nothing")
+
+
+def start(agent, endpoint, **options):
+    return agent.releases.start_ab_test(endpoint, {1: 0.5, 2: 0.5}, sessions=12, **options)
+
+
+def test_a_test_that_has_ended_changes_nothing_once_its_endpoints_are_used_for_something_else(agent, bench, tmp_path):
+    agent.releases.create("again", version=1)
+    former = start(agent, "again").stop()
+    later = start(agent, "again")
+    with pytest.raises(LoomError, match=f"An A/B test runs behind the endpoint.*{later.id}"):
+        former.stop(promote=2)
+    assert (agent.endpoint("again").version, agent.endpoint("again_v2").version) == ("1", "2")
+    later.stop(promote=2).stop(promote=2)
+    assert "again_v2" not in agent.entry.qualifiers
+    deploy_version(bench, tmp_path, "tested", "three")
+    agent.releases.promote("again", version=3)
+    with pytest.raises(LoomError, match="has ended, and its endpoint now serves version 3"):
+        later.stop(promote=2)
+    assert agent.endpoint("again").version == "3"
+
+
+def test_an_endpoint_that_was_not_created_for_a_test_is_neither_used_nor_deleted_by_one(agent):
+    agent.releases.create("ours", version=1)
+    former = start(agent, "ours").stop()
+    agent.releases.create("ours_v2", version=1, description="staging of a customer")
+    with pytest.raises(LoomError, match=r"Loom did not create it for a test.*ours_v2"):
+        start(agent, "ours")
+    former.stop()
+    assert agent.endpoint("ours_v2").version == "1"
+
+
+def test_a_start_that_was_interrupted_can_be_repeated(agent):
+    def interrupt(line):
+        raise KeyboardInterrupt
+
+    agent.releases.create("interrupted", version=1)
+    with pytest.raises(KeyboardInterrupt):
+        start(agent, "interrupted", progress=interrupt)
+    start(agent, "interrupted").stop()
+    assert "interrupted_v2" not in agent.entry.qualifiers

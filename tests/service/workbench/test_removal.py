@@ -87,6 +87,12 @@ def test_an_endpoint_of_another_tool_keeps_the_runtime_until_it_is_deleted_by_ha
     reason = next(step.reason for step in plan.value.steps if step.kind == "runtime")
     assert "1 endpoint of another tool: theirs" in reason
     assert all(step.action == "keep" for step in plan.value.steps if step.kind == "package")
+    agent.releases.create("prod")
+    agent.releases.removal_plan().apply()
+    agent = bench.register(str(agent.entry.arn))
+    bench.clients.control().create_agent_runtime_endpoint(agentRuntimeId=agent.entry.runtime_id, name="prod")
+    assert actions(agent.releases.removal_plan())["endpoint", "prod"] == "keep"  # created anew by another tool
+    agent.releases.delete("prod")
     agent.releases.delete("theirs")
     assert actions(agent.releases.removal_plan())["runtime", agent.entry.runtime_id] == "delete"
 

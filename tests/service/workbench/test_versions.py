@@ -167,6 +167,30 @@ def test_two_versions_are_compared_by_code_and_configuration_without_their_secre
     assert "The code cannot be compared" in repr(agent.releases.diff(1, 2))
 
 
+def test_the_code_of_two_versions_from_an_object_that_may_have_changed_is_not_called_the_same(bench, tmp_path):
+    agent = deploy_version(bench, tmp_path, "overwritten", "one")
+    control, s3 = bench.clients.control(), bench.clients.s3()
+    source, place = {"Bucket": agent_bucket(agent), "Key": package_key(agent, 1)}, {"Bucket": "others", "Key": "it.zip"}
+    s3.create_bucket(Bucket="others")
+    s3.copy_object(**place, CopySource=source)
+    described = control.get_agent_runtime(agentRuntimeId=agent.entry.runtime_id)
+    artifact = described["agentRuntimeArtifact"]
+    artifact["codeConfiguration"]["code"] = {"s3": {"bucket": place["Bucket"], "prefix": place["Key"]}}
+    for version in (2, 3):
+        control.update_agent_runtime(
+            agentRuntimeId=agent.entry.runtime_id,
+            agentRuntimeArtifact=artifact,
+            roleArn=described["roleArn"],
+            networkConfiguration={"networkMode": "PUBLIC"},
+            platformVersion="V1",
+        )
+        agent.releases.promote("prod", version=version)  # waits until it is READY
+    diff = agent.releases.diff(2, 3)
+    assert diff.value.files is None
+    assert "both versions are from s3://others/it.zip, which may have changed in between" in repr(diff)
+    assert agent.releases.diff(3, 3).value.is_empty
+
+
 def agent_bucket(agent):
     return agent.entry.raw_metadata["agentRuntimeArtifact"]["codeConfiguration"]["code"]["s3"]["bucket"]
 

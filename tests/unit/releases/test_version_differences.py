@@ -20,9 +20,9 @@ KEY = "AKIAIOSFODNN7EXAMPLE"
 OTHER_KEY = "AKIAI44QH5DHBEXAMPLE"
 
 
-def packed(**files: str | bytes) -> bytes:
+def packed(compression: int = zipfile.ZIP_DEFLATED, **files: str | bytes) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in files.items():
             archive.writestr(name.replace("__", "."), content)
     return buffer.getvalue()
@@ -78,10 +78,11 @@ def test_a_package_that_is_no_zip_file_is_an_error():
         compare_packages(b"no zip file", packed(a__py=""), Redactor().document())
 
 
-@pytest.mark.parametrize("damage", [b"\xff" * 8, b""])
-def test_a_package_with_a_damaged_file_is_an_error_of_the_same_kind(damage):
-    whole = packed(a__py="x = 1\n" * 20)
-    at = whole.index(b"a.py") + len(b"a.py")
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize(("skipped", "damage"), [(0, b"\xff" * 8), (0, b""), (16, b"\xff" * 8)])
+def test_a_package_with_a_damaged_file_is_an_error_of_the_same_kind(skipped, damage, compression):
+    whole = packed(compression, a__py="x = 1\n" * 20)
+    at = whole.index(b"a.py") + len(b"a.py") + skipped
     damaged = whole[:at] + damage + whole[at + 8 :]
     with pytest.raises(zipfile.BadZipFile):
         compare_packages(damaged, packed(a__py="x = 2\n"), Redactor().document())

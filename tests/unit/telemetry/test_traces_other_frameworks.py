@@ -217,6 +217,11 @@ def test_parts_of_a_message_that_are_not_text_are_named_by_their_kind() -> None:
     ]
 
 
+def test_a_number_of_thousands_of_digits_in_an_attributes_name_does_not_stop_the_reading() -> None:
+    attributes = {"openinference.span.kind": "LLM", f"llm.input_messages.{'1' * 4_301}.message.content": "Hello"}
+    assert len(Trace.one([span("m", None, "other", 0, 9, attributes=attributes)]).spans) == 1
+
+
 PIECES = ("llm", "input_messages", "0", "1", "message", "role", "content", "tool_calls", "gen_ai", "prompt", "metadata")
 NAMES = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=12).map(".".join),

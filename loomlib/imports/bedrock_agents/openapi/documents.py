@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final, NoReturn, cast
 
 from loomlib.errors import LoomError
-from loomlib.json_values import as_list, mapping_or_none
+from loomlib.json_values import as_list, encodable, mapping_or_none
 from loomlib.presentation.formats import number
 
 from .yaml_nodes import parse_yaml
@@ -17,8 +16,6 @@ MOST_VALUES: Final = 200_000
 
 DEEPEST: Final = 100
 """Deepest nesting level."""
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class ApiDocumentError(LoomError):
@@ -65,26 +62,19 @@ def _plain(value: object, depth: int, budget: list[int]) -> Any:
     if depth > DEEPEST:
         raise ApiDocumentError(f"The document is nested more than {DEEPEST} levels deep")
     if isinstance(value, str):
-        return _encodable(value)
+        return encodable(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if abs(value) < float("inf") else str(value)  # NaN also fails the comparison
     if (mapping := mapping_or_none(value)) is not None:
         return {
-            _encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, budget)
+            encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, budget)
             for name, item in mapping.items()
         }
     if isinstance(value, list | tuple):
         return [_plain(item, depth + 1, budget) for item in as_list(cast("object", value))]
-    return _encodable(str(value))
-
-
-def _encodable(text: str) -> str:
-    """Return a text with surrogate pairs combined to one character, and lone surrogates replaced by U+FFFD."""
-    if not _SURROGATES.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return encodable(str(value))
 
 
 def _parsed(text: str) -> Any:

@@ -108,6 +108,11 @@ class PendingEvents:
         ).fetchone()
         return row is not None and not {"all", strategy.name}.isdisjoint(row[0].split())
 
+    def existing(self, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        """Return those of these events that were not deleted since they were read."""
+        statement = "SELECT 1 FROM events WHERE seq=?"
+        return [entry for entry in entries if self._db.execute(statement, (entry.seq,)).fetchone()]
+
     def find(self, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
         """Return those of these events that still exist, oldest first."""
         return find_entries(self._db, memory_id, event_ids)

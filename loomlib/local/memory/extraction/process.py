@@ -99,12 +99,17 @@ class ExtractionProcess:
 
     async def _supervise(self) -> None:
         while not self._closed:
-            process = self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", __package__ or "", str(self._home)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,  # a terminal's Ctrl-C goes to the service, which then closes this process
-            )
+            try:
+                process = self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", __package__ or "", str(self._home)),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    start_new_session=True,  # a terminal's Ctrl-C goes to the service, which then closes this process
+                )
+            except OSError as error:  # such as too many open files
+                _log.error("The extraction process cannot be started, which is tried again: %s", error)
+                await asyncio.sleep(_RESTART_AFTER_S)
+                continue
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")

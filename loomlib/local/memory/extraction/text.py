@@ -15,6 +15,7 @@ _LONGEST_VALUE: Final = 120
 _QUOTED: Final = re.compile(r"```.*?(```|$)|\"[^\"]{0,500}\"|“[^”]{0,500}”", re.DOTALL)
 _END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+|(?<=[!?])\s+")
 _ABBREVIATED: Final = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St|e\.g|i\.e|approx|No|vs|a\.m|p\.m)\.$")
+_LONGEST_ABBREVIATION: Final = len("approx.")
 _CLAUSE: Final = re.compile(
     r"\s*;\s*|:\s+(?=I\b)|,?\s+(?:and|but|so|although|though|while)\s+(?=(?:I|i|my|I'm|I've|please)\b)"
     r"|,\s+(?=(?:I|my|I'm|I've|please)\b)|\s+[–—]\s+"
@@ -52,10 +53,10 @@ def sentences(text: str) -> list[str]:
     parts: list[str] = []
     begin = 0
     for end in _END.finditer(text):
-        part = text[begin : end.start()].strip()
-        if _ABBREVIATED.search(part) and "\n" not in end[0]:
+        last_word = max(begin, end.start() - _LONGEST_ABBREVIATION)  # the whole sentence would take quadratic time
+        if "\n" not in end[0] and _ABBREVIATED.search(text, last_word, end.start()):
             continue
-        if part:
+        if part := text[begin : end.start()].strip():
             parts.append(part)
         begin = end.end()
     if rest := text[begin:].strip():

@@ -38,7 +38,10 @@ _IN_BOTH: Final = ("diet", "allergy:", "avoids:")  # facts that are preferences 
 
 
 class Extraction:
-    """The extraction of one home folder. A turn's records and its progress are stored in one transaction."""
+    """The extraction of one home folder. A turn's records and its progress are stored in one transaction.
+
+    A model is asked before the transaction, because the service cannot write records during it.
+    """
 
     def __init__(self, home: Path, settings: ExtractionSettings) -> None:
         self._settings = settings
@@ -47,6 +50,7 @@ class Extraction:
         self._consolidator = Consolidator(self._store)
         self._sessions = SessionRecords(self._store, self._consolidator)
         self._outcomes: list[dict[str, Any]] = []
+        self._answers: dict[tuple[str, int], list[Statement] | Exception] = {}  # by strategy and first event of a turn
         uses_model = settings.extractor == "model"
         self._model = ModelExtractor(settings.url, settings.access_key, settings.secret_key) if uses_model else None
 
@@ -68,9 +72,17 @@ class Extraction:
         worked = self._pending.last_seq != before
         for key, entries in self._pending.due(now_s, self._settings.delay_s):
             worked = True
+            existing = self._pending.existing(entries)
+            new = [(strategy, self._new(strategy, key, existing)) for strategy in self._pending.strategies(key[0])]
+            self._answers.clear()
+            for strategy, events in new:
+                self._ask_model(strategy, events)
             with self._store.transaction():
-                for strategy in self._pending.strategies(key[0]):
-                    self._extract(strategy, key, entries)
+                if self._pending.existing(existing) != existing:
+                    continue  # events were deleted meanwhile; the next step extracts the others
+                for strategy, events in new:
+                    if events:
+                        self._extract(strategy, key, events)
                 self._pending.drop(key, len(entries))
                 self._note_watermark()
         if worked:
@@ -90,15 +102,8 @@ class Extraction:
             if self._pending.memory(memory_id) is None:
                 self._store.forget_memory(memory_id)
 
-    def _extract(self, strategy: Strategy, key: PendingKey, entries: Sequence[JournalEntry]) -> None:
+    def _extract(self, strategy: Strategy, key: PendingKey, new: Sequence[JournalEntry]) -> None:
         with self._store.transaction() as db:
-            row = db.execute(
-                "SELECT last_seq FROM cursors WHERE memory_id=? AND actor_id=? AND session_id=? AND strategy_id=?",
-                (*key, strategy.id),
-            ).fetchone()
-            new = [entry for entry in entries if row is None or entry.seq > row[0]]
-            if not new:
-                return
             if reason := self._failure(strategy, new):
                 messages = [{"eventId": message.event_id, "messageIndex": message.index} for message in _messages(new)]
                 db.execute(
@@ -107,6 +112,26 @@ class Extraction:
                     (f"job-{uuid.uuid4()}", *key, strategy.id, json.dumps(messages), reason, new[0].tenant),
                 )
             db.execute("INSERT OR REPLACE INTO cursors VALUES (?,?,?,?,?)", (*key, strategy.id, new[-1].seq))
+
+    def _new(self, strategy: Strategy, key: PendingKey, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        """Return those of a session's events that a strategy has not extracted yet."""
+        rows = self._store.rows(
+            "SELECT last_seq FROM cursors WHERE memory_id=? AND actor_id=? AND session_id=? AND strategy_id=?",
+            (*key, strategy.id),
+        )
+        return [entry for entry in entries if not rows or entry.seq > rows[0][0]]
+
+    def _ask_model(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> None:
+        """Ask the model for the statements of a strategy's turns, unless the rules extract it."""
+        if self._model is None or strategy.kind in ("summary", "episodic"):
+            return
+        for turn, messages in self._turns(strategy, entries):
+            try:
+                self._target(strategy, strategy.template, turn[0])  # a turn without a namespace is not worth a request
+                self._answers[strategy.id, turn[0].seq] = self._model.extract(strategy, messages)
+            except Exception as error:  # noqa: BLE001 - `_statements` raises it
+                self._answers[strategy.id, turn[0].seq] = error
+                return
 
     def _failure(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> str:
         """Extract events; return why it failed, or an empty text. A failed extraction writes nothing."""
@@ -117,7 +142,9 @@ class Extraction:
         except ExtractionError as error:
             reason = str(error)
         except KeyError as error:
-            reason = f"The namespace template {strategy.template} has a variable that the events do not set: {error}"
+            is_records = not strategy.reflection_template or f"{{{error.args[0]}}}" in strategy.template
+            template = strategy.template if is_records else strategy.reflection_template
+            reason = f"The namespace template {template} has a variable that the events do not set: {error}"
         except Exception as error:
             if is_full_disk(error):
                 raise  # the turn itself is valid: it is extracted once there is space
@@ -146,11 +173,8 @@ class Extraction:
         )
 
     def _write(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> None:
-        for _, group in groupby(entries, key=lambda entry: entry.variables):
-            turn = list(group)
-            first, messages, moment = turn[0], _messages(turn), turn[-1].timestamp_ms
-            if self._pending.redacts(first.memory_id, strategy):
-                messages = _redacted(messages)
+        for turn, messages in self._turns(strategy, entries):
+            first, moment = turn[0], turn[-1].timestamp_ms
             target = self._target(strategy, strategy.template, first)
             if strategy.kind == "summary":
                 self._sessions.summarize(target, first.session_id, messages, moment)
@@ -160,8 +184,17 @@ class Extraction:
                 self._sessions.record_episode(target, reflection, first.session_id, messages, moment)
             else:
                 as_json = strategy.kind == "preference"
-                for event_ids, statements in self._statements(strategy, messages):
+                for event_ids, statements in self._statements(strategy, first, messages):
                     self._consolidator.apply(target, statements, event_ids, moment, as_json=as_json)
+
+    def _turns(
+        self, strategy: Strategy, entries: Sequence[JournalEntry]
+    ) -> Iterator[tuple[list[JournalEntry], list[Message]]]:
+        """Iterate over groups of events that set the same variables, with the messages that a strategy reads."""
+        for _, group in groupby(entries, key=lambda entry: entry.variables):
+            turn = list(group)
+            messages = _messages(turn)
+            yield turn, _redacted(messages) if self._pending.redacts(turn[0].memory_id, strategy) else messages
 
     def _target(self, strategy: Strategy, template: str, first: JournalEntry) -> RecordTarget:
         if self._model is None or strategy.kind in ("summary", "episodic"):
@@ -178,11 +211,14 @@ class Extraction:
         )
 
     def _statements(
-        self, strategy: Strategy, messages: Sequence[Message]
+        self, strategy: Strategy, first: JournalEntry, messages: Sequence[Message]
     ) -> Iterator[tuple[Sequence[str], list[Statement]]]:
         if self._model is not None:
             event_ids = list(dict.fromkeys(message.event_id for message in messages))
-            yield event_ids, _statements_for(strategy, self._model.extract(strategy, messages))
+            answer = self._answers[strategy.id, first.seq]
+            if isinstance(answer, Exception):
+                raise answer
+            yield event_ids, _statements_for(strategy, answer)
             return
         for message in messages:
             if message.role == "USER":
@@ -196,7 +232,12 @@ class Extraction:
             strategies = {strategy.id: strategy for strategy in self._pending.strategies(memory_id)}
             event_ids = list(dict.fromkeys(message["eventId"] for message in json.loads(messages)))
             entries = self._pending.find(memory_id, event_ids)
+            self._answers.clear()
+            if strategy_id in strategies:
+                self._ask_model(strategies[strategy_id], entries)
             with self._store.transaction() as db:
+                if self._pending.existing(entries) != entries:
+                    continue  # events were deleted meanwhile; the next step extracts the others
                 possible = strategy_id in strategies and entries
                 if reason := self._failure(strategies[strategy_id], entries) if possible else "":
                     db.execute("UPDATE jobs SET status='FAILED', failure_reason=? WHERE job_id=?", (reason, job_id))

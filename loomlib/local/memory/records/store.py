@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from loomlib.json_values import encodable
+
 from ...expiry import ExpiryClock
 
 FILE_NAME: Final = "memory-records.sqlite"
@@ -198,7 +200,7 @@ class RecordsStore:
             "record_id": record.record_id,
             "namespace": record.namespace,
             "strategy_id": record.strategy_id,
-            "text": record.text,
+            "text": encodable(record.text),
             "metadata": json.dumps(record.metadata) if record.metadata else None,
             "created_at": record.created_at,
             "updated_at": record.updated_at,
@@ -206,7 +208,7 @@ class RecordsStore:
             "vector": vector,
             "source_event_ids": json.dumps(record.source_event_ids),
             "slot": record.slot,
-            "value": record.value,
+            "value": None if record.value is None else encodable(record.value),
             "state": None if record.state is None else json.dumps(record.state),
             "tenant": record.tenant,
         }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from loomlib.json_values import as_list, as_mapping, mapping_or_none, parse_embedded, to_text
 
 from .envelopes import open_arguments, open_result
 from .tables import CONVENTIONS, MOST_PARTS, MessageLayout, Path, SpanConvention
+
+_MOST_DIGITS: Final = 9
+"""Digits of a number in an attribute's name; `int` refuses more than 4,300."""
 
 
 def translate(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -131,6 +134,6 @@ def _listed(value: Any) -> Any:
     entries = mapping_or_none(value)
     if not entries:
         return value
-    if all(name.isdecimal() for name in entries):
+    if all(name.isdecimal() and len(name) <= _MOST_DIGITS for name in entries):
         return [_listed(entries[name]) for name in sorted(entries, key=int)]
     return {name: _listed(item) for name, item in entries.items()}

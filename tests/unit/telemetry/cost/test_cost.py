@@ -125,6 +125,14 @@ def test_the_agents_sum_is_used_only_where_its_calls_have_no_spans() -> None:
     assert alone.model.known == Decimal("0.00097225")
 
 
+def test_the_agents_sum_of_cached_tokens_costs_as_much_as_its_call() -> None:
+    within = call(SONNET, 1000, 100, cache_read=800, total=1100)
+    former = {name.replace("cache_read.", "cache_read_"): value for name, value in within.items()}
+    for usage in (within, former):
+        del usage["gen_ai.operation.name"]
+        assert cost_of(trace_of(agent=usage)).model == cost_of(trace_of(call(SONNET, 200, 100, cache_read=800))).model
+
+
 def test_simulated_tokens_and_another_models_price_are_estimates() -> None:
     trace = trace_of(call("loom.scripted@field-notes", 1000, 100))
     assert cost_of(trace, is_simulated=True).model.state == "unknown"
