@@ -88,11 +88,9 @@ class AdkJudge:
     @property
     def digest(self) -> str:
         """Hash of the criterion, its judge and all options."""
-        # a marker: before, of the rubrics with the same id only the last was counted
-        more = ("repeated ids",) if isinstance(self.judge_of, TurnRubricJudge) else ()
         return digest_of(
             "AdkJudge", self.criterion, self.judge_of.digest, self.samples, self.threshold, self.with_texts,
-            self.asked_for, *more,
+            self.asked_for,
         )  # fmt: skip
 
     @property

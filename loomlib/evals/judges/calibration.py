@@ -123,9 +123,9 @@ def calibrate(
 def _number(value: object, case_id: str) -> float:
     try:
         number = float(cast("float", value))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = math.nan
-    if math.isnan(number):
+    if isinstance(value, str) or math.isnan(number):
         raise ValueError(
             f"a label must be a number or a bool, not {value!r} (case {case_id!r}); leave out cases without one"
         )

@@ -188,17 +188,18 @@ async def all_replies(*requests: Awaitable[JudgeReply]) -> list[JudgeReply]:
     """Send requests to a judge model concurrently and wait for all of them.
 
     Raises:
-        JudgeFailedError: The first failure, with the tokens and the cost of all requests.
+        JudgeFailedError: The first failure of a request, with the tokens and the cost of all requests.
     """
     results = await asyncio.gather(*requests, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     replies = [result for result in results if not isinstance(result, BaseException)]
     if not errors:
         return replies
-    error = errors[0]
-    if isinstance(error, JudgeFailedError):
-        paid = [*replies, *(failed for failed in errors if isinstance(failed, JudgeFailedError))]
-        error.tokens, error.cost = sum(item.tokens or 0 for item in paid), sum(item.cost or 0.0 for item in paid)
+    failures = [error for error in errors if isinstance(error, JudgeFailedError)]
+    if not failures or any(not isinstance(error, Exception) for error in errors):  # a cancellation comes first
+        raise next((error for error in errors if not isinstance(error, Exception)), errors[0])
+    error, paid = failures[0], [*replies, *failures]
+    error.tokens, error.cost = sum(item.tokens or 0 for item in paid), sum(item.cost or 0.0 for item in paid)
     raise error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
@@ -78,7 +77,12 @@ class JudgePanel:
     def digest(self) -> str:
         """Hash of the rule and of all judges."""
         return digest_of(
-            "Panel", self.name, self.rule, self.threshold, self.quorum, [judge.digest for judge in self.judges]
+            "Panel",
+            self.name,
+            self.rule,
+            self.threshold,
+            self.quorum,
+            [judge.digest for judge in self.judges],
         )
 
     def connected_to(self, clients: Clients) -> JudgePanel:
@@ -107,10 +111,13 @@ class JudgePanel:
             raise error
         votes: dict[str, dict[str, Score]] = {}
         for name, reply in named_replies:
-            counts: Counter[str] = Counter()
+            taken: set[str] = set()
             for score in reply if isinstance(reply, list) else ():
-                counts[score.part] += 1
-                part = score.part if counts[score.part] == 1 else f"{score.part} ({counts[score.part]})"
+                part, number = score.part, 1
+                while part in taken:
+                    number += 1
+                    part = f"{score.part} ({number})"
+                taken.add(part)
                 votes.setdefault(part, {})[name] = score
         needed = len(self.judges) // 2 + 1 if self.quorum is None else self.quorum
         fewest = min((len(part_votes) for part_votes in votes.values()), default=0)
@@ -204,7 +211,8 @@ def _votes_of(returned: object, judge: Evaluator) -> list[Score] | NotApplicable
         return parts
     overall = [score for score in scores if not score.part]
     tokens, cost = _total([score.tokens for score in overall]), _total([score.cost for score in overall])
-    return [replace(judged[0], tokens=tokens, cost=cost), *parts]
+    whole = cast("tuple[Score, ...]", judged_of(overall, judge.name))[0]
+    return [replace(whole, tokens=tokens, cost=cost), *parts]
 
 
 def _total(counts: Sequence[float | None]) -> Any:

@@ -109,7 +109,7 @@ class StrandsJudge:
         model = self.model if isinstance(self.model, str) else self.model.key
         more: list[object] = [dict(self.options)] if self.options else []
         if self.evaluator in _BY_RUBRIC:
-            more.append("whole conversation")  # once, the last answer was judged beside the first prompt
+            more.append("whole conversation")  # earlier releases judged the last answer beside the first prompt
         return digest_of("StrandsJudge", self.evaluator, self.rubric, model, _version(), *more)
 
     def connected_to(self, clients: Clients) -> StrandsJudge:

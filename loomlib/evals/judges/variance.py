@@ -60,7 +60,7 @@ class JudgeVariance:
         between: Standard deviation between verdicts.
         reliability: Share of the variance that is not the judge's randomness (one-way ICC(1) of the values); None when
             nothing varies or fewer than two verdicts were repeated.
-        flipping: Share of verdicts of which some repeats passed and others did not, among those with two or more.
+        flipping: Share of the verdicts with two or more repeats in which some repeats passed and others did not.
         failed: Repeats that could not be judged.
         labels: Provenance labels.
     """
@@ -95,7 +95,7 @@ async def judge_variance(
 ) -> JudgeVariance:
     """Ask a judge about each answer several times; cases to which it does not apply are left out.
 
-    Several answers to one case are separate verdicts.
+    Each of several answers to one case is a verdict of its own.
 
     Args:
         judge: The judge, connected to its model.

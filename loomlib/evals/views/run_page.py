@@ -97,7 +97,10 @@ def verdict_sentences(run: EvalRun) -> list[str]:
     passed = sum(case_id in with_threshold for case_id in fine)
     scored, total = len(fine) - passed, plural(len(judged), "case")
     if scored == len(judged):
-        return [*sentences, f"{total} scored; no evaluator has a threshold."]
+        return [
+            *sentences,
+            f"{total} scored; no evaluator with a threshold judged {'it' if len(judged) == 1 else 'them'}.",
+        ]
     parts = [f"{number(passed, 0)} of {total} passed", *parts]
     if scored:
         parts.append(f"{number(scored, 0)} scored without a threshold")

@@ -162,7 +162,7 @@ def test_parts_behind_a_whole_decide_neither_a_cases_state_nor_its_number(tmp_pa
 @pytest.mark.parametrize(
     ("rated", "sentence"),
     [
-        (("sum 0", "sum 1"), "2 cases scored; no evaluator has a threshold."),
+        (("sum 0", "sum 1"), "2 cases scored; no evaluator with a threshold judged them."),
         (("sum 0",), "No case failed: 1 of 2 cases passed; 1 scored without a threshold."),
         ((), "No case failed: 2 of 2 cases passed."),
     ],

@@ -146,6 +146,19 @@ async def test_what_a_member_returns_instead_of_a_verdict_is_a_vote_missing(verd
     assert (score.value, [missing["kind"] for missing in score.details["missing"]]) == (1.0, [kind])
 
 
+async def test_a_part_is_not_replaced_by_one_that_has_its_name_with_a_number():
+    values = {"a": (1.0, 0.0), "a (2)": (1.0,)}
+    parts = [Score(value=value, passed=value > 0, part=part) for part, several in values.items() for value in several]
+    scores = await JudgePanel(judges=(returning(parts),)).judge(CASE, answer("x"))
+    assert [(score.part, score.passed) for score in scores] == [("a", True), ("a (2)", False), ("a (2) (2)", True)]
+
+
+async def test_a_members_vote_on_the_whole_case_is_independent_of_its_parts():
+    member = returning([Score(value=1.0), Score(value=1.0), Score(value=0.0, part="tone")])
+    whole, tone = await JudgePanel(judges=(member,)).judge(CASE, answer("x"))
+    assert (whole.passed, tone.passed) == (True, False)
+
+
 async def test_a_members_scores_of_the_whole_case_are_one_vote():
     member = returning([Score(value=0.0, passed=False, tokens=3), Score(value=1.0, passed=True, tokens=4)])
     (score,) = await JudgePanel(judges=(member,)).judge(CASE, answer("x"))

@@ -146,7 +146,7 @@ def _turns(case: EvalCase, judgement: Judgement) -> list[dict[str, Any]]:
         expected = None if turn is None else turn.expected_answer
         turns.append(
             {
-                "asked": cut(prompts[at] if at < len(prompts) else ""),
+                "asked": cut(prompts[at]) if at < len(prompts) else "(not recorded)",
                 "answered": cut(answers[at].text, whole=whole_answer(case, judgement.repeat, at))
                 if at < len(answers)
                 else None,
