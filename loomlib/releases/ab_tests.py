@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..aws.endpoints import EndpointDescription
-from ..errors import LoomError
+from ..errors import LoomError, ResourceNotFoundError
 from ..presentation.formats import join
 from ..store import AbTestRow, Store
 from .ab_design import CONTROL, TREATMENT, AbArm, AbDesign, check_shares
@@ -111,7 +111,7 @@ class AbTests:
     def stop(self, design: AbDesign, *, promote: str | None = None, progress: Progress = None) -> AbTestRow:
         """End a test: the endpoint serves the chosen version, and the other endpoint is deleted.
 
-        It can be repeated, such as after a failure.
+        It can be repeated, for example after a failure.
 
         Args:
             design: The design of the test.
@@ -129,10 +129,11 @@ class AbTests:
             )
         if self.get(design.id).state != "running":
             self._check_unchanged(design, promote)
+        is_for_tests = self._is_for_tests(design.treatment.endpoint)  # before the test is stored as stopped
         row = self._store.releases.stop_test(design.id)
         if promote is not None:
             self._endpoints.promote(design.endpoint, promote, progress=progress)
-        if self._is_for_tests(design.treatment.endpoint):
+        if is_for_tests:
             self._endpoints.delete(design.treatment.endpoint)
         return row
 
@@ -172,7 +173,7 @@ class AbTests:
             )
 
     def _check_unchanged(self, design: AbDesign, promote: str | None) -> None:
-        """Reject the end of a test that had ended before, if its endpoints are used for something else since then."""
+        """Refuse to end a test again if its endpoints have been used for something else since it ended."""
         for arm in design.arms:
             self.check_free(arm.endpoint)
         if promote is None:
@@ -188,7 +189,11 @@ class AbTests:
     def _is_for_tests(self, name: str) -> bool:
         if not self._endpoints.is_made_by_loom(name):
             return False
-        descriptions = [endpoint.description for endpoint in self._endpoints.list() if endpoint.name == name]
-        if descriptions == [""]:  # earlier releases did not describe the endpoints of tests
-            return any(AbDesign.read(row.id, row.design).treatment.endpoint == name for row in self.list())
-        return descriptions == [_PURPOSE]
+        try:
+            description = self._endpoints.get(name).description
+        except ResourceNotFoundError:
+            return False
+        if not description:  # earlier releases did not describe the endpoints of tests
+            test = self.running(name)
+            return test is not None and AbDesign.read(test.id, test.design).treatment.endpoint == name
+        return description == _PURPOSE

@@ -119,14 +119,15 @@ def test_a_test_that_has_ended_changes_nothing_once_its_endpoints_are_used_for_s
     assert agent.endpoint("again").version == "3"
 
 
-def test_an_endpoint_that_was_not_created_for_a_test_is_neither_used_nor_deleted_by_one(agent):
-    agent.releases.create("ours", version=1)
-    former = start(agent, "ours").stop()
-    agent.releases.create("ours_v2", version=1, description="staging of a customer")
-    with pytest.raises(LoomError, match=r"Loom did not create it for a test.*ours_v2"):
-        start(agent, "ours")
+@pytest.mark.parametrize(("name", "description"), [("ours", "staging of a customer"), ("plain", "")])
+def test_an_endpoint_that_was_not_created_for_a_test_is_neither_used_nor_deleted_by_one(agent, name, description):
+    agent.releases.create(name, version=1)
+    former = start(agent, name).stop()
+    agent.releases.create(f"{name}_v2", version=1, description=description)
+    with pytest.raises(LoomError, match=rf"Loom did not create it for a test.*{name}_v2"):
+        start(agent, name)
     former.stop()
-    assert agent.endpoint("ours_v2").version == "1"
+    assert agent.endpoint(f"{name}_v2").version == "1"
 
 
 def test_a_start_that_was_interrupted_can_be_repeated(agent):
