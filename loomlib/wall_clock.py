@@ -20,6 +20,18 @@ def steady_s() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
+def unix_lead_ns(counter_ns: Callable[[], int]) -> int:
+    """Return by how many nanoseconds Unix time is ahead of a counter.
+
+    A busy machine can pause the thread between the two readings, which makes the difference smaller; so it is the
+    largest of several.
+
+    Args:
+        counter_ns: The counter, such as `time.monotonic_ns`.
+    """
+    return max(time.time_ns() - counter_ns() for _ in range(5))
+
+
 class WallClock:
     """Notices when the machine's time is set forwards or backwards by more than a minute.
 

@@ -242,7 +242,8 @@ def test_an_action_acts_on_the_workbench_of_its_view_after_another_one_was_chose
     assert watched.ask("remove_alert", alert=name, place=2) == {"failed": True}
     shop.alerts.remove(str(name))
     # The result of a look-up is not shown under the figures of another workbench.
-    assert watched.ask("catch_up", place=0) == {}
+    period = {"range": "between", "since": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}
+    assert watched.ask("catch_up", place=0, **period) == {}
     wait_until(lambda: not watched.panel.busy)
     assert (watched.panel.state["place"], watched.panel.state["caught"]) == ("1", "")
     assert watched.panel.status.startswith("1 · local AgentCore · ")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 
+from loomlib.wall_clock import unix_lead_ns
+
 _MAX_MESSAGE_BYTES = 64
 _DIGITS = b"0123456789 "
 
@@ -32,7 +34,7 @@ class StartTimes:
 
     def __init__(self) -> None:
         self.kind = "boot"
-        self._to_unix_ns = time.time_ns() - time.monotonic_ns()
+        self._to_unix_ns = unix_lead_ns(time.monotonic_ns)
         self._began_ns = time.monotonic_ns()
         self._asked_ns = self._reachable_ns = self._answered_ns = self._warm_ns = 0
         self._message = b""

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from loomlib.aws.load_client import Ended, write_plan
 from loomlib.errors import StudyError
+from loomlib.wall_clock import unix_lead_ns
 
 from ..calls import LoadCall, OfferedCall
 from .authorization import Authorization
@@ -163,7 +164,7 @@ class LoadEngine:
             for process in processes:
                 process.wait_until_ready()
             origin_ns = time.perf_counter_ns() + _LEAD_NS - base_ns
-            note_origin(folder, base_ns=base_ns, unix_ns=time.time_ns() + origin_ns - time.perf_counter_ns())
+            note_origin(folder, base_ns=base_ns, unix_ns=origin_ns + unix_lead_ns(time.perf_counter_ns))
             for process in processes:
                 process.tell({"start": origin_ns})
             if on_start is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import loomlib as loom
+from loomlib.wall_clock import unix_lead_ns
 from loomlib.workbench.trace_view import TraceView
 
 AGENT = Path(__file__).parent / "timed"
@@ -41,7 +42,7 @@ def compare(inv: loom.Invocation, view: TraceView) -> Comparison:
     truth["agent"] = ended - began - sum(truth.values())
     outside = breakdown.total_ns - (ended - began)
     is_cold = breakdown["cold_start"].duration_ns > 0
-    sent_ns = breakdown.start_ns - (time.time_ns() - time.monotonic_ns())
+    sent_ns = breakdown.start_ns - unix_lead_ns(time.monotonic_ns)
     truth["cold_start"] = began - sent_ns if is_cold else 0
     truth["service_network"] = outside - truth["cold_start"]
     return Comparison(

@@ -107,7 +107,7 @@ async def answer(payload):
         "slept": (_IMPORTED_NS, _IMPORTED_NS + _SLEPT_NS),
         "ready": _READY_NS,
         "handler": (began, time.monotonic_ns()),
-        "unix_ns": time.time_ns() - time.monotonic_ns(),
+        "unix_ns": max(time.time_ns() - time.monotonic_ns() for _ in range(5)),  # a pause makes it smaller
     }
 
 
