@@ -49,7 +49,7 @@ class ChatStream:
         """Return the frames that end the message.
 
         Raises:
-            ValueError: The stream ended without the reason for which every complete answer ends.
+            ValueError: The stream ended without a finish reason, which every complete answer has.
         """
         if not self._reason:
             raise ValueError("it ended before the answer was complete")

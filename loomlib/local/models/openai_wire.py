@@ -31,8 +31,8 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
         stream: Whether the answer is streamed.
 
     Raises:
-        ModelRefusedError: A message contains a document that is no text, or a video: a chat completion has no form for
-            them.
+        ModelRefusedError: A message contains a document that is not text, or a video, which a chat completion cannot
+            carry.
     """
     messages: list[JsonObject] = []
     system = "\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip()
@@ -120,6 +120,9 @@ def _text(block: JsonObject) -> str:
     source = as_object(document.get("source"))
     if "text" in source:
         return f"{as_text(document.get('name'))}:\n{as_text(source['text'])}"
+    if "content" in source:
+        parts = [as_text(as_object(part).get("text")) for part in as_list(source["content"])]
+        return "\n".join([f"{as_text(document.get('name'))}:", *parts])
     kind = as_text(document.get("format"))
     if kind not in _TEXT_FORMATS or "bytes" not in source:
         raise invalid(
@@ -143,7 +146,7 @@ def _image(image: JsonObject) -> JsonObject:
 
 def _result_text(result: JsonObject) -> str:
     parts = [
-        json.dumps(block["json"], ensure_ascii=False) if "json" in block else as_text(block.get("text"))
+        json.dumps(block["json"], ensure_ascii=False) if "json" in block else _text(block)
         for block in map(as_object, as_list(result.get("content")))
     ]
     text = "\n".join(part for part in parts if part)

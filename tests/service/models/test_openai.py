@@ -254,10 +254,23 @@ def test_a_text_document_reaches_the_model_as_text(service: ServedModel, chat: C
     assert chat.requests[0]["messages"] == [{"role": "user", "content": "What does tea cost?\nprices:\ntea,3"}]
 
 
-def test_a_document_that_is_no_text_is_refused_and_not_left_out(service: ServedModel, chat: ChatServer) -> None:
-    document = {"name": "prices", "format": "pdf", "source": {"bytes": b"%PDF"}}
-    content = [{"text": "What does tea cost?"}, {"document": document}]
+@pytest.mark.parametrize("is_result", [False, True])
+def test_a_document_that_is_not_text_is_refused_and_not_left_out(
+    service: ServedModel, chat: ChatServer, is_result: bool
+) -> None:
+    content: list[dict] = [{"document": {"name": "prices", "format": "pdf", "source": {"bytes": b"%PDF"}}}]
+    messages: list[dict] = [{"role": "user", "content": [{"text": "What does tea cost?"}, *content]}]
+    more: dict = {}
+    if is_result:
+        use = {"toolUseId": "use-1", "name": "read", "input": {}}
+        messages = [
+            ASKED["messages"][0],
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "use-1", "content": content}}]},
+        ]
+        tool_spec = {"name": "read", "inputSchema": {"json": {"type": "object"}}}
+        more = {"toolConfig": {"tools": [{"toolSpec": tool_spec}]}}
     with pytest.raises(ClientError, match=r"A document \(pdf\) cannot be passed") as refused:
-        service.client().converse(modelId="small-model", messages=[{"role": "user", "content": content}])
+        service.client().converse(modelId="small-model", messages=messages, **more)
     assert refused.value.response["Error"]["Code"] == "ValidationException"
     assert chat.requests == []
