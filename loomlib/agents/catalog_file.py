@@ -57,8 +57,8 @@ class CatalogFile:
 def catalog_text(scope: str, entries: Iterable[AgentEntry], groups: Mapping[str, Sequence[AgentEntry]]) -> str:
     """Return a catalog as JSON: ARNs, endpoints, tags, groups, and forms of messages.
 
-    Values that look secret are redacted, but no placeholder of a form. It has no environment variables, no roles, no
-    stored invocations, and no times, so that it can be compared.
+    Values that look secret are redacted, except the placeholders of a form. It has no environment variables, no roles,
+    no stored invocations, and no times, so that it can be compared.
 
     Args:
         scope: The environment: "local" or "aws".
@@ -120,9 +120,10 @@ def _redacted(form: MessageFormat, redactor: Redactor) -> object:
 
 
 def _with_placeholders(redacted: Any, original: object) -> Any:
-    """Return a redacted JSON value with the texts `{prompt}` and `{session_id}` back, which are no values."""
-    if original in (PROMPT, SESSION):
-        return original
+    """Return a redacted JSON value in which `{prompt}` and `{session_id}` are restored: they are placeholders."""
+    if isinstance(original, str):
+        lost = [name for name in (PROMPT, SESSION) if name in original and name not in redacted]
+        return original if lost == [original] else " ".join([redacted, *lost])
     if isinstance(original, Mapping):
         values = cast("Mapping[str, object]", original).values()
         return {

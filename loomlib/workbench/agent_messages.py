@@ -119,7 +119,7 @@ class AgentMessages:
             form = MessageFormat(answer=answer, error=error, **({} if request is None else {"request": request}))
             if form.body("1", "") == form.body("2", ""):
                 raise ValueError(
-                    "the request needs the placeholder {prompt} in a text; names of fields are not replaced"
+                    "the request needs the placeholder {prompt} in a field's value; names of fields are not filled in"
                 )
         except ValueError as problem:
             sentence = str(problem)

@@ -86,7 +86,7 @@ class HttpChannel:
             if call is not None:
                 call.record_sent(message, at_ns, len(body))
 
-        # A response to a question of the server has an id, too, but the server's.
+        # A response to a request of the server also has an id, but it is the server's.
         await self._exchange(request, call, on_send, id=message.get("id") if "method" in message else None)
 
     def listen(self) -> None:
@@ -180,8 +180,8 @@ class HttpChannel:
         with contextlib.suppress(ValueError, RecursionError):
             message = mapping_or_none(json.loads(body))
             if message is not None and "jsonrpc" in message and "error" in message:
-                # A JSON-RPC error beside an HTTP status is the more exact of the two. It concerns this request whatever
-                # its id is: a server that refuses a request unread gives an id of its own.
+                # A JSON-RPC error beside an HTTP status is the more exact of the two. It concerns this request,
+                # whatever its id: a server that refuses a request without reading it uses an id of its own.
                 if id is not None:
                     message = {**message, "id": id}
                 self._on_message(message, line.first_byte_ns or time.perf_counter_ns(), len(body), call)

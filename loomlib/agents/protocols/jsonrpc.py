@@ -122,7 +122,8 @@ class JsonRpcPeer:
             self._pending.pop(id, None)
             if not sending.done():
                 if not pending.future.done():
-                    sending.cancel()  # nobody waits for the answer: nothing more is sent, and HTTP's connection closes
+                    # Nobody waits for the answer: nothing more is sent, and an HTTP connection is closed.
+                    sending.cancel()
                 self._leave(sending)
 
     async def _response(self, pending: _Pending, sending: asyncio.Task[None], method: str) -> Any:

@@ -35,7 +35,7 @@ from .measuring import CallOutcome, measure
 
 _PAGES: Final = 1_000
 _NOTICE_S: Final = 1.0
-"""How long a server may take to accept the notification that a call was cancelled; one that hangs never does."""
+"""How long a server may take to accept the notification that a call was cancelled."""
 
 
 class McpSession:

@@ -32,7 +32,7 @@ class MeasuredCall:
         id: The id of the stored invocation.
         run_in_caller: Runs a function in the thread that waits for this call; None when none waits.
         is_sent: Whether a message of the call was handed to the network.
-        is_answered: Whether the answer is there, a good or a failed one: then the call ended when it was read.
+        is_answered: Whether an answer, good or failed, was received; the call then ended when it was read.
     """
 
     def __init__(self, request: InvocationRequest, writer: InvocationWriter) -> None:

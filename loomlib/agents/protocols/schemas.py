@@ -30,7 +30,7 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
         kind.check_schema(dict(schema))
         violations = kind(dict(schema), registry=registry).iter_errors(dict(values))
         errors = sorted(violations, key=lambda error: (len(error.path), str(error.path)))
-    # RecursionError: a schema that refers to itself; TypeError: a `$schema` that is no text.
+    # RecursionError: a schema that refers to itself; TypeError: a `$schema` that is not text.
     except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
         return
     if not errors:

@@ -93,11 +93,11 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
     )
 
 
-def _fresh(read: int | None, written: int | None, total: int | None, cached: int) -> int | None:
+def _fresh(input_tokens: int | None, output_tokens: int | None, total: int | None, cached: int) -> int | None:
     """Return the input tokens that are not cached tokens."""
-    if read is not None and cached and total == read + (written or 0):
-        return max(0, read - cached)  # cached tokens are part of the input here; Bedrock counts them apart
-    return read
+    if input_tokens is not None and cached and total == input_tokens + (output_tokens or 0):
+        return max(0, input_tokens - cached)  # cached tokens are part of the input here; Bedrock counts them apart
+    return input_tokens
 
 
 def _of_agent(trace: Trace) -> list[CallUsage]:

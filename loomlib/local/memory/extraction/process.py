@@ -107,7 +107,7 @@ class ExtractionProcess:
                     start_new_session=True,  # a terminal's Ctrl-C goes to the service, which then closes this process
                 )
             except OSError as error:  # such as too many open files
-                _log.error("The extraction process cannot be started, which is tried again: %s", error)
+                _log.error("The extraction process cannot be started; it is tried again: %s", error)
                 await asyncio.sleep(_RESTART_AFTER_S)
                 continue
             assert process.stdin is not None

@@ -122,12 +122,12 @@ class Extraction:
         return [entry for entry in entries if not rows or entry.seq > rows[0][0]]
 
     def _ask_model(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> None:
-        """Ask the model for the statements of a strategy's turns, unless the rules extract it."""
+        """Ask the model for the statements of a strategy's turns, unless rules extract them."""
         if self._model is None or strategy.kind in ("summary", "episodic"):
             return
         for turn, messages in self._turns(strategy, entries):
             try:
-                self._target(strategy, strategy.template, turn[0])  # a turn without a namespace is not worth a request
+                self._target(strategy, strategy.template, turn[0])  # no request for a turn without a namespace
                 self._answers[strategy.id, turn[0].seq] = self._model.extract(strategy, messages)
             except Exception as error:  # noqa: BLE001 - `_statements` raises it
                 self._answers[strategy.id, turn[0].seq] = error

@@ -110,7 +110,7 @@ export default {
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
     const least = field("Minimum score", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
-    let result = [], searched = "";  // and the actor whose records were searched
+    let result = [], searched = "";  // the results, and the actor whose records were searched
     const results = table({ rows: [], key: "id", label: "search results", height: 260, onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
       { key: "score", width: "9em", show: (item) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, item.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(item.score)) },
       ...shownRecord.filter((item) => item.key !== "created")] });

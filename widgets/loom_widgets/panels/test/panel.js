@@ -252,7 +252,7 @@ export default {
       isStopped = false;
       asking(true);
       prompt.control.focus();
-      await chosen;  // the question belongs to the conversation that was chosen last
+      for (let last = null; last !== chosen;) { last = chosen; await last; }  // the question belongs to the conversation that was chosen last
       asking(!isStopped);
       if (isStopped) return;
       const reply = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value, ...(token.hidden ? {} : { bearer: token.value }) });

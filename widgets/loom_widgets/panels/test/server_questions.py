@@ -110,7 +110,11 @@ class ServerQuestions:
         return question.answer
 
     def _current_question(self, form: Form) -> ServerQuestion:
-        """Return the question that waits, unless the form names another one: the one that its view still shows."""
+        """Return the question that waits.
+
+        Raises:
+            LoomError: No question waits, or the form names another one, which its view still shows.
+        """
         with self._asking:
             if not self._questions or form.get("question", self._questions[0].number) != self._questions[0].number:
                 raise LoomError("This question can no longer be answered", try_="call the tool again")

@@ -211,13 +211,15 @@ class PanelTurn:
             longest: The most characters of the text.
         """
         with self._taking:
-            shown = {"text": self.text[:longest], "notes": list(self.notes), "taken": self.taken} if text else {}
+            notes = [dict(note) for note in self.notes]
+            shown = {"text": self.text[:longest], "notes": notes, "taken": self.taken} if text else {}
+            cut = max(0, len(self.text) - longest) if text else 0
         return {
             "turn": self.id,
             "who": self.who,
             "prompt": self.prompt[:LONGEST_SHOWN],
             **shown,
-            "cut": max(0, len(self.text) - longest) if text else 0,
+            "cut": cut,
             "left_out": max(0, self.length - LONGEST_SHOWN),
             "status": self.status,
             "elapsed_ms": (time.monotonic() - self.began_s) * 1000,
