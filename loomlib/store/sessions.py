@@ -76,7 +76,7 @@ def _newest_sessions(
         chosen = chosen.where(sent >= since.timestamp())
     if until is not None:
         chosen = chosen.where(sent < until.timestamp())
-    newest = invocations.c.id if since is None and until is None else sent  # the column of an index
+    newest = invocations.c.id if since is None and until is None else sent  # an indexed column
     chosen = chosen.order_by(newest.desc()).execution_options(yield_per=1000)
     with database.read() as connection:
         for (session_id,) in connection.execute(chosen):

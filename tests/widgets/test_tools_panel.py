@@ -91,7 +91,7 @@ def test_a_tool_is_called_only_on_the_gateway_that_the_view_shows(
     watched.ask("call_gateway_tool", gateway=gateway, **word)
     assert "/echo?word=owl" in watched.panel.state["call"]["text"]
     assert watched.ask("call_gateway_tool", gateway=closed_gateway.value.arn, **word) == {"failed": True}
-    assert watched.panel.error["what"] == "Another gateway was chosen meanwhile"
+    assert watched.panel.error["what"] == "Another gateway was chosen in the meantime"
 
 
 def test_a_knowledge_base_is_searched_and_asked(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:

@@ -77,12 +77,7 @@ class JudgePanel:
     def digest(self) -> str:
         """Hash of the rule and of all judges."""
         return digest_of(
-            "Panel",
-            self.name,
-            self.rule,
-            self.threshold,
-            self.quorum,
-            [judge.digest for judge in self.judges],
+            "Panel", self.name, self.rule, self.threshold, self.quorum, [judge.digest for judge in self.judges]
         )
 
     def connected_to(self, clients: Clients) -> JudgePanel:

@@ -111,7 +111,7 @@ class GatewayActions:
             raise LoomError("No gateway is chosen", try_="choose a row of the table")
         if form.text("gateway", self._gateway.value.arn) != self._gateway.value.arn:
             raise LoomError(
-                "Another gateway was chosen meanwhile",
+                "Another gateway was chosen in the meantime",
                 on=self._gateway.value.name,
                 try_="choose the gateway of the tool again",
             )
