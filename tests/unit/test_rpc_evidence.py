@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loomlib.agents.answers import JsonReader
 from loomlib.aws.load_client import Ended
 from loomlib.aws.load_client.evidence import FailureEvidence
 from loomlib.aws.load_client.rpc_evidence import RpcEvidence
@@ -83,8 +84,7 @@ def test_the_answer_at_the_end_of_a_long_stream_is_judged() -> None:
     assert evidence["error"] == "late"
 
 
-def ended(evidence: str, *, status: int = 200, end: str = "complete") -> LoadCall:
-    kind = EVENTS["content-type"]
+def ended(evidence: str, *, status: int = 200, end: str = "complete", kind: str = EVENTS["content-type"]) -> LoadCall:
     return load_call(
         Ended(index=0, session_id="s", intended_ns=0, end=end, status=status, content_type=kind, evidence=evidence)
     )
@@ -139,4 +139,27 @@ def test_an_error_response_that_is_nested_too_deeply_has_the_class_of_its_status
 def test_an_error_in_a_json_body_may_be_of_any_type() -> None:
     collected = FailureEvidence(200, JSON)
     collected.feed(b'{"error": {"code": 7}, "error_type": ["x"]}')
-    assert collected.outcome() == (json.dumps({"error": '{"code": 7}', "error_type": '["x"]'}), False)
+    assert collected.outcome() == (json.dumps({"error": {"code": 7}, "error_type": ["x"]}), False)
+
+
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        ({"error": "no disk"}, "agent_error"),
+        ({"error": "no disk", "error_type": "OSError", "message": "no disk"}, "agent_error"),
+        ({"error": "one of two sources failed", "result": "4"}, None),
+        ({"error": "", "result": "4"}, None),
+        ({"error": {"message": "x" * 5_000}}, "agent_error"),
+    ],
+)
+def test_a_load_test_counts_the_failures_of_json_answers_that_an_invocation_counts(
+    body: dict[str, Any], failure: str | None
+) -> None:
+    content, reader = json.dumps(body).encode(), JsonReader()
+    reader.feed(content)
+    (piece,) = reader.finish()
+    collected = FailureEvidence(200, JSON)
+    collected.feed(content)
+    call = ended(collected.outcome()[0], kind=JSON["content-type"])
+    assert call.failure == failure
+    assert (piece.error is not None) == (failure is not None)
