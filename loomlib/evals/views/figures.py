@@ -177,6 +177,7 @@ def _duration_figure(run: EvalRun, subtitle: str) -> dict[str, Any]:
 def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
     evaluators = [evaluator for evaluator in comparison.evaluators if evaluator.difference.value is not None]
     row_of = _row_labels(evaluator.evaluator for evaluator in evaluators)
+    tick_format = "+.0%" if all(evaluator.is_rate for evaluator in evaluators) else "+.2~f"  # points, or scores
     traces = [
         {
             "type": "scatter",
@@ -196,7 +197,7 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
         title="Difference from the baseline, by evaluator",
         subtitle=subtitle,
         empty="Too few cases in common.",
-        xaxis={"tickformat": "+.0%", "zeroline": True, "zerolinewidth": 2},
+        xaxis={"tickformat": tick_format, "zeroline": True, "zerolinewidth": 2},
         yaxis={"autorange": "reversed"},
         height=150 + 46 * max(2, len(evaluators)),
         legend_y=-0.35,

@@ -183,6 +183,7 @@ def test_charts_have_their_marks_and_nobodys_markup(runs: tuple[EvalRun, EvalRun
     charts["runs"] = draw_runs({"<b>new</b>": run, "baseline": before}, "trajectory")
     assert set(charts) == {"quality", "taken", "differences", "flips", "runs"}
     drawn = {name: chart.to_plotly_json()["data"] for name, chart in charts.items()}
+    assert charts["differences"].layout.xaxis.tickformat == "+.0%"
     assert [trace["name"] for trace in drawn["quality"]] == ["this run", "baseline"]
     assert sum(len(trace["x"]) for trace in drawn["taken"]) == 8, "every answer that came"
     assert list(drawn["flips"][0]["x"]) == [-1, -2]
@@ -203,6 +204,7 @@ def test_charts_show_values_on_any_scale_and_one_row_for_each_evaluator(tmp_path
         assert len(set(chart.data[0].y)) == len(names)
         assert sum(label.endswith((" 'b'])", " 'x'])", "short")) for label in chart.data[0].y) == 3
     assert (quality.layout.xaxis.range, max(quality.data[0].x)) == (None, 7.5)
+    assert differences.layout.xaxis.tickformat == "+.2~f"
     assert draw_runs({"new": runs[1]}, "short").layout.yaxis.range is None
     assert draw_runs({"new": runs[1]}, names[1]).layout.yaxis.range == (-0.04, 1.12)
 
