@@ -145,6 +145,16 @@ def test_messages_that_are_no_commands_do_nothing(watched: Watched) -> None:
     assert watched.answer(99)["twice"] == 0
 
 
+def test_a_method_that_replaces_an_action_is_one_only_if_it_is_marked() -> None:
+    class Quieter(Workshop):
+        def double(self, form: Form) -> Mapping[str, Any]:
+            return {"twice": 0}
+
+    watched = Watched(Quieter(cast("loom.Workbench", None)))
+    assert watched.ask("double", n=2) == {"failed": True}
+    assert watched.ask("look_again") == {}
+
+
 def test_stop_cancels_what_runs_and_what_waits_in_its_lane_only(watched: Watched) -> None:
     first, second = watched.begin("linger"), watched.begin("linger")
     wait_until(lambda: watched.of("lingers"))

@@ -157,8 +157,11 @@ def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[An
 def actions_of(kind: type) -> Mapping[str, Action]:
     """Return the actions of a class by their names."""
     actions: dict[str, Action] = {}
-    for name in dir(kind):
-        marked = getattr(inspect.getattr_static(kind, name, None), _MARK, None)
-        if isinstance(marked, Action):
-            actions[name] = marked
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            marked = getattr(value, _MARK, None)
+            if isinstance(marked, Action):
+                actions[name] = marked
+            else:
+                actions.pop(name, None)  # a subclass replaces the method by one that is no action
     return actions

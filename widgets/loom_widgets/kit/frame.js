@@ -77,7 +77,7 @@ const SILENT = {
   lost: "The kernel does not respond. It was restarted or has ended, and the panel's data in it is lost. ",
   again: "Run the panel's cell again.",
 };
-const VIEW = "application/vnd.jupyter.widget-view+json", AGAIN_S = 2;
+const VIEW = "application/vnd.jupyter.widget-view+json", AGAIN_S = 2, SCROLLED_PAST_MS = 500;
 
 /** Opens the same panel in the running kernel with the code of the panel's trait `reopen`; resolves with its view. */
 async function reopened(model) {
@@ -128,11 +128,11 @@ function lostPane(model, root, saved) {
 }
 
 /**
- * Asks the kernel to reload what may have changed elsewhere (the action `look_again`) when the panel becomes visible, when
- * it receives the focus, and when its window does. Returns a function that stops this.
+ * Asks the kernel to reload what may have changed elsewhere (the action `look_again`) when the panel becomes visible and
+ * stays so, when it receives the focus, and when its window does. Returns a function that stops this.
  */
 function lookAgain(model, root) {
-  let last = performance.now();
+  let last = performance.now(), timer = 0;
   const ask = () => {
     const now = performance.now();
     if (now - last < AGAIN_S * 1000 || !(root.checkVisibility?.() ?? true)) return;
@@ -140,11 +140,15 @@ function lookAgain(model, root) {
     // Nothing waits for the response, so a busy kernel is not reported.
     try { model.send({ do: "look_again", with: {} }); } catch { /* the kernel is gone */ }
   };
-  const seen = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) ask(); });
+  // A panel that is only scrolled past, for example to a new cell, leaves the kernel to what the user scrolls to.
+  const seen = new IntersectionObserver((entries) => {
+    clearTimeout(timer);
+    if (entries.at(-1).isIntersecting) timer = setTimeout(ask, SCROLLED_PAST_MS);
+  });
   seen.observe(root);
   root.addEventListener("focusin", (event) => { if (!root.contains(event.relatedTarget)) ask(); });
   window.addEventListener("focus", ask);
-  return () => { seen.disconnect(); window.removeEventListener("focus", ask); };
+  return () => { clearTimeout(timer); seen.disconnect(); window.removeEventListener("focus", ask); };
 }
 
 /**

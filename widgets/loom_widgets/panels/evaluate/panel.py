@@ -59,7 +59,7 @@ class EvaluatePanel(Panel):
         self._traces: dict[str, TraceView] = {}
         self._reading = Lock()
         super().__init__(bench, actions=(CaptureActions(self), self._comparison), **options)
-        self._look_around()
+        self._look_around(known=[*EVALUATOR_FACTORIES, *JUDGE_FACTORIES], run="", filter={})
 
     # Running.
 
@@ -250,23 +250,22 @@ class EvaluatePanel(Panel):
 
     def read_again(self) -> None:
         """Read the agents, sets and runs; the open run stays."""
+        self._read()
+
+    def _look_around(self, **more: Any) -> None:
+        self._read(labels=list(self.bench.context.labels), **more)
+
+    def _read(self, **more: Any) -> None:
+        """Read the agents, sets and runs, and show them with other values of `state`."""
         runs = run_rows(self.bench)
         self.tables.put("runs", runs)
         self.show(
             agents=[entry.name for entry in self.bench.context.catalog.list()][:500],
             sets=set_choices(runs),
             runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
+            **more,
         )
         self.send_message("runs", count=len(runs))
-
-    def _look_around(self) -> None:
-        self.read_again()
-        self.show(
-            known=[*EVALUATOR_FACTORIES, *JUDGE_FACTORIES],
-            labels=list(self.bench.context.labels),
-            run=self.state.get("run", ""),
-            filter=self.state.get("filter", {}),
-        )
 
     def _note(self, agent: str, snapshot: RunSnapshot) -> None:
         self._progress = {"agent": agent, **asdict(snapshot), "sentence": f"{agent}: {snapshot}"}

@@ -192,14 +192,15 @@ export default {
     const lanes = h("div", null, blank("The spans of the last answer are shown here."));
     const about = h("p", { class: "loom-hint", hidden: true });
     const span = spanDetail(model);
+    const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
     const logs = table({
       model, table: "logs", key: ["timestamp", "message"], label: "log lines of this session", empty: "No log lines of this session yet.",
+      onOpen: (row) => { line.hidden = false; line.textContent = row.message ?? ""; },
       columns: [
         { key: "timestamp", name: "time", kind: "time", width: "12em" }, { key: "level", name: "level", width: "6em" },
         { key: "message", name: "message" },
       ],
     });
-    const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
     const history = table({
       model, table: "sessions", key: "session_id", label: "sessions of this agent", empty: "No session yet.", onOpen: (row) => choose({ agent: row.agent, session: row.session_id }),
       columns: [
@@ -314,7 +315,6 @@ export default {
     prompt.control.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); invoke(); }
     });
-    logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
       protocols, promptRow, token, askRow, sockets, about, parts,
