@@ -23,7 +23,7 @@ DOCUMENTS = {
     "guides/stock.csv": "item,colour\nkettle,red\nlamp,blue\n",
     "other/ignored.txt": "Nothing in here is about parcels.",
 }
-METADATA = {"metadataAttributes": {"topic": "returns", "year": 2026, "tags": ["a", "b"]}}
+METADATA = {"metadataAttributes": {"topic": "returns", "year": 2026, "tags": ["a", "b"], "edition": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +135,10 @@ def test_the_passage_that_answers_comes_first(
         ({"listContains": {"key": "tags", "value": "b"}}, 1),
         ({"startsWith": {"key": "topic", "value": "ret"}}, 1),
         ({"in": {"key": "topic", "value": ["returns", "x"]}}, 1),
+        ({"in": {"key": "year", "value": [True]}}, 0),
+        ({"equals": {"key": "edition", "value": True}}, 0),
+        ({"equals": {"key": "edition", "value": 1}}, 1),
+        ({"notIn": {"key": "topic", "value": ["returns"]}}, 3),
         (
             {
                 "andAll": [
@@ -156,6 +160,15 @@ def test_metadata_filter_the_passages(aws: Aws, shop: tuple[str, str], condition
     assert len(passages) == count
     if count == 1:
         assert passages[0]["metadata"]["topic"] == "returns"
+
+
+@pytest.mark.parametrize("value", [5, "returns of parcels"])
+@pytest.mark.parametrize("kind", ["in", "notIn"])
+def test_a_filter_for_members_of_a_list_requires_a_list(
+    aws: Aws, shop: tuple[str, str], kind: str, value: object
+) -> None:
+    with pytest.raises(ClientError, match=f"The value of the filter {kind} must be a list"):
+        found(aws, shop[0], "parcels", filter={"orAll": [{kind: {"key": "topic", "value": value}}] * 2})
 
 
 def test_passages_come_in_pages(aws: Aws, shop: tuple[str, str]) -> None:
@@ -424,3 +437,170 @@ def test_a_table_with_a_long_cell_is_indexed_like_other_documents(
     base, source = create({"type": "S3", "s3Configuration": {"bucketArn": f"arn:aws:s3:::{name}"}})
     job = ingested(aws, base, source)
     assert (job["status"], job["statistics"]["numberOfNewDocumentsIndexed"]) == ("COMPLETE", 2)
+
+
+def bucket_of(aws: Aws, contents: dict[str, str]) -> dict[str, Any]:
+    """Return the configuration of a data source in a new bucket."""
+    name, s3 = f"documents-{uuid.uuid4().hex[:8]}", aws.client("s3")
+    s3.create_bucket(Bucket=name)
+    for key, content in contents.items():
+        s3.put_object(Bucket=name, Key=key, Body=content.encode())
+    return {"type": "S3", "s3Configuration": {"bucketArn": f"arn:aws:s3:::{name}"}}
+
+
+def in_line(identity: str, text: str, **attributes: str) -> dict[str, Any]:
+    """Return a document for IngestKnowledgeBaseDocuments."""
+    custom = {
+        "customDocumentIdentifier": {"id": identity},
+        "sourceType": "IN_LINE",
+        "inlineContent": {"type": "TEXT", "textContent": {"data": text}},
+    }
+    document: dict[str, Any] = {"content": {"dataSourceType": "CUSTOM", "custom": custom}}
+    if attributes:
+        values = [{"key": key, "value": {"type": "STRING", "stringValue": value}} for key, value in attributes.items()]
+        document["metadata"] = {"type": "IN_LINE_ATTRIBUTE", "inlineAttributes": values}
+    return document
+
+
+@pytest.mark.parametrize("policy", ["DELETE", "RETAIN"])
+def test_a_data_source_deleted_during_its_job_is_not_filled_again(
+    aws: Aws, create: Callable[..., tuple[str, str]], policy: str
+) -> None:
+    agent = aws.client("bedrock-agent")
+    text = "Frogs live in ponds and eat flies. " * 400
+    configuration = bucket_of(aws, {f"{at:02}.txt": f"{at} {text}" for at in range(40)})
+    base, source = create(configuration, dataDeletionPolicy=policy)
+    other = create(configuration)
+    reference = {"knowledgeBaseId": base, "dataSourceId": source}
+    agent.start_ingestion_job(**reference)
+    wait_until(lambda: agent.list_knowledge_base_documents(**reference)["documentDetails"])
+    agent.delete_data_source(**reference)
+    left = len(found(aws, base, "frogs", numberOfResults=100))
+    assert policy == "RETAIN" or left == 0
+    assert ingested(aws, *other)["status"] == "COMPLETE"  # as much work as the other job had left
+    assert len(found(aws, base, "frogs", numberOfResults=100)) == left
+
+
+def test_a_malformed_document_fails_and_the_others_are_indexed(
+    aws: Aws, create: Callable[..., tuple[str, str]]
+) -> None:
+    contents = {
+        "a.html": "<p>Alpha</p><![foo[x]]>",
+        "b.txt": "Beta",
+        "b.txt.metadata.json": "{broken",
+        "c.txt": "Frogs like ponds.",
+    }
+    base, source = create(bucket_of(aws, contents))
+    job = ingested(aws, base, source)
+    assert (job["status"], job["statistics"]["numberOfDocumentsFailed"]) == ("COMPLETE", 2)
+    assert "The HTML cannot be read" in job["failureReasons"][0]
+    assert "must contain a valid metadataAttributes object" in job["failureReasons"][1]
+    assert [item["content"]["text"] for item in found(aws, base, "frogs")] == ["Frogs like ponds."]
+
+
+def test_half_a_surrogate_pair_in_a_document_is_replaced(aws: Aws, create: Callable[..., tuple[str, str]]) -> None:
+    base, source = create({"type": "CUSTOM"})
+    details = aws.client("bedrock-agent").ingest_knowledge_base_documents(
+        knowledgeBaseId=base, dataSourceId=source, documents=[in_line("s3://b/k", "Frogs \ud83d here.")]
+    )["documentDetails"]
+    assert [(item["status"], item["identifier"]) for item in details] == [
+        ("INDEXED", {"dataSourceType": "CUSTOM", "custom": {"id": "s3://b/k"}})
+    ]
+    assert found(aws, base, "frogs")[0]["content"]["text"] == "Frogs ? here."
+
+
+def test_cells_of_tables_stay_apart_and_complete(aws: Aws, create: Callable[..., tuple[str, str]]) -> None:
+    page = "<table><tr><th>Name</th><td>Alice</td></tr></table><dl><dt>Term</dt><dd>Meaning</dd></dl><span>a</span>b"
+    contents = {"a.html": page, "b.csv": "a,b\n1\n2,3,4\n", "c.csv": "x,x\n1,2\n"}
+    base, source = create(bucket_of(aws, contents))
+    assert ingested(aws, base, source)["status"] == "COMPLETE"
+    assert {item["content"]["text"] for item in found(aws, base, "name")} == {
+        "Name Alice\nTerm\nMeaning\nab",
+        "a: 1.\na: 2; b: 3; 4.",
+        "x: 1; x: 2.",
+    }
+
+
+def test_documents_in_requests_are_for_custom_data_sources(aws: Aws, create: Callable[..., tuple[str, str]]) -> None:
+    base, source = create(bucket_of(aws, {}))
+    with pytest.raises(ClientError, match=f"the data source {source} is of the type S3"):
+        aws.client("bedrock-agent").ingest_knowledge_base_documents(
+            knowledgeBaseId=base, dataSourceId=source, documents=[in_line("one", "Frogs")]
+        )
+
+
+def test_metadata_do_not_replace_the_source_of_a_passage(aws: Aws, create: Callable[..., tuple[str, str]]) -> None:
+    base, source = create({"type": "CUSTOM"})
+    attributes = {"x-amz-bedrock-kb-source-uri": "s3://trusted/handbook.txt", "kind": "frog"}
+    aws.client("bedrock-agent").ingest_knowledge_base_documents(
+        knowledgeBaseId=base, dataSourceId=source, documents=[in_line("one", "Frogs", **attributes)]
+    )
+    metadata = found(aws, base, "frogs")[0]["metadata"]
+    assert (metadata["x-amz-bedrock-kb-source-uri"], metadata["kind"]) == ("one", "frog")
+
+
+def test_ingestion_jobs_are_filtered_and_sorted(aws: Aws, create: Callable[..., tuple[str, str]]) -> None:
+    base, source = create({"type": "S3", "s3Configuration": {"bucketArn": "arn:aws:s3:::no-such-bucket"}})
+    ids = [ingested(aws, base, source)["ingestionJobId"] for _ in range(2)]
+
+    def listed(**options: Any) -> list[str]:
+        jobs = aws.client("bedrock-agent").list_ingestion_jobs(knowledgeBaseId=base, dataSourceId=source, **options)
+        return [job["ingestionJobId"] for job in jobs["ingestionJobSummaries"]]
+
+    by_status = {"attribute": "STATUS", "operator": "EQ"}
+    assert listed(filters=[{**by_status, "values": ["STOPPED"]}]) == []
+    assert listed(filters=[{**by_status, "values": ["FAILED", "STOPPED"]}]) == ids[::-1]
+    assert listed(sortBy={"attribute": "STARTED_AT", "order": "ASCENDING"}) == ids
+    assert listed(sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"}) == ids[::-1]
+
+
+def test_a_guardrail_assesses_the_question_alone_and_a_blocked_one_is_forgotten(
+    aws: Aws, create: Callable[..., tuple[str, str]]
+) -> None:
+    base, source = create({"type": "CUSTOM"})
+    text = "The warranty of a kettle lasts 24 months. Zanzibar is our supplier."
+    aws.client("bedrock-agent").ingest_knowledge_base_documents(
+        knowledgeBaseId=base, dataSourceId=source, documents=[in_line("one", text)]
+    )
+    control, runtime = aws.client("bedrock"), aws.client("bedrock-agent-runtime")
+    guardrail = control.create_guardrail(
+        name=f"guard-{uuid.uuid4().hex[:8]}",
+        blockedInputMessaging="The question is blocked.",
+        blockedOutputsMessaging="The answer is blocked.",
+        wordPolicyConfig={
+            "wordsConfig": [
+                {"text": "nightjar"},
+                {"text": "supplier", "outputEnabled": False, "inputAction": "BLOCK"},
+            ]
+        },
+    )
+
+    def asked(question: str, session: str | None = None, template: str = "") -> tuple[str, str, str]:
+        generation: dict[str, Any] = {
+            "guardrailConfiguration": {"guardrailId": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
+        }
+        if template:
+            generation["promptTemplate"] = {"textPromptTemplate": template}
+        answer = runtime.retrieve_and_generate(
+            input={"text": question},
+            retrieveAndGenerateConfiguration={
+                "type": "KNOWLEDGE_BASE",
+                "knowledgeBaseConfiguration": {
+                    "knowledgeBaseId": base,
+                    "modelArn": MODEL,
+                    "generationConfiguration": generation,
+                },
+            },
+            **({"sessionId": session} if session else {}),
+        )
+        return answer["sessionId"], answer["guardrailAction"], answer["output"]["text"]
+
+    question = "How long is the warranty of a kettle?"
+    session, action, _ = asked(question)
+    assert action == "NONE"
+    assert asked("Tell me about project nightjar", session)[1:] == ("INTERVENED", "The question is blocked.")
+    assert asked(question, session)[1] == "NONE"
+    template = "Use these:\n$search_results$\nto answer: $query$"
+    assert asked(question, session, template)[1] == "NONE"
+    assert asked("Tell me about project nightjar", session, template)[2] == "The question is blocked."
+    control.delete_guardrail(guardrailIdentifier=guardrail["guardrailId"])

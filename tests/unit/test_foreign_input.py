@@ -39,6 +39,7 @@ from loomlib.local.gateways.tools import TargetError
 from loomlib.local.insights.malformed import MalformedQueryError
 from loomlib.local.insights.query import Query
 from loomlib.local.insights.rows import Row
+from loomlib.local.knowledge.documents import DocumentError, SourceDocument
 from loomlib.local.otlp.bodies import unpacked
 from loomlib.local.otlp.json_form import decode_json
 from loomlib.local.otlp.json_values import MalformedTelemetryError
@@ -104,6 +105,10 @@ def three_parts(*refusals: type[Exception]) -> Iterator[None]:
         assert refused.what, refused
         assert refused.on or isinstance(refused, InvalidEvalSetError), refused  # it names its file at the beginning
         assert refused.try_, refused
+
+
+def document_text(data: bytes, _: Path) -> None:
+    SourceDocument(address="page.html", content=data, metadata={}).text()
 
 
 def otlp_json(data: bytes, _: Path) -> None:
@@ -295,6 +300,8 @@ PARSERS = (
     Parser("ARNs", texts(*ARNS), lambda data, _: RuntimeArn.parse(data.decode("utf-8", "replace"))),
     Parser("spans", files("otel", "*.json", "*.jsonl"), spans),
     Parser("schemas of gateways", (*files("smithy", "*.json"), OPENAPI.encode()), gateway_schemas),
+    Parser("web pages", texts("<p>Alpha</p><![foo[x]]>", "<table><tr><td>a</td></tr></table><!-- x --><script>"),
+           document_text, (DocumentError,)),
     Parser("snapshot checks", texts(*SNAPSHOT_ANSWERS), snapshot_answer),
     Parser("AWS's answers", AWS_BODIES, aws_answers, (AwsError,)),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from loomlib.embeddings import embed
 
-from ..models.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
+from ..models.tokens import CHARACTERS_PER_TOKEN
 
 _DEFAULT_TOKENS: Final = 300
 _DEFAULT_OVERLAP: Final = 0.2
@@ -77,41 +77,49 @@ def _semantic(text: str, configuration: Mapping[str, Any]) -> list[str]:
     import numpy as np
 
     breakpoint_at = float(np.percentile(distances, configuration["breakpointPercentileThreshold"]))
-    passages = [sentences[0]]
+    groups, size = [[sentences[0]]], len(sentences[0])
     for sentence, distance in zip(sentences[1:], distances, strict=True):
-        if distance > breakpoint_at or estimate_tokens(passages[-1] + sentence) > most:
-            passages.append(sentence)
-        else:
-            passages[-1] += sentence
-    return [passage.strip() for passage in passages if passage.strip()]
+        if distance > breakpoint_at or size + len(sentence) > most * CHARACTERS_PER_TOKEN:
+            groups.append([])
+            size = 0
+        groups[-1].append(sentence)
+        size += len(sentence)
+    passages = ("".join(group).strip() for group in groups)
+    return [passage for passage in passages if passage]
 
 
 def _sentences(text: str, most: int) -> list[str]:
     """Return a text's sentences, longer ones cut to `most` tokens between words."""
+    most_characters = most * CHARACTERS_PER_TOKEN
     pieces: list[str] = []
     for match in _SENTENCE.finditer(text):
-        sentence = match[0]
-        while estimate_tokens(sentence) > most:
-            at = sentence.rfind(" ", 1, most * CHARACTERS_PER_TOKEN)
-            at = at if at > 0 else most * CHARACTERS_PER_TOKEN
-            pieces.append(sentence[:at])
-            sentence = sentence[at:]
-        if sentence:
-            pieces.append(sentence)
+        begin, end = match.span()
+        while end - begin > most_characters:
+            at = text.rfind(" ", begin + 1, begin + most_characters)
+            at = at if at > 0 else begin + most_characters
+            pieces.append(text[begin:at])
+            begin = at
+        if begin < end:
+            pieces.append(text[begin:end])
     return pieces
 
 
 def _packed(sentences: Sequence[str], most: int, overlap: int) -> list[str]:
     """Join sentences to passages of at most `most` tokens, each begun with the end of the one before."""
+    most_characters, overlap_characters = most * CHARACTERS_PER_TOKEN, overlap * CHARACTERS_PER_TOKEN
     passages: list[str] = []
     current: list[str] = []
+    size = 0
     for sentence in sentences:
-        if current and estimate_tokens("".join((*current, sentence))) > most:
+        if current and size + len(sentence) > most_characters:
             passages.append("".join(current).strip())
-            tail: list[str] = []
-            while current and estimate_tokens("".join((current[-1], *tail))) <= overlap:
-                tail.insert(0, current.pop())
-            fits = estimate_tokens("".join((*tail, sentence))) <= most
-            current = tail if fits else []
+            begin, size = len(current), 0
+            while begin and size + len(current[begin - 1]) <= overlap_characters:
+                begin -= 1
+                size += len(current[begin])
+            if size + len(sentence) > most_characters:
+                begin, size = len(current), 0
+            current = current[begin:]
         current.append(sentence)
+        size += len(sentence)
     return [passage for passage in (*passages, "".join(current).strip()) if passage]

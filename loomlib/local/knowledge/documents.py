@@ -7,8 +7,9 @@ import hashlib
 import html.parser
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Final, cast
 
 from moto.core.exceptions import ServiceException
@@ -20,6 +21,11 @@ from ..resources.naming import partition_of
 _LARGEST_BYTES: Final = 50_000_000  # AWS: size of a source document
 _METADATA: Final = ".metadata.json"
 _TEXTS: Final = frozenset({"txt", "md", "html", "htm", "csv"})
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "fieldset", "figcaption",
+    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "option",
+    "p", "pre", "section", "table", "title", "tr", "ul",
+})  # fmt: skip
 _VALUES: Final[Mapping[str, str]] = {
     "STRING": "stringValue", "NUMBER": "numberValue", "BOOLEAN": "booleanValue", "STRING_LIST": "stringListValue",
 }  # fmt: skip
@@ -42,12 +48,14 @@ class SourceDocument:
         content: Its bytes.
         metadata: Its attributes.
         kind: The format of its content, such as "html"; "" for the ending of its address.
+        failure: Why it cannot be read, such as malformed metadata; "" if nothing is known.
     """
 
     address: str
     content: bytes = field(repr=False)
     metadata: Mapping[str, Any]
     kind: str = ""
+    failure: str = ""
 
     @property
     def digest(self) -> str:
@@ -59,8 +67,10 @@ class SourceDocument:
         """Return its text.
 
         Raises:
-            DocumentError: It is too large, or its format is not supported here.
+            DocumentError: It is too large or malformed, or its format is not supported here.
         """
+        if self.failure:
+            raise DocumentError(self.failure)
         ending = self.address.rpartition(".")[2].lower() if "." in self.address.rpartition("/")[2] else "txt"
         kind = self.kind or ending
         if kind not in _TEXTS:
@@ -80,8 +90,16 @@ class SourceDocument:
 
 def _text_of_table(text: str) -> str:
     csv.field_size_limit(_LARGEST_BYTES)  # Python's default refuses cells of 128 KiB
-    rows = csv.DictReader(io.StringIO(text))
-    return "\n".join("; ".join(f"{name}: {value}" for name, value in row.items() if name) + "." for row in rows)
+    rows = csv.reader(io.StringIO(text))
+    head = next(rows, list[str]())
+    lines = ("; ".join(_cells(head, row)) for row in rows)
+    return "\n".join(f"{line}." for line in lines if line)
+
+
+def _cells(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    for name, value in zip_longest(head, row, fillvalue=""):
+        if value:
+            yield f"{name}: {value}" if name else value
 
 
 def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[SourceDocument]:
@@ -93,7 +111,6 @@ def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[Sour
 
     Raises:
         SourceError: The bucket cannot be read.
-        DocumentError: A document's metadata cannot be read.
     """
     bucket = configuration["bucketArn"].rpartition(":")[2]
     prefixes = tuple(configuration.get("inclusionPrefixes") or ("",))
@@ -109,8 +126,13 @@ def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[Sour
             metadata_object = backend.get_object(bucket, key + _METADATA) if key + _METADATA in keys else None
             if document_object is not None:
                 address = f"s3://{bucket}/{key}"
-                metadata = _read_metadata(metadata_object.value, address) if metadata_object is not None else {}
-                yield SourceDocument(address=address, content=document_object.value, metadata=metadata)
+                metadata, failure = {}, ""
+                if metadata_object is not None:
+                    try:
+                        metadata = _read_metadata(metadata_object.value, address)
+                    except DocumentError as error:
+                        failure = str(error)
+                yield SourceDocument(address=address, content=document_object.value, metadata=metadata, failure=failure)
     except ServiceException as error:
         raise SourceError(f"The bucket {bucket} cannot be read: {error}") from error
 
@@ -140,11 +162,17 @@ class _Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in ("script", "style")
-        if tag in ("p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4"):
-            self.pieces.append("\n")
+        self._separate(tag)
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in ("script", "style") and self._hidden > 0
+        self._separate(tag)
+
+    def _separate(self, tag: str) -> None:
+        if tag in _BLOCKS:
+            self.pieces.append("\n")
+        elif tag in ("td", "th"):
+            self.pieces.append(" ")
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
@@ -153,7 +181,10 @@ class _Page(html.parser.HTMLParser):
 
 def _text_of_page(text: str) -> str:
     page = _Page()
-    page.feed(text)
-    page.close()
+    try:
+        page.feed(text)
+        page.close()
+    except AssertionError as error:  # html.parser raises it for an unknown marked section, such as <![x[y]]>
+        raise DocumentError(f"The HTML cannot be read: {error}") from error
     lines = (" ".join(line.split()) for line in "".join(page.pieces).splitlines())
     return "\n".join(line for line in lines if line)

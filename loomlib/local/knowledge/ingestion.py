@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import logging
 import mimetypes
 import secrets
@@ -20,7 +21,7 @@ from ..wire import conflict, invalid, not_found, not_implemented
 from .chunking import chunks_of
 from .documents import DocumentError, SourceDocument, SourceError, inline_metadata, read_source
 from .resources import DATA_SOURCE, KNOWLEDGE_BASE
-from .store import KnowledgeStore, StoredDocument
+from .store import GoneError, KnowledgeStore, StoredDocument
 
 _log = logging.getLogger(__name__)
 _LETTERS: Final = string.ascii_uppercase + string.digits
@@ -30,6 +31,7 @@ _STATISTICS: Final = (
     "numberOfDocumentsFailed",
 )  # fmt: skip
 _MOST_REASONS: Final = 20
+_RUNNING: Final = ("STARTING", "IN_PROGRESS")
 
 
 class IngestionPlane:
@@ -44,9 +46,10 @@ class IngestionPlane:
         self._resources, self._store = resources, store
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopped: set[str] = set()
+        self._starting = asyncio.Lock()
 
     async def close(self) -> None:
-        """Stop the jobs; their status becomes FAILED."""
+        """Stop the jobs after the documents that they read; their status becomes STOPPED."""
         self._stopped.update(self._tasks)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
@@ -56,59 +59,64 @@ class IngestionPlane:
         if source.document["dataSourceConfiguration"]["type"] != "S3":
             raise invalid("A data source of the type CUSTOM has no ingestion jobs; use IngestKnowledgeBaseDocuments")
         token: str = parameters.get("clientToken") or ""
-        jobs = self._store.jobs(base.id, source.id)
-        if token and (same := next((job for job in jobs if job["token"] == token), None)):
-            return {"ingestionJob": _job_response(same)}
-        if running := next((job for job in jobs if job["status"] in ("STARTING", "IN_PROGRESS")), None):
-            raise conflict(f"The ingestion job {running['id']} of this data source is still running")
-        moment = time.time()
-        job: dict[str, Any] = {
-            "id": "".join(secrets.choice(_LETTERS) for _ in range(10)),
-            "base": base.id,
-            "source": source.id,
-            "token": token,
-            "status": "STARTING",
-            "description": parameters.get("description") or "",
-            "statistics": dict.fromkeys(_STATISTICS, 0),
-            "reasons": [],
-            "started_at": moment,
-            "updated_at": moment,
-        }
-        self._store.put_job(job)
+        async with self._starting:
+            jobs = await asyncio.to_thread(self._store.jobs, base.id, source.id)
+            if token and (same := next((job for job in jobs if job["token"] == token), None)):
+                return {"ingestionJob": self._job_response(same)}
+            if running := next((job for job in jobs if job["status"] in _RUNNING), None):
+                raise conflict(f"The ingestion job {running['id']} of this data source is still running")
+            job = _new_job(base.id, source.id, token, parameters.get("description") or "")
+            try:
+                await asyncio.to_thread(self._store.put_job, job)
+            except GoneError as error:
+                raise not_found(str(error)) from error
         task = asyncio.get_running_loop().create_task(asyncio.to_thread(self._run, dict(job), source, place))
         self._tasks[job["id"]] = task
         task.add_done_callback(lambda _: self._tasks.pop(job["id"], None))
-        return {"ingestionJob": _job_response(job)}
+        return {"ingestionJob": self._job_response(job)}
 
     async def get_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Return a job."""
-        return {"ingestionJob": _job_response(self._job(parameters, place))}
+        return {"ingestionJob": self._job_response(await self._job(parameters, place))}
 
     async def list_ingestion_jobs(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """List the jobs of a data source, the newest first."""
+        """List the jobs of a data source, the newest first unless the request sorts them."""
         base, source = self._source(parameters, place)
         request = page_request(parameters, "ListIngestionJobs", int)
         start = request.after[0] + 1 if request.after else 0
-        jobs = self._store.jobs(base.id, source.id)[start : start + request.fetch]
+        jobs = [self._job_response(job) for job in await asyncio.to_thread(self._store.jobs, base.id, source.id)]
+        for condition in parameters.get("filters") or ():
+            jobs = [job for job in jobs if job[condition["attribute"].lower()] in condition["values"]]
+        if order := parameters.get("sortBy"):
+            member = {"STATUS": "status", "STARTED_AT": "startedAt"}[order["attribute"]]
+            jobs.sort(key=lambda job: job[member], reverse=order["order"] == "DESCENDING")
         summaries = [
-            {name: value for name, value in _job_response(job).items() if name != "failureReasons"} for job in jobs
+            {name: value for name, value in job.items() if name != "failureReasons"}
+            for job in jobs[start : start + request.fetch]
         ]
         return request.page("ingestionJobSummaries", summaries, lambda at: [start + at])
 
     async def stop_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Stop a job after the document that it reads."""
-        job = self._job(parameters, place)
-        if job["status"] not in ("STARTING", "IN_PROGRESS"):
+        job = await self._job(parameters, place)
+        if job["status"] not in _RUNNING:
             raise conflict(f"The ingestion job {job['id']} is {job['status']}")
         self._stopped.add(job["id"])
-        return {"ingestionJob": {**_job_response(job), "status": "STOPPING"}}
+        return {"ingestionJob": self._job_response(job)}
 
     async def ingest_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Index the documents in the request."""
         base, source = self._source(parameters, place)
+        if (kind := source.document["dataSourceConfiguration"]["type"]) != "CUSTOM":
+            raise invalid(
+                f"The documents are of the type CUSTOM, but the data source {source.id} is of the type {kind}"
+            )
         documents = [_document_in_request(document) for document in parameters["documents"]]
         for document in documents:
-            await asyncio.to_thread(self._index, base.id, source, document, "CUSTOM")
+            try:
+                await asyncio.to_thread(self._index, base.id, source, document, "CUSTOM")
+            except GoneError as error:
+                raise not_found(str(error)) from error
         return await self._details(base.id, source.id, [document.address for document in documents])
 
     async def list_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -145,9 +153,15 @@ class IngestionPlane:
             job.update(status=status, updated_at=time.time(), statistics=dict.fromkeys(_STATISTICS, 0) | counts)
             self._store.put_job(job)
 
+        def fail(reason: str) -> None:
+            job["reasons"] = [*job["reasons"], reason]
+            with contextlib.suppress(GoneError):
+                note("FAILED")
+
         try:
             note("IN_PROGRESS")
-            former = {item.address: item for item in self._store.documents(job["base"], job["source"])}
+            stored_documents = self._store.documents(job["base"], job["source"])
+            former = {item.address: item for item in stored_documents if item.kind == "S3"}
             seen_addresses: set[str] = set()
             for document in read_source(source.document["dataSourceConfiguration"]["s3Configuration"], place):
                 if job["id"] in self._stopped:
@@ -174,13 +188,13 @@ class IngestionPlane:
                 job["base"], job["source"], set(former) - seen_addresses
             )
             note("COMPLETE")
-        except (SourceError, DocumentError) as error:
-            job["reasons"] = [*job["reasons"], str(error)]
-            note("FAILED")
+        except GoneError:
+            return
+        except SourceError as error:
+            fail(str(error))
         except Exception as error:  # noqa: BLE001 - a job that nobody ends would stay IN_PROGRESS for ever
             _log.exception("The ingestion job %s failed", job["id"])
-            job["reasons"] = [*job["reasons"], f"The local AgentCore failed: {error!r}"]
-            note("FAILED")
+            fail(f"The local AgentCore failed: {error!r}")
         finally:
             self._stopped.discard(job["id"])
 
@@ -213,13 +227,18 @@ class IngestionPlane:
             raise not_found(f"Data source not found in {base.id}: {parameters['dataSourceId']}")
         return base, source
 
-    def _job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def _job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         base, source = self._source(parameters, place)
         job_id = parameters["ingestionJobId"]
-        job = next((job for job in self._store.jobs(base.id, source.id) if job["id"] == job_id), None)
+        jobs = await asyncio.to_thread(self._store.jobs, base.id, source.id)
+        job = next((job for job in jobs if job["id"] == job_id), None)
         if job is None:
             raise not_found(f"Ingestion job not found: {job_id}")
         return job
+
+    def _job_response(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        stopping = job["id"] in self._stopped and job["status"] in _RUNNING
+        return _job_response({**job, "status": "STOPPING"} if stopping else job)
 
     async def _details(self, base: str, source: str, addresses: list[str]) -> dict[str, Any]:
         documents = {item.address: item for item in await asyncio.to_thread(self._store.documents, base, source)}
@@ -231,7 +250,7 @@ class IngestionPlane:
                     "knowledgeBaseId": base,
                     "dataSourceId": source,
                     "status": "NOT_FOUND",
-                    "identifier": _identifier(address),
+                    "identifier": _identifier(address, "S3" if address.startswith("s3://") else "CUSTOM"),
                 }
                 for address in addresses
             ]
@@ -269,7 +288,7 @@ def _document_in_request(document: Mapping[str, Any]) -> SourceDocument:
         raise not_implemented("custom documents without inline content")
     return SourceDocument(
         address=custom["customDocumentIdentifier"]["id"],
-        content=text.encode() if text is not None else base64.b64decode(data or ""),
+        content=text.encode("utf-8", "replace") if text is not None else base64.b64decode(data or ""),
         metadata=inline_metadata(document.get("metadata")),
         kind="txt" if text is not None else _kind_of(str(files.get("mimeType", ""))),
     )
@@ -289,10 +308,26 @@ def _address(identifier: Mapping[str, Any]) -> str:
     return str(address)
 
 
-def _identifier(address: str) -> dict[str, Any]:
-    if address.startswith("s3://"):
+def _identifier(address: str, kind: str) -> dict[str, Any]:
+    if kind == "S3":
         return {"dataSourceType": "S3", "s3": {"uri": address}}
     return {"dataSourceType": "CUSTOM", "custom": {"id": address}}
+
+
+def _new_job(base: str, source: str, token: str, description: str) -> dict[str, Any]:
+    moment = time.time()
+    return {
+        "id": "".join(secrets.choice(_LETTERS) for _ in range(10)),
+        "base": base,
+        "source": source,
+        "token": token,
+        "status": "STARTING",
+        "description": description,
+        "statistics": dict.fromkeys(_STATISTICS, 0),
+        "reasons": [],
+        "started_at": moment,
+        "updated_at": moment,
+    }
 
 
 def _detail(base: str, document: StoredDocument) -> dict[str, Any]:
@@ -300,7 +335,7 @@ def _detail(base: str, document: StoredDocument) -> dict[str, Any]:
         "knowledgeBaseId": base,
         "dataSourceId": document.source,
         "status": document.status,
-        "identifier": _identifier(document.address),
+        "identifier": _identifier(document.address, document.kind),
         "statusReason": document.reason,
         "updatedAt": document.updated_at,
     }

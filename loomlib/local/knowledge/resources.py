@@ -51,8 +51,8 @@ class KnowledgeBaseBehaviour(Behaviour):
         self._check(draft.parameters)
 
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Delete the documents."""
-        await asyncio.to_thread(self._store.remove, record.id)
+        """Delete the documents and the jobs."""
+        await asyncio.to_thread(self._store.forget, record.id)
 
     def _check(self, parameters: Mapping[str, Any]) -> None:
         kind = parameters["knowledgeBaseConfiguration"]["type"]
@@ -83,9 +83,10 @@ class DataSourceBehaviour(Behaviour):
             raise invalid("The chunking configuration of a data source cannot change; create another data source")
 
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Delete its documents, unless its policy retains them."""
-        if record.document.get("dataDeletionPolicy") != "RETAIN":
-            await asyncio.to_thread(self._store.remove, record.parent.rpartition("/")[2], record.id)
+        """Delete its jobs, and its documents unless its policy retains them."""
+        retained = record.document.get("dataDeletionPolicy") == "RETAIN"
+        base = record.parent.rpartition("/")[2]
+        await asyncio.to_thread(self._store.forget, base, record.id, keeps_documents=retained)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Return the deletion policy, which AWS sets by default."""

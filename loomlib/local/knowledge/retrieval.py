@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from loomlib.embeddings.stemming import stem
 
 from ..guardrails import GuardedModel, GuardrailPlane
+from ..guardrails.assessing import assess
 from ..models import ConverseModel, ModelRefusedError
 from ..models.json_values import JsonObject, as_list, as_object, as_text
 from ..models.reply import encode_event
@@ -20,7 +21,7 @@ from ..paging import page_request
 from ..resources import Place
 from ..resources.store import ResourceStore
 from ..wire import EncodedStream, RefusedError, invalid, not_implemented
-from .filters import matches
+from .filters import check_filter, matches
 from .ingestion import find_base
 from .store import KnowledgeStore, RankedPassage
 
@@ -31,6 +32,7 @@ _TOOL: Final = "knowledge_base"
 _SYSTEM: Final = (
     "Answer the question from the search results only. Say so if they do not answer it. Write one short paragraph."
 )
+_WITHOUT_TOOL: Final = {"textPromptTemplate": "$query$\n\nSearch results:\n\n$search_results$"}
 _SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*\s*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _SHARED_WORDS: Final = 0.5
@@ -94,16 +96,28 @@ class RetrievalPlane:
         request = _request(question, passages, generation, history)
         find = partial(self._guardrails.version, place=place)
         try:
-            answer = await GuardedModel(self._models, find).converse(_model_id(knowledge["modelArn"]), request)
+            model, model_id = GuardedModel(self._models, find), _model_id(knowledge["modelArn"])
+            answer = await model.converse(model_id, request)
+            if answer.get("stopReason") == "tool_use":  # the model would search again: ask it without the tool
+                request = _request(question, passages, {**generation, "promptTemplate": _WITHOUT_TOOL}, history)
+                answer = await model.converse(model_id, request)
         except ModelRefusedError as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
         message = as_object(as_object(answer.get("output")).get("message"))
         text = "".join(as_text(as_object(block).get("text")) for block in as_list(message.get("content")))
         intervened = answer.get("stopReason") == "guardrail_intervened"
-        exchange: list[object] = [
-            {"role": "user", "content": [{"text": question}]},
-            {"role": "assistant", "content": [{"text": text or "-"}]},
-        ]
+        admitted: str | None = question
+        if guardrail := generation.get("guardrailConfiguration"):
+            version = find(guardrail["guardrailId"], guardrail["guardrailVersion"])
+            assessment = await asyncio.to_thread(assess, version, [question], "INPUT")
+            admitted = None if assessment.blocked else assessment.masked_texts[0]
+        exchange: list[object] = []
+        if admitted is not None:
+            exchange = [
+                {"role": "user", "content": [{"text": admitted}]},
+                {"role": "assistant", "content": [{"text": text or "-"}]},
+            ]
+        history = self._sessions.get((place, session), [])  # again: other questions were answered meanwhile
         self._sessions[place, session] = [*history, *exchange][-_MOST_MESSAGES:]
         self._sessions.move_to_end((place, session))
         if len(self._sessions) > _MOST_SESSIONS:
@@ -146,7 +160,8 @@ class RetrievalPlane:
             if search.get(member):
                 raise not_implemented(feature)
         size: int = search.get("numberOfResults") or _RESULTS
-        condition = search.get("filter")
+        if condition := search.get("filter"):
+            check_filter(condition)
         passages = await asyncio.to_thread(
             self._store.search,
             base.id,
@@ -161,14 +176,19 @@ class RetrievalPlane:
 def _request(
     question: str, passages: Sequence[RankedPassage], generation: Mapping[str, Any], history: list[object]
 ) -> JsonObject:
-    """Return the request to the model that writes the answer."""
+    """Return the request to the model that writes the answer; a guardrail assesses the question in it alone."""
     prompt: Mapping[str, Any] = generation.get("promptTemplate") or {}
     template: str = prompt.get("textPromptTemplate") or ""
     results = [passage.text for passage in passages]
+    asked = {"guardContent": {"text": {"text": question}}}
     request: JsonObject = {"system": [{"text": _SYSTEM}]}
     if template:
-        text = template.replace("$search_results$", "\n\n".join(results)).replace("$query$", question)
-        request["messages"] = [*history, {"role": "user", "content": [{"text": text}]}]
+        content: list[object] = []
+        for at, part in enumerate(template.split("$query$")):
+            content += [asked] if at else []
+            text = part.replace("$search_results$", "\n\n".join(results))
+            content += [{"text": text}] if text.strip() else []
+        request["messages"] = [*history, {"role": "user", "content": content}]
     else:
         call = {"toolUseId": "search", "name": _TOOL, "input": {"query": question}}
         tool_result = {
@@ -177,7 +197,7 @@ def _request(
         }
         request["messages"] = [
             *history,
-            {"role": "user", "content": [{"text": question}]},
+            {"role": "user", "content": [asked]},
             {"role": "assistant", "content": [{"toolUse": call}]},
             {"role": "user", "content": [{"toolResult": tool_result}]},
         ]
@@ -216,10 +236,10 @@ def reference_of(passage: RankedPassage) -> dict[str, Any]:
         "content": {"type": "TEXT", "text": passage.text},
         "location": location,
         "metadata": {
+            **document.metadata,
             "x-amz-bedrock-kb-source-uri": document.address,
             "x-amz-bedrock-kb-chunk-id": str(passage.chunk),
             "x-amz-bedrock-kb-data-source-id": document.source,
-            **document.metadata,
         },
     }
 

@@ -64,6 +64,10 @@ class RankedPassage:
     document: StoredDocument
 
 
+class GoneError(Exception):
+    """The data source or the knowledge base of a document was deleted."""
+
+
 class KnowledgeStore:
     """The open database. Thread-safe."""
 
@@ -73,6 +77,7 @@ class KnowledgeStore:
         self._db.row_factory = sqlite3.Row
         self._db.executescript(_SCHEMA)
         self._indexes: dict[str, tuple[KnowledgeIndex, dict[int, StoredDocument]]] = {}
+        self._gone: set[tuple[str, str | None]] = set()
         self._db.execute(
             "UPDATE jobs SET status='FAILED', reasons=? WHERE status IN ('STARTING', 'IN_PROGRESS')",
             (json.dumps(["The local AgentCore ended while the job ran; start it again"]),),
@@ -117,11 +122,15 @@ class KnowledgeStore:
             metadata: Its attributes.
             chunks: Its chunks; empty for a failed document.
             failure: Why it could not be indexed.
+
+        Raises:
+            GoneError: The data source or the knowledge base was deleted.
         """
         vectors = embed([chunk.text for chunk in chunks]) if chunks else None
         values = (kind, digest, "FAILED" if failure else "INDEXED", failure, json.dumps(metadata), time.time())
         rows: list[tuple[int | None, int, str, bytes]] = []
         with self._lock:
+            self._check_present(base, source)
             with self._transaction():
                 former = self._db.execute(
                     "DELETE FROM documents WHERE base=? AND source=? AND address=? RETURNING number",
@@ -162,12 +171,35 @@ class KnowledgeStore:
             self._reindex(base, numbers)
         return len(numbers)
 
+    def forget(self, base: str, source: str | None = None, *, keeps_documents: bool = False) -> None:
+        """Remove all of a deleted knowledge base or data source, and accept nothing more for it.
+
+        Args:
+            base: The id of the knowledge base.
+            source: The id of the data source; None when the knowledge base was deleted.
+            keeps_documents: Whether its documents remain.
+        """
+        with self._lock:
+            self._gone.add((base, source))
+            if not keeps_documents:
+                self.remove(base, source)
+            self._db.execute("DELETE FROM jobs WHERE base=? AND (? IS NULL OR source=?)", (base, source, source))
+
+    def _check_present(self, base: str, source: str) -> None:
+        if not self._gone.isdisjoint({(base, None), (base, source)}):
+            raise GoneError(f"The data source {source} of {base} was deleted")
+
     # Jobs
 
     def put_job(self, job: Mapping[str, Any]) -> None:
-        """Store an ingestion job; `statistics` and `reasons` become JSON."""
+        """Store an ingestion job; `statistics` and `reasons` become JSON.
+
+        Raises:
+            GoneError: The data source or the knowledge base was deleted.
+        """
         values = {**job, **{name: json.dumps(job[name]) for name in ("statistics", "reasons")}}
         with self._lock:
+            self._check_present(job["base"], job["source"])
             self._db.execute(
                 f"INSERT OR REPLACE INTO jobs ({', '.join(values)}) "  # noqa: S608 - the columns are in this file
                 f"VALUES ({', '.join(f':{name}' for name in values)})",
