@@ -347,9 +347,12 @@ class Application:
         model_id, _, operation = path.removeprefix("/model/").rpartition("/")
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
-            request = json.loads(body or b"{}")
-        except ValueError as error:
+            content: object = json.loads(body or b"{}")
+        except (ValueError, RecursionError) as error:
             raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise RefusedError("ValidationException", 400, "The request is not a JSON object")
+        request = cast("dict[str, object]", content)
         try:
             if operation == "converse":
                 await send_json(send, await models.converse(unquote(model_id), request), headers=response_headers)
@@ -367,6 +370,8 @@ class Application:
                 raise not_implemented(f"{operation} of models")
         except ModelRefusedError as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
+        except RecursionError as error:
+            raise RefusedError("ValidationException", 400, "The request is too deeply nested") from error
 
 
 def _protocol(service: str, scope: AsgiScope) -> str:

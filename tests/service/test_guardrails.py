@@ -131,6 +131,7 @@ OPEN_BRACKET = {"name": "x", "pattern": "(a", "action": "BLOCK"}
         ({}, "at least one policy"),
         ({"sensitiveInformationPolicyConfig": {"regexesConfig": [OPEN_BRACKET]}}, "expression x cannot"),
         ({"contentPolicyConfig": {"filtersConfig": [ATTACK_OUT]}}, "must be NONE"),
+        ({"wordPolicyConfig": {"wordsConfig": [{"text": "hello"}, {"text": " "}]}}, "is blank"),
         (
             {"contextualGroundingPolicyConfig": {"filtersConfig": [{"type": "GROUNDING", "threshold": 1.0}]}},
             "less than 1",

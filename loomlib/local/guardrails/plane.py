@@ -233,6 +233,8 @@ def _check(parameters: Mapping[str, Any]) -> None:
             raise invalid("The output strength of the content filter PROMPT_ATTACK must be NONE")
         if "IMAGE" in [*(item.get("inputModalities") or ()), *(item.get("outputModalities") or ())]:
             raise not_implemented("guardrails for images")
+    if not all(item["text"].strip() for item in _items(parameters, "wordPolicyConfig", "wordsConfig")):
+        raise invalid("A word of the word policy is blank")
     for item in _items(parameters, "contextualGroundingPolicyConfig", "filtersConfig"):
         if not 0 <= item["threshold"] < 1:
             raise invalid(f"The threshold of {item['type']} must be at least 0 and less than 1")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..resources import Place
-from ..wire import not_found
+from ..wire import invalid, not_found
 
 _LONGEST_NAME: Final = 20  # the service model's limit
 _LONGEST_PROFILE_NAME: Final = 64
+_GEOGRAPHIES: Final = ("apac", "au", "ca", "eu", "global", "jp", "us", "us-gov")
 _PROVIDERS: Final = {"ai21": "AI21 Labs", "mistral": "Mistral AI", "stability": "Stability AI"}
 _LISTED: Final = {
     "anthropic.claude-3-haiku-20240307-v1:0": "Claude 3 Haiku",
@@ -47,8 +48,15 @@ class ModelCatalog:
         return {"modelSummaries": [] if custom else summaries}
 
     async def get_foundation_model(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Describe a model by its id; any id of the form `provider.model` is valid here."""
-        return {"modelDetails": _describe(str(parameters["modelIdentifier"]).rpartition("/")[2], place)}
+        """Describe a model by its id; any id of the form `provider.model` is valid here.
+
+        Raises:
+            RefusedError: It is the id of an inference profile (400).
+        """
+        model_id = str(parameters["modelIdentifier"]).rpartition("/")[2]
+        if model_id.partition(".")[0] in _GEOGRAPHIES:
+            raise invalid(f"{model_id} is the id of an inference profile and not of a model: use GetInferenceProfile")
+        return {"modelDetails": _describe(model_id, place)}
 
     async def get_inference_profile(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Describe a system-defined profile by its id or ARN, `us.provider.model`; here it routes to its own region.

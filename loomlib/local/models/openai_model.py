@@ -12,16 +12,24 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from .json_values import JsonObject, as_object, as_text
+from .json_values import JsonObject, as_object
 from .openai_stream import ChatStream, events_of
-from .openai_wire import from_chat, to_chat
-from .refusals import ModelRefusedError, invalid
-from .reply import Reply, body_of, encode_exception, metadata_frame
+from .openai_wire import from_chat, reason_of, to_chat
+from .refusals import ModelRefusedError
+from .reply import Reply, body_of, call_tokens, encode_exception, metadata_frame
 from .request import read_request
-from .tokens import estimate_input_tokens
+from .tokens import estimate_input_tokens, estimate_tokens
 
 API_KEY_VARIABLE = "LOOM_MODEL_API_KEY"
 MODEL_NAME_VARIABLE = "LOOM_MODEL_NAME"
+_CODES = {
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    429: "ThrottlingException",
+    502: "ServiceUnavailableException",
+    503: "ServiceUnavailableException",
+    504: "ModelTimeoutException",
+}
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 
 
@@ -40,10 +48,10 @@ class OpenAiModel:
             raise ValueError(
                 f"the model's address must be an http or https URL such as http://127.0.0.1:11434/v1, not {url!r}"
             )
-        self._url = f"{(url or '').rstrip('/')}/chat/completions"
+        self._url = parts._replace(path=f"{parts.path.rstrip('/')}/chat/completions").geturl()
         self._host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
         self._timeout = timeout
-        self._key = os.environ.get(API_KEY_VARIABLE)
+        self._key = os.environ.get(API_KEY_VARIABLE, "").strip()
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -59,9 +67,7 @@ class OpenAiModel:
                 answer = as_object(json.loads(await response.read()))
                 reply = from_chat(answer)
             except ValueError as error:
-                raise ModelRefusedError(
-                    "ModelErrorException", f"The model at {self._host} did not answer with a chat completion: {error}"
-                ) from error
+                raise self._error("ModelErrorException", f"did not answer with a chat completion: {error}") from error
         return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - began_s) * 1000)
 
     async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
@@ -72,12 +78,9 @@ class OpenAiModel:
         try:
             async with self._posted(model_id, request, stream=True) as response:
                 async for event in events_of(aiter(response.content)):
-                    if "error" in event:
-                        detail = as_text(as_object(event["error"]).get("message")) or "no reason given"
-                        raise ModelRefusedError(
-                            "ModelStreamErrorException",
-                            f"The model at {self._host} ended the stream with an error: {detail}",
-                        )
+                    if event.get("error"):
+                        reason = reason_of(event) or "no reason given"
+                        raise self._error("ModelStreamErrorException", f"ended the stream with an error: {reason}")
                     for frame in chat.feed(event):
                         has_begun = True
                         yield frame
@@ -86,9 +89,7 @@ class OpenAiModel:
             refused = (
                 error
                 if isinstance(error, ModelRefusedError)
-                else ModelRefusedError(
-                    "ModelStreamErrorException", f"The model at {self._host} sent a stream that cannot be read: {error}"
-                )
+                else self._error("ModelStreamErrorException", f"sent a stream that cannot be read: {error}")
             )
             if not has_begun:
                 raise refused from error
@@ -125,38 +126,38 @@ class OpenAiModel:
                 self._url, json=to_chat(model, request, stream=stream), headers=headers
             ) as response:
                 if response.status >= 400:
-                    raise _refusal(response.status, self._host, await response.text())
+                    raise self._refusal(response.status, await response.text(errors="replace"))
                 yield response
         except TimeoutError as error:
-            raise ModelRefusedError(
-                "ModelTimeoutException", f"The model at {self._host} did not answer in time."
-            ) from error
+            raise self._error("ModelTimeoutException", "did not answer in time.") from error
         except aiohttp.ClientError as error:
-            raise ModelRefusedError(
-                "ServiceUnavailableException", f"The model at {self._host} cannot be reached: {error}"
-            ) from error
+            raise self._error("ServiceUnavailableException", f"cannot be reached: {error}") from error
 
+    def _error(self, code: str, message: str) -> ModelRefusedError:
+        """Return an error about the model's server, whose texts may repeat the request's key."""
+        return ModelRefusedError(code, f"The model at {self._host} {self._without_key(message)}")
 
-def _refusal(status: int, host: str, text: str) -> ModelRefusedError:
-    """Return the Bedrock error that corresponds to an HTTP status of the model's server."""
-    try:
-        detail = as_object(as_object(json.loads(text)).get("error")).get("message")
-    except ValueError:
-        detail = None
-    reason = f"The model at {host} answered {status}: {detail or text[:300] or 'no reason given'}"
-    if status == 429:
-        return ModelRefusedError("ThrottlingException", reason)
-    if status in (401, 403):
-        return ModelRefusedError("AccessDeniedException", f"{reason} (the key is read from {API_KEY_VARIABLE})")
-    if status == 404:
-        return ModelRefusedError("ResourceNotFoundException", reason)
-    if status in (408, 504):
-        return ModelRefusedError("ModelTimeoutException", reason)
-    if status in (502, 503):
-        return ModelRefusedError("ServiceUnavailableException", reason)
-    return ModelRefusedError("ModelErrorException", reason) if status >= 500 else invalid(reason)
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[the key]") if self._key else text
+
+    def _refusal(self, status: int, text: str) -> ModelRefusedError:
+        """Return the Bedrock error that corresponds to an HTTP status of the model's server."""
+        try:
+            reason = reason_of(as_object(json.loads(text)))
+        except ValueError:
+            reason = ""
+        # The key is removed before the text is cut, which could leave a part of it.
+        message = f"answered {status}: {reason or self._without_key(text)[:300] or 'no reason given'}"
+        if status in (401, 403):
+            return self._error("AccessDeniedException", f"{message} (the key is read from {API_KEY_VARIABLE})")
+        other = "ModelErrorException" if status >= 500 else "ValidationException"
+        return self._error(_CODES.get(status, other), message)
 
 
 def _counted(reply: Reply, request: JsonObject) -> Reply:
-    """Return `reply` with estimated input tokens if the server did not count them."""
-    return reply if reply.input_tokens else replace(reply, input_tokens=estimate_input_tokens(request))
+    """Return `reply` with estimated tokens where the server did not count them."""
+    return replace(
+        reply,
+        input_tokens=reply.input_tokens or estimate_input_tokens(request),
+        output_tokens=reply.output_tokens or estimate_tokens(reply.text) + sum(map(call_tokens, reply.calls)),
+    )

@@ -8,16 +8,18 @@ from collections.abc import AsyncIterator
 from .json_values import JsonObject, as_integer, as_list, as_object, as_text
 from .openai_wire import STOP_REASONS, tokens_of
 from .reply import encode_event
+from .tokens import CHARACTERS_PER_TOKEN
 
 
 class ChatStream:
-    """Translates events into frames, and counts tokens.
+    """Translates events into frames, and counts tokens; `finish` estimates the output tokens if the server does not.
 
     Converse numbers its content blocks and closes one before it opens the next; a chat stream does neither.
     """
 
     def __init__(self) -> None:
         self.input_tokens = self.output_tokens = 0
+        self._characters = 0
         self._is_started = False
         self._open: str | None = None
         self._block = -1
@@ -40,6 +42,7 @@ class ChatStream:
             if text := as_text(delta.get("content")):
                 frames += self._switch("text")
                 frames.append(self._delta({"text": text}))
+                self._characters += len(text)
             for call in as_list(delta.get("tool_calls")):
                 frames += self._feed_call(as_object(call))
             self._reason = as_text(choice.get("finish_reason")) or self._reason
@@ -58,6 +61,7 @@ class ChatStream:
             frames += self._switch("text")
             frames.append(self._delta({"text": ""}))
         frames += self._close()
+        self.output_tokens = self.output_tokens or -(-self._characters // CHARACTERS_PER_TOKEN)
         reason = STOP_REASONS.get(self._reason, "end_turn")
         stop = "tool_use" if self._has_tool_calls and reason == "end_turn" else reason
         return [*frames, encode_event("messageStop", {"stopReason": stop})]
@@ -76,8 +80,10 @@ class ChatStream:
             }
             frames += self._switch(key, start)
             self._has_tool_calls = True
+            self._characters += len(as_text(function.get("name")))
         if arguments := as_text(function.get("arguments")):
             frames.append(self._delta({"toolUse": {"input": arguments}}))
+            self._characters += len(arguments)
         return frames
 
     def _switch(self, key: str, start: JsonObject | None = None) -> list[bytes]:

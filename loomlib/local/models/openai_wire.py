@@ -31,8 +31,8 @@ def to_chat(model: str, body: JsonObject, *, stream: bool) -> JsonObject:
         stream: Whether the answer is streamed.
 
     Raises:
-        ModelRefusedError: A message contains a document that is not text, or a video, which a chat completion cannot
-            carry.
+        ModelRefusedError: A message contains what a chat completion cannot carry: a video, a document that is not text,
+            or an image without its bytes.
     """
     messages: list[JsonObject] = []
     system = "\n".join(as_text(as_object(block).get("text")) for block in as_list(body.get("system"))).strip()
@@ -67,7 +67,7 @@ def from_chat(answer: JsonObject) -> Reply:
     """Read the reply of a chat completion; raise `ValueError` if the answer is not one."""
     choices = as_list(answer.get("choices"))
     if not choices:
-        raise ValueError("the answer has no choices")
+        raise ValueError(reason_of(answer) or "the answer has no choices")
     choice = as_object(choices[0])
     message = as_object(choice.get("message"))
     calls = tuple(_call(as_object(entry)) for entry in as_list(message.get("tool_calls")))
@@ -81,6 +81,12 @@ def from_chat(answer: JsonObject) -> Reply:
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
+
+
+def reason_of(answer: JsonObject) -> str:
+    """Return the reason that a server gives in the member `error` of an answer or an event; "" without one."""
+    error = answer.get("error")
+    return as_text(error) or as_text(as_object(error).get("message"))
 
 
 def tokens_of(answer: JsonObject) -> tuple[int, int]:
@@ -98,11 +104,14 @@ def _messages(message: JsonObject) -> list[JsonObject]:
         assistant: JsonObject = {"role": "assistant", "content": text or None}
         return [{**assistant, "tool_calls": [_tool_call(use) for use in uses]} if uses else assistant]
     messages: list[JsonObject] = []
+    images: list[JsonObject] = []
     for result in (as_object(block["toolResult"]) for block in blocks if "toolResult" in block):
-        messages.append(
-            {"role": "tool", "tool_call_id": as_text(result.get("toolUseId")), "content": _result_text(result)}
-        )
-    images = [_image(as_object(block["image"])) for block in blocks if "image" in block]
+        # A tool message has only text.
+        result_images = _images([as_object(block) for block in as_list(result.get("content"))])
+        content = _result_text(result) or ("The result is in the next user message." if result_images else "")
+        messages.append({"role": "tool", "tool_call_id": as_text(result.get("toolUseId")), "content": content})
+        images += result_images
+    images += _images(blocks)
     if images:
         messages.append({"role": "user", "content": [*([{"type": "text", "text": text}] if text else []), *images]})
     elif text:
@@ -136,12 +145,19 @@ def _text(block: JsonObject) -> str:
     return f"{as_text(document.get('name'))}:\n{content}"
 
 
+def _images(blocks: list[JsonObject]) -> list[JsonObject]:
+    return [_image(as_object(block["image"])) for block in blocks if "image" in block]
+
+
 def _image(image: JsonObject) -> JsonObject:
     kind = _IMAGE_TYPES.get(as_text(image.get("format")), "image/png")
-    return {
-        "type": "image_url",
-        "image_url": {"url": f"data:{kind};base64,{as_text(as_object(image.get('source')).get('bytes'))}"},
-    }
+    content = as_text(field_of(image, "source", "bytes"))
+    if not content:
+        raise invalid(
+            "An image without bytes (such as one in S3) cannot be passed to a model at an OpenAI-compatible address: "
+            "pass its bytes."
+        )
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{content}"}}
 
 
 def _result_text(result: JsonObject) -> str:
@@ -175,7 +191,7 @@ def _tool(spec: JsonObject) -> JsonObject:
 def _tool_choice(choice: JsonObject) -> object:
     if "tool" in choice:
         return {"type": "function", "function": {"name": as_text(as_object(choice["tool"]).get("name"))}}
-    return "required" if "any" in choice else "auto"
+    return "required" if "any" in choice else "none" if "none" in choice else "auto"
 
 
 def _call(entry: JsonObject) -> ModelToolCall:

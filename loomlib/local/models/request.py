@@ -125,7 +125,10 @@ def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
     tool_config = as_object(body.get("toolConfig"))
     tools = tuple(_read_tool(as_object(entry)) for entry in as_list(tool_config.get("tools")) if _is_tool(entry))
     _check_tool_traffic(turns, has_tools="toolConfig" in body)
-    choice, forced_tool = _read_choice(as_object(tool_config.get("toolChoice")), tools)
+    tool_choice = as_object(tool_config.get("toolChoice"))
+    if "none" in tool_choice:  # not of Converse but of Anthropic's format
+        tools = ()
+    choice, forced_tool = _read_choice(tool_choice, tools)
     limits = as_object(body.get("inferenceConfig"))
     max_tokens = as_integer(limits.get("maxTokens"))
     if max_tokens is not None and max_tokens < 1:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 
-from .json_values import JsonObject, as_list, as_object
+from .json_values import JsonObject, as_list, as_object, as_text, field_of
 from .refusals import invalid
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 TOKENS_PER_ATTACHMENT = 1_000
 
+_ATTACHMENTS = ("image", "document", "video")
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -52,8 +53,18 @@ def _content_tokens(block: object) -> int:
     content = as_object(block)
     if "text" in content:
         return estimate_tokens(str(content["text"]))
-    if "toolUse" in content or "toolResult" in content:
+    if "guardContent" in content:
+        return estimate_tokens(as_text(field_of(content, "guardContent", "text", "text")))
+    if "reasoningContent" in content:
+        return estimate_tokens(as_text(field_of(content, "reasoningContent", "reasoningText", "text")))
+    if "toolUse" in content:
         return estimate_tokens(_json(content))
+    if "toolResult" in content:
+        result = as_object(content["toolResult"])
+        blocks = as_list(result.get("content"))
+        plain = [block for block in blocks if as_object(block).keys().isdisjoint(_ATTACHMENTS)]
+        tokens = estimate_tokens(_json({"toolResult": {**result, "content": plain}}))
+        return tokens + TOKENS_PER_ATTACHMENT * (len(blocks) - len(plain))
     return 0 if "cachePoint" in content or not content else TOKENS_PER_ATTACHMENT
 
 

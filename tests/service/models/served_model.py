@@ -21,10 +21,11 @@ import uvicorn
 from botocore.config import Config
 
 from loomlib.local.models import ConverseModel, ModelRefusedError
+from loomlib.local.models.native import invoke_model
 
 
 class ConverseApp:
-    """The smallest ASGI application for Converse and ConverseStream, with errors in rest-json form."""
+    """The smallest ASGI application for Converse, ConverseStream and InvokeModel, with errors in rest-json form."""
 
     def __init__(self, model: ConverseModel) -> None:
         self.model = model
@@ -53,8 +54,11 @@ class ConverseApp:
 
         try:
             request = json.loads(body)
-            if operation == "converse":
-                answer = await self.model.converse(model_id, request)
+            if operation in ("converse", "invoke"):
+                if operation == "converse":
+                    answer = await self.model.converse(model_id, request)
+                else:
+                    answer = await invoke_model(self.model, model_id, request, "request", {})
                 await start(200, "application/json")
                 await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
                 return

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -175,3 +178,66 @@ def test_an_answer_can_be_json_of_a_schema(models) -> None:
     )
     person = Person.model_validate_json(answer["output"]["message"]["content"][0]["text"])
     assert person == Person(name="Ada Lovelace", age=36, city="London")
+
+
+def test_tokens_are_counted_by_what_a_block_contains(aws: Any) -> None:
+    runtime = aws.client("bedrock-runtime")
+    image = {"image": {"format": "png", "source": {"bytes": bytes(300_000)}}}
+    use = {"toolUse": {"toolUseId": "use-1", "name": "get_weather", "input": {}}}
+
+    def counted(content: list[dict], history: Sequence[dict] = ()) -> int:
+        """Return the input tokens of CountTokens, which are those of the invocation."""
+        messages = [*history, {"role": "user", "content": content}]
+        request = {"messages": messages, "toolConfig": {"tools": [WEATHER]}}
+        tokens = runtime.count_tokens(modelId="any", input={"converse": request})["inputTokens"]
+        assert runtime.converse(modelId="any", **request)["usage"]["inputTokens"] == tokens
+        return tokens
+
+    plain = counted([{"text": "Hello"}])
+    assert counted([{"text": "Hello"}, image]) == plain + 1_000
+    assert counted([{"guardContent": {"text": {"text": "Hello"}}}]) == plain
+    history = [*said("Hello"), {"role": "assistant", "content": [use]}]
+    result = {"toolUseId": "use-1", "content": [{"text": "sunny"}]}
+    text = counted([{"toolResult": result}], history)
+    assert counted([{"toolResult": {**result, "content": [{"text": "sunny"}, image]}}], history) == text + 1_000
+    thought = {"reasoningContent": {"reasoningText": {"text": "Ulm, then.", "signature": "s" * 4_000}}}
+    history = [*said("Hello"), {"role": "assistant", "content": [thought, {"text": "Yes?"}]}]
+    assert counted([{"text": "Hello"}], history) < plain + 20
+
+
+def nested(depth: int) -> str:
+    """Return a request in which a tool result has nested lists."""
+    use = {"toolUse": {"toolUseId": "a", "name": "get_weather", "input": {"city": "Ulm"}}}
+    result = {"toolResult": {"toolUseId": "a", "content": [{"json": "nested"}]}}
+    messages = [
+        *said("Weather in Ulm?"),
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    request = {"messages": messages, "toolConfig": {"tools": [WEATHER]}}
+    return json.dumps(request).replace('"nested"', "[" * depth + "]" * depth)
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        *itertools.product(
+            ["converse", "converse_stream", "count_tokens", "invoke_model"], ["[]", '"x"', "{", nested(100_000)]
+        ),
+        ("converse", nested(700)),
+        ("converse_stream", nested(700)),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_a_body_that_is_not_an_object_is_refused(aws: Any, operation: str, body: str) -> None:
+    parameters: dict[str, dict[str, Any]] = {
+        "count_tokens": {"input": {"converse": {"messages": said("Hello")}}},
+        "invoke_model": {"body": "{}"},
+    }
+    runtime = aws.client("bedrock-runtime", user_agent_extra=f"malformed-{abs(hash(body))}")
+    runtime.meta.events.register("before-call.bedrock-runtime", lambda params, **_: params.update(body=body.encode()))
+    with pytest.raises(ClientError, match=r"The request is (not|too deeply nested)") as refused:
+        getattr(runtime, operation)(
+            modelId="anthropic.claude", **parameters.get(operation, {"messages": said("Hello")})
+        )
+    assert refused.value.response["Error"]["Code"] == "ValidationException"

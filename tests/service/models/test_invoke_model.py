@@ -67,13 +67,53 @@ def test_claude_streams_the_events_of_the_messages_format(aws: Any) -> None:
     pieces = [event["delta"]["partial_json"] for event in events if "partial_json" in event.get("delta", {})]
     assert json.loads("".join(pieces)) == {"city": "Ulm"}
     assert events[-2]["delta"]["stop_reason"] == "tool_use"
-    assert events[-1]["amazon-bedrock-invocationMetrics"]["inputTokenCount"] > 0
+    tokens = invoke(aws, CLAUDE, claude(tools=[CLAUDE_TOOL]))["usage"]
+    assert (events[0]["message"]["usage"]["input_tokens"], events[-2]["usage"]) == (tokens["input_tokens"], tokens)
+    assert events[-1]["amazon-bedrock-invocationMetrics"]["inputTokenCount"] == tokens["input_tokens"]
     text = [
         event["delta"]["text"]
         for event in stream(aws, CLAUDE, claude("Say hello."))
         if "text" in event.get("delta", {})
     ]
     assert "".join(text) == invoke(aws, CLAUDE, claude("Say hello."))["content"][0]["text"]
+
+
+def test_claude_calls_no_tool_with_the_tool_choice_none(aws: Any) -> None:
+    use = {"type": "tool_use", "id": "use-1", "name": "weather", "input": {"city": "Rome"}}
+    history = [
+        {"role": "user", "content": "What is the weather in Rome?"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "use-1", "content": "12 degrees"}]},
+        {"role": "assistant", "content": "12 degrees"},
+        {"role": "user", "content": ASKS},
+    ]
+    for prompt in (ASKS, history):
+        request = claude(prompt, tools=[CLAUDE_TOOL])
+        assert invoke(aws, CLAUDE, request)["stop_reason"] == "tool_use"
+        assert invoke(aws, CLAUDE, {**request, "tool_choice": {"type": "none"}})["stop_reason"] == "end_turn"
+
+
+def test_claude_names_the_only_stop_sequence_that_can_have_ended_its_text(aws: Any) -> None:
+    for sequences, ended_by in ((["e"], "e"), (["e", "o"], None)):
+        request = claude("Say hello.", stop_sequences=sequences)
+        answer = invoke(aws, CLAUDE, request)
+        assert (answer["stop_reason"], answer["stop_sequence"]) == ("stop_sequence", ended_by)
+        assert stream(aws, CLAUDE, request)[-2]["delta"] == {"stop_reason": "stop_sequence", "stop_sequence": ended_by}
+
+
+@pytest.mark.parametrize("limit", ["abc", 10.5, True])
+def test_claude_refuses_a_limit_that_is_not_an_integer(aws: Any, limit: Any) -> None:
+    with pytest.raises(ClientError, match="max_tokens: Input should be a valid integer"):
+        invoke(aws, CLAUDE, {**claude("Say hello."), "max_tokens": limit})
+
+
+@pytest.mark.parametrize(
+    "body", [nova("Say hello.", system="Be brief."), {"messages": [{"role": "user", "content": "Say hello."}]}]
+)
+def test_nova_refuses_a_string_in_place_of_a_list(aws: Any, body: dict[str, Any]) -> None:
+    with pytest.raises(ClientError, match="expected type: JSONArray") as refused:
+        invoke(aws, NOVA, body)
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
 
 
 def test_nova_answers_and_streams_in_its_own_format(aws: Any) -> None:
@@ -233,6 +273,9 @@ def test_foundation_models_are_listed_with_the_filters_of_aws(aws: Any) -> None:
     assert bedrock.list_foundation_models(byInferenceType="PROVISIONED")["modelSummaries"] == []
     one = bedrock.get_foundation_model(modelIdentifier="amazon.nova-lite-v1:0")["modelDetails"]
     assert one == listed["amazon.nova-lite-v1:0"]
+    with pytest.raises(ClientError, match="use GetInferenceProfile") as refused:
+        bedrock.get_foundation_model(modelIdentifier="us.amazon.nova-lite-v1:0")
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
 
 
 @pytest.mark.parametrize("operation", ["invoke_model", "invoke_model_with_response_stream"])

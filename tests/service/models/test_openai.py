@@ -30,13 +30,23 @@ class ChatServer:
     url: str = ""
     requests: list[dict] = field(default_factory=list)
     authorizations: list[str | None] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.requests.append(body)
         self.authorizations.append(request.headers.get("Authorization"))
+        self.queries.append(request.query_string)
         if self.mode.isdigit():
             return web.json_response({"error": {"message": "because"}}, status=int(self.mode))
+        if self.mode == "repeats the key":
+            return web.json_response({"error": f"invalid: {self.authorizations[-1]}"}, status=401)
+        if self.mode == "repeats the key in a long text":
+            return web.Response(text=f"{'x' * 280} {self.authorizations[-1]}", status=401)
+        if self.mode == "fails with bytes":
+            return web.Response(body=b"\xff is broken", status=500)
+        if self.mode == "is overloaded" and not body.get("stream"):
+            return web.json_response({"error": {"message": "overloaded"}})
         if self.mode == "garbage":
             return web.Response(text="data: <html>\n\n" if body.get("stream") else "<html>")
         wants_tool = "tools" in body and body["messages"][-1]["role"] != "tool"
@@ -51,7 +61,9 @@ class ChatServer:
                 "content": None,
                 "tool_calls": [{"id": "c1", "type": "function", "function": function}],
             }
-        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+        usage = (
+            {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18} if self.mode != "counts nothing" else None
+        )
         reason = "tool_calls" if wants_tool else "stop"
         return web.json_response({"choices": [{"message": message, "finish_reason": reason}], "usage": usage})
 
@@ -60,9 +72,13 @@ class ChatServer:
         await response.prepare(request)
 
         async def send(delta: dict, reason: str | None = None) -> None:
-            event = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            event = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "error": None}
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
+        if self.mode in ("is overloaded", "repeats the key in its stream"):
+            reason = "overloaded" if self.mode == "is overloaded" else self.authorizations[-1]
+            await response.write(f"data: {json.dumps({'error': reason})}\n\n".encode())
+            return response
         if wants_tool:
             for number in (0, 1):
                 index = 0 if self.mode == "one index" else number
@@ -80,8 +96,10 @@ class ChatServer:
             if self.mode == "is cut off":
                 return response
             await send({}, "stop")
-        usage = {"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}
-        await response.write(f": a comment\n\ndata: {json.dumps(usage)}\n\ndata: [DONE]\n\n".encode())
+        if self.mode != "counts nothing":
+            usage = {"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}
+            await response.write(f": a comment\n\ndata: {json.dumps(usage)}\n\n".encode())
+        await response.write(b"data: [DONE]\n\n")
         return response
 
 
@@ -209,6 +227,10 @@ def test_the_model_can_be_named_apart_from_the_agent(
         ("500", "ModelErrorException", 424),
         ("503", "ServiceUnavailableException", 503),
         ("garbage", None, 424),
+        ("fails with bytes", "ModelErrorException", 424),
+        ("is overloaded", None, 424),
+        ("repeats the key", "AccessDeniedException", 403),
+        ("repeats the key in a long text", "AccessDeniedException", 403),
     ],
 )
 def test_an_error_of_the_server_becomes_one_of_bedrock(
@@ -220,7 +242,37 @@ def test_an_error_of_the_server_becomes_one_of_bedrock(
     error = failed.value.response
     assert error["ResponseMetadata"]["HTTPStatusCode"] == status
     assert error["Error"]["Code"] == code or code is None
-    assert KEY not in str(error)
+    assert KEY[:5] not in str(error)
+    reasons = {"fails with bytes": "answered 500: \ufffd is broken", "is overloaded": "overloaded"}
+    assert reasons.get(mode, "") in error["Error"]["Message"]
+
+
+def test_a_stream_s_error_does_not_repeat_the_key(service: ServedModel, chat: ChatServer) -> None:
+    chat.mode = "repeats the key in its stream"
+    with pytest.raises(ClientError, match=r"ended the stream with an error: Bearer \[the key\]"):
+        service.client().converse_stream(**ASKED)
+
+
+def test_an_address_may_have_a_query_and_a_key_a_line_break(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_MODEL_API_KEY", f"{KEY}\n")
+    model = make_model("openai", url=f"{chat.url}/?api-version=2024-06-01")
+    with serving(ConverseApp(model)) as url, contextlib.closing(ServedModel(url=url)) as service:
+        assert service.client().converse(**ASKED)["stopReason"] == "end_turn"
+    assert (chat.queries, chat.authorizations) == (["api-version=2024-06-01"], [f"Bearer {KEY}"])
+
+
+def test_tokens_that_the_server_does_not_count_are_estimated(service: ServedModel, chat: ChatServer) -> None:
+    chat.mode = "counts nothing"
+    usage = {"inputTokens": 9, "outputTokens": 3, "totalTokens": 12}
+    assert service.client().converse(**ASKED)["usage"] == usage
+    [*_, last] = service.client().converse_stream(**ASKED)["stream"]
+    assert last["metadata"]["usage"] == usage
+    tools = {"tools": [{"toolSpec": {"name": "calculator", "inputSchema": {"json": {"type": "object"}}}}]}
+    for answer in (
+        service.client().converse(**ASKED, toolConfig=tools),
+        list(service.client().converse_stream(**ASKED, toolConfig=tools)["stream"])[-1]["metadata"],
+    ):
+        assert answer["usage"]["outputTokens"] > 8
 
 
 def test_an_unreachable_server_is_unavailable() -> None:
@@ -254,23 +306,94 @@ def test_a_text_document_reaches_the_model_as_text(service: ServedModel, chat: C
     assert chat.requests[0]["messages"] == [{"role": "user", "content": "What does tea cost?\nprices:\ntea,3"}]
 
 
+IMAGE = {"format": "png", "source": {"bytes": b"an image"}}
+CHAT_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,YW4gaW1hZ2U="}}
+
+
+def answers_of_a_tool(results: list[dict]) -> dict:
+    """Return a request in which a tool was called, with its results."""
+    use = {"toolUseId": "use-1", "name": "read", "input": {}}
+    return {
+        "modelId": "small-model",
+        "messages": [
+            ASKED["messages"][0],
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "use-1", "content": results}}]},
+        ],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "read", "inputSchema": {"json": {"type": "object"}}}}]},
+    }
+
+
+def test_an_image_in_a_tool_result_reaches_the_model_in_the_next_message(
+    service: ServedModel, chat: ChatServer
+) -> None:
+    for results in ([{"image": IMAGE}], [{"text": "the screen"}, {"image": IMAGE}]):
+        service.client().converse(**answers_of_a_tool(results))
+    for request, text in zip(chat.requests, ("The result is in the next user message.", "the screen"), strict=True):
+        assert request["messages"][-2:] == [
+            {"role": "tool", "tool_call_id": "use-1", "content": text},
+            {"role": "user", "content": [CHAT_IMAGE]},
+        ]
+
+
+def test_an_image_without_its_bytes_is_refused(service: ServedModel, chat: ChatServer) -> None:
+    in_s3 = {"format": "png", "source": {"s3Location": {"uri": "s3://pictures/cat.png"}}}
+    messages = [{"role": "user", "content": [{"text": "What is it?"}, {"image": in_s3}]}]
+    for request in ({"modelId": "small-model", "messages": messages}, answers_of_a_tool([{"image": in_s3}])):
+        with pytest.raises(ClientError, match="An image without bytes") as refused:
+            service.client().converse(**request)
+        assert refused.value.response["Error"]["Code"] == "ValidationException"
+    assert chat.requests == []
+
+
+def test_images_and_documents_of_invoke_model_reach_the_model(service: ServedModel, chat: ChatServer) -> None:
+    def invoke(model_id: str, **body: object) -> list[dict]:
+        service.client().invoke_model(modelId=model_id, body=json.dumps(body))
+        return chat.requests[-1]["messages"]
+
+    claude = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 50}
+    encoded = {"type": "base64", "data": "YW4gaW1hZ2U="}
+    image = {"type": "image", "source": {**encoded, "media_type": "image/jpeg"}}
+    chat_image = {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,YW4gaW1hZ2U="}}
+    document = {"type": "document", "title": "prices", "source": {"type": "text", "data": "tea,3"}}
+    parts = {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "tea,4"}]}}
+    question = {"role": "user", "content": [image, document, parts, {"type": "text", "text": "What is it?"}]}
+    text = "prices:\ntea,3\ndocument:\ntea,4\nWhat is it?"
+    assert invoke("anthropic.claude", messages=[question], **claude) == [
+        {"role": "user", "content": [{"type": "text", "text": text}, chat_image]}
+    ]
+    use = {"type": "tool_use", "id": "use-1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "use-1", "content": [image]}
+    history = [question, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    tools = [{"name": "look", "input_schema": {"type": "object"}}]
+    assert invoke("anthropic.claude", messages=history, tools=tools, **claude)[-1]["content"] == [chat_image]
+    jpeg = "/9j/4AAQSkZJRgABAQ=="
+    llama = invoke("meta.llama3-2-11b-instruct-v1:0", prompt="What is it?", images=[jpeg])
+    assert llama[0]["content"][1] == {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{jpeg}"}}
+    count = len(chat.requests)
+    for source, error_pattern in (
+        ({**encoded, "media_type": "application/pdf"}, r"A document \(pdf\) cannot be passed"),
+        ({"type": "url", "url": "https://example.com/a.pdf"}, "the source of a document must be"),
+    ):
+        asked = {"role": "user", "content": [{"type": "document", "source": source}]}
+        with pytest.raises(ClientError, match=error_pattern):
+            invoke("anthropic.claude", messages=[asked], **claude)
+    asked = {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "https://example.com"}}]}
+    with pytest.raises(ClientError, match="the source of an image must be base64"):
+        invoke("anthropic.claude", messages=[asked], **claude)
+    with pytest.raises(ClientError, match="an image is not PNG"):
+        invoke("meta.llama3-2-11b-instruct-v1:0", prompt="What is it?", images=["aGFsbG8="])
+    assert len(chat.requests) == count
+
+
 @pytest.mark.parametrize("is_result", [False, True])
 def test_a_document_that_is_not_text_is_refused_and_not_left_out(
     service: ServedModel, chat: ChatServer, is_result: bool
 ) -> None:
     content: list[dict] = [{"document": {"name": "prices", "format": "pdf", "source": {"bytes": b"%PDF"}}}]
     messages: list[dict] = [{"role": "user", "content": [{"text": "What does tea cost?"}, *content]}]
-    more: dict = {}
-    if is_result:
-        use = {"toolUseId": "use-1", "name": "read", "input": {}}
-        messages = [
-            ASKED["messages"][0],
-            {"role": "assistant", "content": [{"toolUse": use}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "use-1", "content": content}}]},
-        ]
-        tool_spec = {"name": "read", "inputSchema": {"json": {"type": "object"}}}
-        more = {"toolConfig": {"tools": [{"toolSpec": tool_spec}]}}
+    request = answers_of_a_tool(content) if is_result else {"modelId": "small-model", "messages": messages}
     with pytest.raises(ClientError, match=r"A document \(pdf\) cannot be passed") as refused:
-        service.client().converse(modelId="small-model", messages=messages, **more)
+        service.client().converse(**request)
     assert refused.value.response["Error"]["Code"] == "ValidationException"
     assert chat.requests == []

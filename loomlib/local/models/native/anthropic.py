@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..json_values import JsonObject, as_list, as_object, as_text
+from ..json_values import JsonObject, as_integer, as_list, as_object, as_text, as_texts
 from ..refusals import invalid
+from ..tokens import estimate_input_tokens
 
 _LIMITS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop_sequences": "stopSequences"}
-_MEDIA = ("image", "document")
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 class AnthropicFormat:
@@ -19,6 +20,7 @@ class AnthropicFormat:
 
     def __init__(self, model_id: str, body: JsonObject) -> None:
         self._model_id, self._body = model_id, body
+        self._input_tokens = 0
         self._index, self._open = -1, False
         self._stop_reason: object = None
 
@@ -29,6 +31,8 @@ class AnthropicFormat:
             raise invalid("anthropic_version: Field required")
         if "max_tokens" not in body:
             raise invalid("max_tokens: Field required")
+        if as_integer(body["max_tokens"]) is None:
+            raise invalid("max_tokens: Input should be a valid integer")
         if "messages" not in body:
             raise invalid("messages: Field required")
         converse: JsonObject = {
@@ -40,6 +44,7 @@ class AnthropicFormat:
         if "tools" in body:
             tools = [_tool(as_object(tool)) for tool in as_list(body["tools"])]
             converse["toolConfig"] = {"tools": tools, **_choice(as_object(body.get("tool_choice")))}
+        self._input_tokens = estimate_input_tokens(converse)
         return converse
 
     def answer(self, converse: JsonObject, message_id: str) -> JsonObject:
@@ -59,8 +64,7 @@ class AnthropicFormat:
         return {
             **self._head(message_id),
             "content": content,
-            "stop_reason": converse.get("stopReason"),
-            "stop_sequence": None,
+            **self._stop(converse.get("stopReason")),
             "usage": {"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")},
         }
 
@@ -68,7 +72,7 @@ class AnthropicFormat:
         """Yield the events that correspond to an event of ConverseStream."""
         if kind == "messageStart":
             start: JsonObject = {"content": [], "stop_reason": None, "stop_sequence": None}
-            usage = {"input_tokens": 0, "output_tokens": 0}
+            usage = {"input_tokens": self._input_tokens, "output_tokens": 0}
             yield {"type": "message_start", "message": {**self._head(message_id), **start, "usage": usage}}
         elif kind == "contentBlockStart":
             use = as_object(as_object(payload.get("start")).get("toolUse"))
@@ -91,8 +95,8 @@ class AnthropicFormat:
             self._stop_reason = payload.get("stopReason")
         elif kind == "metadata":
             usage, metrics = as_object(payload.get("usage")), as_object(payload.get("metrics"))
-            stop = {"stop_reason": self._stop_reason, "stop_sequence": None}
-            yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": usage.get("outputTokens")}}
+            tokens = {"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")}
+            yield {"type": "message_delta", "delta": self._stop(self._stop_reason), "usage": tokens}
             yield {
                 "type": "message_stop",
                 "amazon-bedrock-invocationMetrics": {
@@ -105,6 +109,12 @@ class AnthropicFormat:
     def _head(self, message_id: str) -> JsonObject:
         return {"id": message_id, "type": "message", "role": "assistant", "model": self._model_id}
 
+    def _stop(self, reason: object) -> JsonObject:
+        """Return a stop reason and, if the request has only one stop sequence, the sequence that ended the text."""
+        sequences = as_texts(self._body.get("stop_sequences"))
+        ended_by = sequences[0] if reason == "stop_sequence" and len(sequences) == 1 else None
+        return {"stop_reason": reason, "stop_sequence": ended_by}
+
     def _start(self, block: Mapping[str, object]) -> Mapping[str, object]:
         self._index, self._open = self._index + 1, True
         return {"type": "content_block_start", "index": self._index, "content_block": block}
@@ -114,9 +124,14 @@ class AnthropicFormat:
 
 
 def _message(message: JsonObject) -> JsonObject:
-    content = message.get("content")
-    blocks: list[object] = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
-    return {"role": message.get("role"), "content": [_block(as_object(block)) for block in blocks]}
+    return {"role": message.get("role"), "content": _blocks(message.get("content"))}
+
+
+def _blocks(content: object) -> list[JsonObject]:
+    """Return the blocks of a content, which is a string or a list."""
+    if isinstance(content, str):
+        return [{"text": content}]
+    return [_block(as_object(block)) for block in as_list(content)]
 
 
 def _block(block: JsonObject) -> JsonObject:
@@ -127,13 +142,34 @@ def _block(block: JsonObject) -> JsonObject:
         return {"toolUse": {"toolUseId": block.get("id"), "name": block.get("name"), "input": block.get("input")}}
     if kind == "tool_result":
         status = {"status": "error"} if block.get("is_error") else {}
-        texts = [{"text": text} for text in _texts(block.get("content"))]
-        return {"toolResult": {"toolUseId": block.get("tool_use_id"), "content": texts, **status}}
+        content = _blocks(block.get("content") or [])
+        return {"toolResult": {"toolUseId": block.get("tool_use_id"), "content": content, **status}}
     if kind in ("thinking", "redacted_thinking"):
         return {"reasoningContent": {}}
-    if kind in _MEDIA:
-        return {kind: {"source": {}}}
+    if kind == "image":
+        return {"image": _image(as_object(block.get("source")))}
+    if kind == "document":
+        name = as_text(block.get("title")) or "document"
+        return {"document": {"name": name, **_document(as_object(block.get("source")))}}
     raise invalid(f"messages: unknown type of content block: {kind!r}")
+
+
+def _image(source: JsonObject) -> JsonObject:
+    kind, content = as_text(source.get("media_type")), as_text(source.get("data"))
+    if source.get("type") != "base64" or kind not in _IMAGE_TYPES or not content:
+        raise invalid(f"messages: the source of an image must be base64 data of {', '.join(_IMAGE_TYPES)}")
+    return {"format": kind.removeprefix("image/"), "source": {"bytes": content}}
+
+
+def _document(source: JsonObject) -> JsonObject:
+    kind, content = as_text(source.get("type")), as_text(source.get("data"))
+    if kind == "base64" and content:
+        return {"format": "pdf", "source": {"bytes": content}}
+    if kind == "text" and content:
+        return {"format": "txt", "source": {"text": content}}
+    if kind == "content" and (texts := _texts(source.get("content"))):
+        return {"format": "txt", "source": {"content": [{"text": text} for text in texts]}}
+    raise invalid("messages: the source of a document must be a PDF in base64, text, or a content of text")
 
 
 def _texts(content: object) -> list[str]:
@@ -147,7 +183,7 @@ def _choice(choice: JsonObject) -> JsonObject:
     kind = as_text(choice.get("type"))
     if kind == "tool":
         return {"toolChoice": {"tool": {"name": as_text(choice.get("name"))}}}
-    return {"toolChoice": {"any": {}}} if kind == "any" else {}
+    return {"toolChoice": {kind: {}}} if kind in ("any", "none") else {}
 
 
 def _tool(tool: JsonObject) -> JsonObject:

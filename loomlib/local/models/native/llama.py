@@ -16,6 +16,8 @@ from ..tokens import estimate_input_tokens
 _DEFAULT_TOKENS: Final = 512
 _MOST_TOKENS: Final = 2_048
 _MEMBERS: Final = ("prompt", "max_gen_len", "temperature", "top_p", "images")
+_IMAGE_FORMATS: Final = {"iVBORw0KG": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
+"""The base64 of the bytes with which a file of each format starts."""
 _STOP_REASONS: Final = {"max_tokens": "length"}
 _TURN = re.compile(
     r"<\|(?:start_header_id|header_start)\|>(\w*)<\|(?:end_header_id|header_end)\|>"
@@ -57,7 +59,7 @@ class LlamaFormat:
         system, turns = _read_prompt(prompt)
         messages: list[JsonObject] = [{"role": role, "content": [{"text": text}]} for role, text in turns]
         if pictures := as_list(body.get("images")):
-            blocks: list[object] = [{"image": {"source": {}}} for _ in pictures]
+            blocks: list[object] = [_image(picture) for picture in pictures]
             messages[-1]["content"] = [*blocks, *as_list(messages[-1]["content"])]
         converse: JsonObject = {"messages": messages, "inferenceConfig": limits}
         if system:
@@ -119,6 +121,14 @@ def _read_prompt(prompt: str) -> tuple[str, list[tuple[str, str]]]:
     if not dialogue or dialogue[0][0] != "user":
         return "", [("user", _plain(prompt) or prompt)]
     return "\n".join(text.strip() for text in system).strip(), dialogue
+
+
+def _image(picture: object) -> JsonObject:
+    content = as_text(picture)
+    image_format = next((kind for start, kind in _IMAGE_FORMATS.items() if content.startswith(start)), None)
+    if image_format is None:
+        raise invalid("Malformed input request: #/images: an image is not PNG, JPEG, GIF or WebP in base64")
+    return {"image": {"format": image_format, "source": {"bytes": content}}}
 
 
 def _plain(text: str) -> str:

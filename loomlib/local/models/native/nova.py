@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..json_values import JsonObject, as_object
+from ..json_values import JsonObject, as_list, as_object
 from ..refusals import invalid
 
 _OLDER_NAMES = {"max_new_tokens": "maxTokens", "top_p": "topP", "top_k": "topK"}
@@ -24,6 +24,10 @@ class NovaFormat:
         version = self._body.get("schemaVersion", "messages-v1")
         if version != "messages-v1":
             raise invalid(f"Malformed input request: schemaVersion {version!r} is not messages-v1")
+        contents = [as_object(message).get("content") for message in as_list(self._body.get("messages"))]
+        for name, values in (("system", [self._body.get("system", [])]), ("messages/content", contents)):
+            if not all(isinstance(value, list) for value in values):
+                raise invalid(f"Malformed input request: #/{name}: expected type: JSONArray")
         converse = {name: value for name, value in self._body.items() if name != "schemaVersion"}
         limits = as_object(converse.get("inferenceConfig"))
         converse["inferenceConfig"] = {_OLDER_NAMES.get(name, name): value for name, value in limits.items()}
