@@ -22,6 +22,7 @@ from ..protocols import served
 from ..resources import ResourceRecord
 from ..sandbox.isolation import Isolation
 from ..sandbox.limits import Limits
+from ..sandbox.removal import remove_tree
 from ..sessions.storage import remove_expired
 from ..wire import invalid
 from .environments import Environments
@@ -217,7 +218,7 @@ class Deployments:
         for key in [key for key in self._runnable if key[0] == runtime_id and version in (None, key[1])]:
             del self._runnable[key]
         folder = self._folder / runtime_id
-        await asyncio.to_thread(shutil.rmtree, folder if version is None else folder / str(version), ignore_errors=True)
+        await asyncio.to_thread(remove_tree, folder if version is None else folder / str(version))
 
     def _files(self, version: ResourceRecord) -> Path:
         return self._folder / version.id / str(version.version)

@@ -13,7 +13,6 @@ import grp
 import os
 import pwd
 import random
-import shutil
 import signal
 import stat
 import subprocess
@@ -25,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from .bubblewrap import interpreter_paths
+from .removal import remove_tree
 
 IDS = range(50_000, 60_000)
 """The ids of agents: below 65,536, which containers usually have, and outside the ranges of accounts on Debian, Fedora
@@ -318,7 +318,7 @@ def end_leftovers(user: int) -> None:
 
 def _remove(entry: os.DirEntry[str]) -> None:
     if entry.is_dir(follow_symlinks=False):
-        shutil.rmtree(entry.path, ignore_errors=True)
+        remove_tree(Path(entry.path))
     else:
         os.unlink(entry.path)
 

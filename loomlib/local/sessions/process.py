@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from ..sandbox.bubblewrap import View, isolating
 from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
 from ..sandbox.network import RESOLVER
+from ..sandbox.removal import remove_tree
 from ..sandbox.users import end as end_user
 from ..sandbox.users import hand_over, in_memory, supervising, supervisor_variables, take_user, with_home
 from .environment import MARK
@@ -239,7 +239,7 @@ class AgentProcess(SessionProcess):
     def _leave_user(self) -> None:
         if self.user and self.home is not None:
             end_user(self.user)
-            shutil.rmtree(self.home, ignore_errors=True)
+            remove_tree(self.home)
 
     def _on_reaped(self, waiting: asyncio.Future[int]) -> None:
         self.exit_code = waiting.result()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +15,18 @@ from pathlib import Path
 from ..sandbox.bubblewrap import HOME
 from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
+from ..sandbox.removal import remove_tree
 from ..sandbox.users import with_home
 from .lifeline import SessionProcess, make_listener
 from .processes import kill_marked, parent_of, signal_group, signal_process, wait_readable
 from .snapshots.freezing import RESTORE, Request
+from .unless_ended import unless_ended
 
 _SUPERVISOR_ENDS_WITHIN_S = 5.0
 _NETWORK_WITHIN_S = 10.0
 _SEND_AGAIN_S = 0.002
+_STOPS_WITHIN_S = 2.0  # how long a session that is stopped waits for the fork that it has requested
+_STATUS_BYTES = 16
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -79,7 +82,7 @@ class RestoredProcess(SessionProcess):
             on_endpoint=on_endpoint,
         )
         self.leader, self._status = 0, b""
-        self._groups = groups
+        self._groups, self._is_requested = groups, False
         self._begun, self._reachable = asyncio.Event(), asyncio.Event()
         self._request = Request(
             mark=mark,
@@ -93,45 +96,60 @@ class RestoredProcess(SessionProcess):
             spans=spans,
         )
 
-    async def start(self, control: socket.socket, lock: asyncio.Lock) -> None:
+    async def start(self, control: socket.socket, lock: asyncio.Lock, *, within_s: float, ended: asyncio.Event) -> None:
         """Request this process from the frozen one, and wait until it runs and has its network.
 
         Args:
             control: The frozen process's socket.
             lock: Held while a request is sent.
+            within_s: Seconds that the frozen process has for the fork.
+            ended: Set once the session is ending.
 
         Raises:
+            TimeoutError: The frozen process forked no session in time.
+            InterruptedError: Nor had it when the session was stopped.
             OSError: The frozen process has ended.
         """
-        self.output_fd, output_child_end = os.pipe()
-        self._status_fd, status_child_end = os.pipe()
-        document = os.memfd_create("loom-session")
-        os.write(document, json.dumps(asdict(self._request)).encode())
-        os.lseek(document, 0, os.SEEK_SET)
-        expect_credentials(self._lifeline)
-        self.give(output_child_end)
         try:
+            async with asyncio.timeout(within_s):
+                await unless_ended(self._fork(control, lock), ended, grace_s=_STOPS_WITHIN_S)
+        except (TimeoutError, InterruptedError) as failure:
+            if self._is_requested:
+                if not self._has_exited:
+                    self._leave(_KILLED, reported=False)
+                await self.ended.wait()
+                os.close(self.output_fd)
+            if isinstance(failure, TimeoutError):
+                raise TimeoutError(f"the frozen process forked no session within {within_s:g} s") from None
+            raise
+        if self._isolation.network_program and self.pid:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._reachable.wait(), _NETWORK_WITHIN_S)
+
+    async def _fork(self, control: socket.socket, lock: asyncio.Lock) -> None:
+        """Request this process, and wait until it runs or has ended."""
+        with contextlib.ExitStack() as on_failure, contextlib.ExitStack() as child_ends:
+            on_failure.callback(self._lifeline.close)
+            child_ends.callback(self._lifeline_child_end.close)
+            self.output_fd, output_child_end = _pipe(on_failure, child_ends)
+            self._status_fd, status_child_end = _pipe(on_failure, child_ends)
+            document = os.memfd_create("loom-session")
+            child_ends.callback(os.close, document)
+            os.write(document, json.dumps(asdict(self._request)).encode())
+            os.lseek(document, 0, os.SEEK_SET)
+            expect_credentials(self._lifeline)
+            self.give(output_child_end)
             with make_listener(self.mark, self._isolation) as listener:
                 self.address = listener.getsockname()
                 descriptors = [listener.fileno(), self._lifeline_child_end.fileno(), output_child_end, status_child_end]
                 async with lock:
                     await _send(control, [*descriptors, document])
-        except OSError:
-            os.close(self.output_fd)
-            os.close(self._status_fd)
-            self._lifeline.close()
-            raise
-        finally:
-            self._lifeline_child_end.close()
-            for descriptor in (output_child_end, status_child_end, document):
-                os.close(descriptor)
+            on_failure.pop_all()
+        self._is_requested = True
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._loop.add_reader(self._status_fd, self._on_exit)
         await self._begun.wait()
-        if self._isolation.network_program and self.pid:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._reachable.wait(), _NETWORK_WITHIN_S)
 
     def is_running(self) -> bool:
         """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
@@ -161,13 +179,17 @@ class RestoredProcess(SessionProcess):
         self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, insist)
 
     def _on_exit(self) -> None:
-        if data := os.read(self._status_fd, 16):
-            self._status += data
+        if data := os.read(self._status_fd, _STATUS_BYTES):
+            self._status += data[: _STATUS_BYTES - len(self._status)]
             return  # the parent ends next, which closes the pipe
+        text = self._status.strip()
+        reported = text.isdigit() and len(text) <= 3  # the agent may have written to the pipe
+        self._leave(int(text) if reported else _KILLED, reported=reported)
+
+    def _leave(self, code: int, *, reported: bool) -> None:
+        """Release what belongs to the process, which has ended or is abandoned."""
         self._loop.remove_reader(self._status_fd)
         self._stop_waiting_for_network()
-        reported = self._status.strip().isdigit()
-        code = int(self._status) if reported else _KILLED
         # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
         ending = self._loop.run_in_executor(None, self._end_the_rest, reported)
         ending.add_done_callback(lambda _: self._on_ended(code))
@@ -178,7 +200,7 @@ class RestoredProcess(SessionProcess):
         if not reported:  # the parent was killed; otherwise it has ended all others, which are its descendants
             kill_marked([self.mark])
         if self.home is not None:
-            shutil.rmtree(self.home, ignore_errors=True)
+            remove_tree(self.home)
 
     def _on_ended(self, code: int) -> None:
         self.exit_code = code
@@ -189,6 +211,14 @@ class RestoredProcess(SessionProcess):
         self._begun.set()
         self._reachable.set()
         self.ended.set()
+
+
+def _pipe(on_failure: contextlib.ExitStack, child_ends: contextlib.ExitStack) -> tuple[int, int]:
+    """Return a new pipe, and register which of its ends are closed when."""
+    own_end, child_end = os.pipe()
+    on_failure.callback(os.close, own_end)
+    child_ends.callback(os.close, child_end)
+    return own_end, child_end
 
 
 async def _send(control: socket.socket, descriptors: list[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,8 @@ from .starting import ProcessStart
 from .warming import WarmUpError, call_hook
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import record_path, remove_workspace
+
+_log = logging.getLogger(__name__)
 
 _GRACE_S = 5.0  # from SIGTERM to SIGKILL; a busy machine needs more than one to send the last spans
 _DRAIN_S = 0.5  # how long to wait for output once every process of the session has ended
@@ -206,7 +209,9 @@ class RuntimeSession:
     async def _start_up(self) -> None:
         try:
             running = await self._start_process()
-        except (SnapshotError, OSError, ValueError) as failure:
+        except Exception as failure:  # noqa: BLE001 (whatever fails: a session that does not end cannot be stopped)
+            if not isinstance(failure, (SnapshotError, OSError, ValueError)):
+                _log.exception("Session %s of %s failed to start", self.session_id, self.runtime.runtime_id)
             prefix = "" if isinstance(failure, SnapshotError) else "The agent could not be started: "
             self._failed, self._start_error = f"{prefix}{failure}", failure
             self._on_end(self)
@@ -260,6 +265,7 @@ class RuntimeSession:
             times=self._times,
             own_requests=self._own_requests,
             check_wanted=self._check_wanted,
+            ended=self.ended,
             on_folders=self._keep_folders,
             on_limit=self._on_limit,
         ).run()
@@ -311,15 +317,17 @@ class RuntimeSession:
         self._notices.reached_limit(self._limits.reached(name))
 
     async def _leave(self) -> None:
-        self._place.cgroups.remove(self.mark)
-        if self._place.keys is not None:
-            self._place.keys.end(self.mark)
-        await asyncio.to_thread(remove_workspace, self._folders, self.mark)
-        if self._folders != self._place.folder:
-            record_path(self._place.folder, self.mark).unlink(missing_ok=True)
-        self._snapshots.release(self.runtime, self.mark)
-        self._on_removed(self)
-        self._ended.set()
+        try:
+            self._place.cgroups.remove(self.mark)
+            if self._place.keys is not None:
+                self._place.keys.end(self.mark)
+            await asyncio.to_thread(remove_workspace, self._folders, self.mark)
+            if self._folders != self._place.folder:
+                record_path(self._place.folder, self.mark).unlink(missing_ok=True)
+        finally:
+            self._snapshots.release(self.runtime, self.mark)
+            self._on_removed(self)
+            self._ended.set()
 
     # Calls
 

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import json
 import logging
-import shutil
 import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
+from ..sandbox.removal import remove_tree
 from ..sandbox.users import make_folders
 from .commands import connect_address
 from .connections import Connections
@@ -26,6 +27,7 @@ from .output import SessionOutput
 from .place import SessionPlace
 from .process import AgentProcess
 from .restored import RestoredProcess
+from .snapshots.copying import copy_folder
 from .snapshots.freezing import FREEZE
 from .warming import WarmUpError, call_hook
 from .wire import ConnectionClosedError, NotHttpError
@@ -64,6 +66,7 @@ class Snapshot:
         self._environment: Mapping[str, str] = {}
         self._process: AgentProcess | None = None
         self._output: SessionOutput | None = None
+        self._forks, self._is_stuck = list[RestoredProcess](), False
         self._stops: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._control, self._control_child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -72,12 +75,12 @@ class Snapshot:
     @property
     def is_live(self) -> bool:
         """Whether the outcome still applies: sessions can be forked, or are booted because of an obstacle."""
-        return bool(self.obstacles) or (self._process is not None and self._process.is_running())
+        return bool(self.obstacles) or (self._is_running() and not self._is_stuck)
 
     @property
     def holds_memory(self) -> bool:
         """Whether it has a process."""
-        return not self.obstacles and self.is_live
+        return not self.obstacles and self._is_running()
 
     @property
     def tail(self) -> Sequence[str]:
@@ -170,7 +173,7 @@ class Snapshot:
         else:
             if not answer:
                 raise ConnectionClosedError("the process ended while it was frozen")
-            self.obstacles = tuple(json.loads(answer)["obstacles"])
+            self.obstacles = _obstacles(answer)
         if self.obstacles and self._output is not None:
             why = "; ".join(self.obstacles)
             version = f"version {self.runtime.version} of {self.runtime.runtime_id}"
@@ -187,6 +190,7 @@ class Snapshot:
         on_request: Callable[[], None],
         on_signal: Callable[[bytes], None],
         on_endpoint: Callable[[socket.socket], None],
+        ended: asyncio.Event,
     ) -> tuple[RestoredProcess, Path]:
         """Return the process of a new session, and its folder.
 
@@ -197,9 +201,10 @@ class Snapshot:
             on_request: Called when its folder exists and the process is about to be requested.
             on_signal: As for `AgentProcess`.
             on_endpoint: As for `AgentProcess`.
+            ended: Set once the session is ending.
 
         Raises:
-            OSError: The frozen process has ended.
+            OSError: The frozen process has ended, or forked no session in time.
         """
         folder = self._session_folders / mark
         source = self._place.folder / self._mark
@@ -209,7 +214,7 @@ class Snapshot:
             # The session copies the files itself: as root this process must follow no link of the agent's.
             home = await asyncio.to_thread(make_folders, folder, user)
         else:
-            await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
+            await asyncio.to_thread(copy_folder, source, folder)
         on_request()
         former = self._environment
         changed = {name: value for name, value in environment.items() if former.get(name) != value}
@@ -230,13 +235,24 @@ class Snapshot:
             on_signal=on_signal,
             on_endpoint=on_endpoint,
         )
-        await process.start(self._control, self._lock)
+        try:
+            await process.start(self._control, self._lock, within_s=self._place.start_timeout_s, ended=ended)
+        except (TimeoutError, InterruptedError):
+            self._is_stuck = True  # the next session takes a new snapshot
+            raise
+        self._forks = [process, *(fork for fork in self._forks if not fork.ended.is_set())]
         return process, folder
 
     @property
     def session_folders(self) -> Path:
         """The folder that contains the folders of its sessions."""
         return self._session_folders
+
+    async def retire(self) -> None:
+        """Wait until all sessions that were forked from the process have ended, and end it."""
+        for fork in self._forks:
+            await fork.ended.wait()
+        await self.end()
 
     async def end(self) -> None:
         """End the process, with all sessions that were forked from it, and remove its files."""
@@ -249,8 +265,11 @@ class Snapshot:
         self._place.cgroups.remove(self._mark)
         if self._place.keys is not None:
             self._place.keys.end(self._mark)
-        await asyncio.to_thread(shutil.rmtree, self._session_folders, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, self._session_folders)
         await asyncio.to_thread(remove_workspace, self._place.folder, self._mark)
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.is_running()
 
     async def _end_process(self) -> None:
         if self._process is not None:
@@ -300,3 +319,23 @@ class Snapshot:
     def _last_lines(self) -> str:
         lines = "\n".join(self.tail)
         return f"\nLast log lines:\n{lines}" if lines else ""
+
+
+def _obstacles(answer: bytes) -> tuple[str, ...]:
+    """Return the reasons that prevent a fork from the answer to `FREEZE`, which is not trusted.
+
+    Raises:
+        SnapshotError: The answer is malformed.
+    """
+    try:
+        document: Any = json.loads(answer)
+    except (ValueError, RecursionError):
+        document = None
+    listed: Any = cast("dict[str, Any]", document).get("obstacles") if isinstance(document, dict) else None
+    obstacles = cast("list[object]", listed) if isinstance(listed, list) else [listed]
+    texts = [text for text in obstacles if isinstance(text, str)]
+    if len(texts) < len(obstacles):
+        raise SnapshotError(
+            "No snapshot could be taken: the agent's process sent a malformed answer when asked for one"
+        )
+    return tuple(text.encode("utf-8", "replace").decode() for text in texts)  # file names may not be text

@@ -137,7 +137,7 @@ class Snapshots:
             return ""
         if task.cancelled() or task.exception():
             return "the last attempt to take it failed"
-        return "" if task.result().is_live else "its frozen process has ended"
+        return "" if task.result().is_live else "its frozen process has ended or no longer answered"
 
     def _stop_unused(self) -> None:
         """Stop the least recently used frozen processes beyond `KEPT_UNUSED`."""
@@ -163,7 +163,7 @@ class Snapshots:
             self._begin_end(snapshot)
 
     def _begin_end(self, snapshot: Snapshot) -> None:
-        ending = asyncio.get_running_loop().create_task(snapshot.end())
+        ending = asyncio.get_running_loop().create_task(snapshot.retire())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 

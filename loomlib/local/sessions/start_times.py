@@ -76,7 +76,7 @@ class StartTimes:
         The times are not trusted: times outside the start, or out of order, are ignored.
         """
         names = BOOT_PARTS if self.kind == "boot" else RESTORE_PARTS
-        reachable = (max(self._reachable_ns, *self._of_process[:1]),) if self.kind == "restore" else ()
+        reachable = (max((self._reachable_ns, *self._of_process[:1])),) if self.kind == "restore" else ()
         times = [self._began_ns, self._asked_ns, *self._of_process, *reachable, self._answered_ns]
         if self._warm_ns:
             names, times = (*names, WARM_UP_PART), [*times, self._warm_ns]

@@ -23,6 +23,7 @@ from .snapshot import Snapshot
 from .snapshot_store import Snapshots, reasons_to_boot
 from .start_times import StartTimes
 from .storage import storage_of
+from .unless_ended import unless_ended
 from .warming import boot_note
 from .workspace import make_workspace, write_record
 
@@ -45,6 +46,7 @@ class ProcessStart:
         times: Records the times of its parts.
         own_requests: Serves the agent's own requests to the service.
         check_wanted: Raises InterruptedError once the session is ending.
+        ended: Set once the session is ending.
         on_folders: Called with the parent folder of the session's folder, if a snapshot uses another one than the pool.
         on_limit: Called with the name of a limit that the session reached.
     """
@@ -62,6 +64,7 @@ class ProcessStart:
     times: StartTimes
     own_requests: OwnRequests
     check_wanted: Callable[[], None]
+    ended: asyncio.Event
     on_folders: Callable[[Path], None]
     on_limit: Callable[[str], None]
 
@@ -75,7 +78,7 @@ class ProcessStart:
         """
         place = self.place
         await place.prepare()
-        snapshot = await self.snapshots.find(self.runtime, self.mark)
+        snapshot = await unless_ended(self.snapshots.find(self.runtime, self.mark), self.ended)
         obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
         if snapshot is not None and not obstacles:
             process, folders = await self._restore(snapshot)
@@ -125,12 +128,14 @@ class ProcessStart:
             groups=self.place.cgroups.make(self.mark, self.limits),
             on_signal=self._on_signal,
             on_endpoint=self.own_requests.connect,
+            ended=self.ended,
         )
         self.own_requests.set_process(process)
         self.times.reachable()
         try:
             self.check_wanted()
         except InterruptedError:
+            os.close(process.output_fd)
             await process.end(grace_s=0)
             raise
         return process, (folder,)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from ..sandbox.removal import remove_tree
 
 KEPT_FOR_S: Final = 14 * 86_400
 """How long session storage is kept while no session uses it (developer guide, "File system configurations")."""
@@ -51,5 +52,5 @@ def remove_expired(runtimes: Path) -> int:
     earliest_s = min(time.time(), max(used_s.values(), default=0.0)) - KEPT_FOR_S
     expired = [folder for folder, last_s in used_s.items() if last_s < earliest_s]
     for folder in expired:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
     return len(expired)

@@ -9,6 +9,7 @@ import shutil
 import signal
 from pathlib import Path
 
+from ..sandbox.removal import remove_tree
 from ..sandbox.users import end_leftovers
 from .processes import kill_marked, signal_group, start_ticks
 
@@ -43,7 +44,7 @@ def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
 def remove_workspace(sessions: Path, mark: str) -> None:
     """Remove a session's folder and record; leftovers are removed by the next sweep."""
     folder = sessions / mark
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     if not folder.exists():
         record_path(sessions, mark).unlink(missing_ok=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loomlib.local.contract import SessionEndedError
+from loomlib.local.contract import AgentProcessError, SessionEndedError
 
 PID = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -117,6 +117,76 @@ async def test_a_stop_before_there_is_a_process_ends_the_session_too(lab, call):
     with pytest.raises(SessionEndedError):
         await waiting
     assert not list((lab.home / "sessions").iterdir())
+
+
+async def test_a_stop_while_the_hook_of_its_version_runs_ends_the_session_at_once(lab, call, eventually):
+    pool = lab.pool()
+    runtime = lab.asgi(
+        """
+        async def invoke(payload, scope, receive, send):
+            print("warming")
+            await asyncio.sleep(600)
+        """,
+        platform="V2",
+        warm_up="/warm",
+    )
+    waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
+    await eventually(lambda: "warming" in lab.lines.messages)
+    async with asyncio.timeout(30):
+        await pool.stop(runtime.runtime_id, "DEFAULT", pool.sessions()[0].session_id)
+        with pytest.raises(SessionEndedError):
+            await waiting
+
+
+DEEP = """
+def make_folders():
+    here = os.open(".", os.O_RDONLY)
+    for _ in range(1_500):
+        open("file", "w").close()
+        os.symlink("SHARED", "link")
+        os.mkdir("d")
+        os.chdir("d")
+    os.fchdir(here)
+    os.close(here)
+
+WHEN
+
+async def invoke(payload, scope, receive, send):
+    make_folders()
+    await answer(send, b"made")
+"""
+
+
+@pytest.mark.parametrize("platform", ["V1", "V2"])
+async def test_folders_of_any_depth_go_with_their_session(lab, call, read, platform):
+    pool, kept_file = lab.pool(), lab.shared / "kept"
+    kept_file.touch()
+    at_the_start = "make_folders()" if platform == "V2" else ""
+    runtime = lab.asgi(DEEP.replace("SHARED", str(lab.shared)).replace("WHEN", at_the_start), platform=platform)
+    async with asyncio.timeout(30):
+        if platform == "V2":
+            with pytest.raises(AgentProcessError, match="too many levels of folders"):
+                await pool.invoke(call(runtime))
+        else:
+            assert await read(await pool.invoke(call(runtime))) == b"made"
+            await pool.stop(runtime.runtime_id, "DEFAULT", pool.sessions()[0].session_id)
+        await pool.close()
+    assert not list((lab.home / "sessions").iterdir())
+    assert kept_file.exists()
+
+
+async def test_deep_folders_of_a_former_service_are_swept(lab):
+    folder = lab.home / "sessions" / "former"
+    folder.mkdir(parents=True)
+    here = os.open(".", os.O_RDONLY)
+    os.chdir(folder)
+    for _ in range(1_500):
+        os.mkdir("d")
+        os.chdir("d")
+    os.fchdir(here)
+    os.close(here)
+    lab.pool()
+    assert not folder.exists()
 
 
 async def test_deleting_a_runtime_ends_its_sessions_only(lab, call, read):

@@ -296,6 +296,49 @@ def test_an_open_file_is_each_sessions_own(isolated: Any) -> None:
     assert session(2) not in ask(isolated, arn, 1)["word"]
 
 
+def test_sockets_and_pipes_that_were_left_in_folders_are_left_out(aws: Any) -> None:
+    start = """
+for folder in (".", "inner", "/tmp", "/tmp/inner"):
+    os.makedirs(folder, exist_ok=True)
+    socket.socket(socket.AF_UNIX).bind(f"{folder}/left.sock")
+    os.mkfifo(f"{folder}/left.pipe")
+    open(f"{folder}/left.txt", "w").close()
+"""
+    body = """
+    folders = (".", "inner", "/tmp", "/tmp/inner")
+    return [name for folder in folders for name in os.listdir(folder) if "left" in name]
+"""
+    arn = deploy(aws, "left_files", agent(start=start, kind="def", body=body))
+    assert ask(aws, arn, 1) == ["left.txt"] * 4
+    assert "booted and not" not in messages(aws, arn)
+
+
+def test_a_sessions_copy_of_the_files_takes_no_more_space_than_they_do(isolated: Any) -> None:
+    start = """
+with open("holes", "wb") as file:
+    file.write(b"begin")
+    file.seek(40_000_000)
+    file.write(b"end")
+    file.truncate(80_000_000)
+with open("several", "wb") as file:
+    file.write(b"x" * 1_000_000)
+for number in range(5):
+    os.link("several", f"same{number}")
+"""
+    body = """
+    with open("holes", "rb") as file:
+        content = [file.read(5).decode(), file.seek(40_000_000), file.read(4).strip(b"\\0").decode()]
+    names = ["holes", "several", *(f"same{number}" for number in range(5))]
+    files = {os.stat(name).st_ino: os.stat(name) for name in names}.values()
+    return {"content": content, "size": os.path.getsize("holes"), "disk": sum(file.st_blocks * 512 for file in files)}
+"""
+    arn = deploy(isolated, "holes", agent(start=start, kind="def", body=body))
+    answer = ask(isolated, arn, 1)
+    assert (answer["content"], answer["size"]) == (["begin", 40_000_000, "end"], 80_000_000)
+    assert answer["disk"] < 2_000_000
+    assert "booted and not" not in messages(isolated, arn)
+
+
 def test_the_standard_input_of_a_session_is_empty_and_its_own(isolated: Any) -> None:
     body = """
     if payload.get("replace"):

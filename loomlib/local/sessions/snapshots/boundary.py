@@ -15,6 +15,7 @@ import shutil
 import struct
 import time
 
+from .copying import copy_file, copy_folder
 from .supervisor import drop_bounding_capabilities, drop_capabilities
 
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000  # unshare(2)
@@ -109,9 +110,11 @@ def _copy(source: str, target: str, mounted: set[str]) -> None:
             if place not in mounted:
                 _copy(entry.path, place, mounted)
         elif entry.is_dir(follow_symlinks=False):
-            shutil.copytree(entry.path, place, symlinks=True)
-        elif entry.is_symlink() or entry.is_file():
+            copy_folder(entry.path, place)
+        elif entry.is_symlink():
             shutil.copy2(entry.path, place, follow_symlinks=False)
+        elif entry.is_file():
+            copy_file(entry.path, place)
 
 
 def _start_loopback() -> None:

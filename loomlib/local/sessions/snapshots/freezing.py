@@ -38,6 +38,7 @@ _DESCRIPTORS = 5
 _CLOSE_ON_EXEC = 0x40000000  # MSG_CMSG_CLOEXEC
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # prctl(2)
 _SETTLES_WITHIN_S, _FORKS_WITHIN_S = 2.0, 5.0
+_MOST_OBSTACLES, _OBSTACLE_LENGTH = 20, 200  # their JSON is one message of at most 64 KiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class Freezer:
         # If the agent ignores this signal, this process is not notified when its children end.
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL) if _on_main_thread() else None
         obstacles, plan = self._examine(loop)
-        self._control.send(json.dumps({"obstacles": obstacles}).encode())
+        reported = [text[:_OBSTACLE_LENGTH] for text in obstacles[:_MOST_OBSTACLES]]
+        self._control.send(json.dumps({"obstacles": reported}).encode())
         if obstacles or plan is None:
             return
         self._serve_requests(loop, plan)
@@ -139,23 +141,26 @@ class Freezer:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then removes sessions that have ended
         while True:
             request, received = self._receive()
-            if os.fork() == 0:
-                break
+            try:
+                if os.fork() == 0:
+                    break
+            except OSError as failure:
+                _report_no_fork(failure, received)
             for descriptor in received:
                 os.close(descriptor)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             self._become(request, received, loop, plan, works_in)
+            signal.set_wakeup_fd(wake_up)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            if state is not None:
+                # Python seeds it anew in a forked process; a snapshot's sessions all continue where it was.
+                sys.modules["random"].setstate(state)
+            self._announce(self._lifeline_fd, request.port)
+            self._follow_service(request.mark)
         except BaseException:  # noqa: BLE001 (whatever fails: a process that is half restored must not serve)
             traceback.print_exc()
             os._exit(1)
-        signal.set_wakeup_fd(wake_up)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if state is not None:
-            # Python seeds it anew in a forked process; a snapshot's sessions all continue where it was.
-            sys.modules["random"].setstate(state)
-        self._announce(self._lifeline_fd, request.port)
-        self._follow_service(request.mark)
 
     def _become(
         self,
@@ -172,9 +177,9 @@ class Freezer:
         os.close(output)
         self._supervise(request, status)
         if request.copied:
-            import shutil
+            from .copying import copy_folder
 
-            shutil.copytree(self._folder, request.folder, symlinks=True, dirs_exist_ok=True)
+            copy_folder(self._folder, request.folder, exists=True)
         # The session's own process.
         os.set_blocking(listener, False)
         for source_fd, target_fd in ((listener, self._listener_fd), (lifeline, self._lifeline_fd)):
@@ -235,6 +240,14 @@ class Freezer:
         with os.fdopen(received.pop(), "rb") as file:
             document: dict[str, Any] = json.load(file)
         return Request(**document), received
+
+
+def _report_no_fork(failure: OSError, received: list[int]) -> None:
+    """Write to a session's output and exit code why it has no process."""
+    _, _, output, status = received
+    with contextlib.suppress(OSError):  # the service has abandoned the request
+        os.write(output, f"Loom: the session could not be restored: {failure}\n".encode())
+        os.write(status, b"1\n")
 
 
 def _on_main_thread() -> bool:
