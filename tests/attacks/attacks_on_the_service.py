@@ -101,6 +101,13 @@ result = "burnt"
     ),
     Attack("sends one giant header", _RAW + "write(b'HTTP/1.1 200 OK\\r\\nx-a: ' + b'a' * 5_000_000)", ends),
     Attack(
+        "sends trailers without end",
+        _RAW
+        + f"write({_CHUNKED!r} + b'2\\r\\nok\\r\\n0\\r\\n')\nfor _ in range(500):\n"
+        + "    write(b'x-a: ' + b'a' * 8_000 + b'\\r\\n'); time.sleep(0.001)",
+        ends,
+    ),
+    Attack(
         "continues without end",
         _RAW + "for _ in range(50_000):\n    write(b'HTTP/1.1 100 Continue\\r\\n\\r\\n' * 10)",
         ends,

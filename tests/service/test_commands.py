@@ -249,6 +249,7 @@ def test_an_agent_that_deceives_the_service_ends_its_own_command_only(
         ({"body": {"command": "true", "timeout": 0}}, "ValidationException"),
         ({"body": {"command": "true", "timeout": 3_601}}, "ValidationException"),
         ({"body": {"command": "a\0b"}}, "ValidationException"),
+        ({"body": {"command": "echo \ud800"}}, "ValidationException"),
         ({"qualifier": "NONE"}, "ResourceNotFoundException"),
     ],
 )

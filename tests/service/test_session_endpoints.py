@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import uuid
@@ -81,12 +82,12 @@ def url(aws: Any) -> str:
 
 
 def ask(
-    aws: Any, url: str, method: str = "GET", body: bytes = b"", **signing: Any
+    aws: Any, url: str, method: str = "GET", body: bytes = b"", *, timeout_s: float = 60, **signing: Any
 ) -> tuple[http.client.HTTPResponse, bytes]:
     parts = urlsplit(url)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     headers = signed_headers(aws.state, method, path, body, **signing)
-    connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=timeout_s)
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
@@ -160,6 +161,59 @@ def test_without_a_network_of_their_own_sessions_have_no_endpoints(start_service
     aws = start_service(sandbox="off")
     with pytest.raises(ClientError, match="allowedPorts requires sessions with their own networks"):
         aws.create("shared", aws.upload({"agent.py": "pass"}), allowedPorts=PORTS)
+
+
+LINGERING_AGENT = (
+    PLAIN_APP
+    + """
+import socket, struct, sys, threading
+
+app = PlainApp()
+kept = []
+
+def hand_out(descriptor):
+    channel = socket.socket(fileno=descriptor)
+    channel.settimeout(None)
+    channel.recv(int.from_bytes(channel.recv(8), "big"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        kept.append(socket.create_connection(listener.getsockname()))
+        handed, _ = listener.accept()
+    handed.setblocking(False)
+    try:
+        while True:
+            handed.send(bytes(65_536))  # until its buffer is full
+    except BlockingIOError:
+        pass
+    handed.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    kept[-1].sendall(b"no answer")
+    socket.send_fds(channel, [b"+"], [handed.fileno()])
+
+def start(descriptor):
+    threading.Thread(target=hand_out, args=(descriptor,), daemon=True).start()
+
+[hook] = (hook for hook in sys.meta_path if type(hook).__name__ == "StartHook")
+type(hook).find_spec.__globals__["answer_request"] = start
+
+@app.entrypoint
+def answer(payload):
+    return "ready"
+
+if __name__ == "__main__":
+    app.run()
+"""
+)
+
+
+def test_a_socket_that_lingers_when_it_is_closed_does_not_stop_the_service(start_service: Callable[..., Any]) -> None:
+    aws = start_service()
+    if "own view" not in str(local.status(aws.state.home).isolation):
+        pytest.skip("allowedPorts needs bubblewrap")
+    runtime = aws.deploy("lingering", LINGERING_AGENT, allowedPorts=PORTS)
+    answer, _ = aws.invoke(runtime["agentRuntimeArn"], runtimeSessionId=str(uuid.uuid4()))
+    url = answer["sessionEndpointUrl"]
+    with contextlib.suppress(TimeoutError):
+        assert ask(aws, f"{url}/9001/", timeout_s=3)[0].status == 424
+    assert ask(aws, f"{url}/8080/ping", timeout_s=10)[0].status == 200
 
 
 OFFERS_AGENT = (

@@ -128,6 +128,8 @@ def _checked(body: bytes) -> tuple[str, float]:
         raise invalid(f"body.command must be a string of 1 to {_COMMAND_CHARACTERS:,} characters")
     if "\0" in command:
         raise invalid("body.command must not contain a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in command):
+        raise invalid("body.command must not contain half of a surrogate pair")
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int) or not 1 <= timeout_s <= _LONGEST_S:
         raise invalid(f"body.timeout must be an integer from 1 to {_LONGEST_S:,}, in seconds")
     return command, timeout_s

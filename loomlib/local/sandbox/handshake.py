@@ -13,6 +13,8 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from .received import received_sockets
+
 HELLO = b"@"
 """The byte that carries the message."""
 
@@ -37,7 +39,7 @@ def expect_credentials(lifeline: socket.socket) -> None:
 def receive_hello(lifeline: socket.socket) -> tuple[bytes, Hello | None]:
     """Read the data that has arrived, with the message if there is one. Raise as `socket.recv` does.
 
-    A process may send anything, so sockets of another kind are closed.
+    A process may send anything, so everything but a listening socket is closed.
     """
     data, control, _, _ = lifeline.recvmsg(4_096, _CONTROL_BYTES)
     pid, endpoint = 0, None
@@ -47,10 +49,7 @@ def receive_hello(lifeline: socket.socket) -> tuple[bytes, Hello | None]:
         if kind == _SCM_CREDENTIALS and len(value) >= _CREDENTIALS.size:
             pid = _CREDENTIALS.unpack_from(value)[0]
         if kind == socket.SCM_RIGHTS:
-            descriptors = array.array("i")
-            descriptors.frombytes(value[: len(value) - len(value) % descriptors.itemsize])
-            for descriptor in descriptors:
-                received = socket.socket(fileno=descriptor)
+            for received in received_sockets(value):
                 if endpoint is None and _listens(received):
                     endpoint = received
                 else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -145,16 +146,23 @@ def _open_files(pid: int) -> int:
 
 
 def _folder_bytes(folder: Path, enough: int) -> int:
-    """Return the size of a folder's files in bytes, or any figure above `enough` as soon as it is exceeded."""
+    """Return the size of a folder's files in bytes, or any figure above `enough` as soon as it is exceeded.
+
+    It is exceeded as well by a path that is too long for the system, below which files cannot be counted.
+    """
     total, folders, inodes = 0, [os.fspath(folder)], set[int]()
     while folders and total <= enough:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                    continue
-                status = entry.stat(follow_symlinks=False)
-                if status.st_nlink == 1 or status.st_ino not in inodes:
-                    total += status.st_blocks * 512
-                    inodes.add(status.st_ino) if status.st_nlink > 1 else None
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                        continue
+                    status = entry.stat(follow_symlinks=False)
+                    if status.st_nlink == 1 or status.st_ino not in inodes:
+                        total += status.st_blocks * 512
+                        inodes.add(status.st_ino) if status.st_nlink > 1 else None
+        except OSError as failure:
+            if failure.errno == errno.ENAMETOOLONG:
+                return enough + 1
     return total

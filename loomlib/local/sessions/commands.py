@@ -8,11 +8,12 @@ import codecs
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..sandbox.received import received_sockets
 from .lifeline import SessionProcess
 from .otel import SPANS
 from .spawning import CONNECTED
@@ -21,6 +22,7 @@ _CHUNK_BYTES = 65_536
 _CHUNKS_AHEAD = 16
 _DIGITS = 3  # of an exit code
 _DRAIN_S = 0.5  # how long the output of processes that a command left running is read
+_REST_BYTES = 2**20  # the most that a pipe holds
 SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
 _OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER", "LOOM_NODE"})
 
@@ -61,9 +63,10 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
     queue: asyncio.Queue[Output | Exit] = asyncio.Queue(_CHUNKS_AHEAD)
     async with contextlib.AsyncExitStack() as resources:
         channel = resources.enter_context(contextlib.closing(process.open_channel()))
-        pipes = [await Pipe.open() for _ in range(3)]
-        for pipe in pipes:
-            resources.callback(pipe.close)
+        pipes: list[Pipe] = []
+        for _ in range(3):
+            pipes.append(await Pipe.open())
+            resources.callback(pipes[-1].close)
         process.give(*(pipe.writer for pipe in pipes))
         await ask_channel(
             channel,
@@ -72,25 +75,26 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
         )
         for pipe in pipes:
             pipe.close_writer()
-        output, errors, code = (pipe.reader for pipe in pipes)
-        reading = [
-            asyncio.ensure_future(_read("stdout", output, queue)),
-            asyncio.ensure_future(_read("stderr", errors, queue)),
-        ]
+        output, errors, code = pipes
+        reading = {
+            output: asyncio.ensure_future(_read("stdout", output.reader, queue)),
+            errors: asyncio.ensure_future(_read("stderr", errors.reader, queue)),
+        }
 
         def kill() -> None:
             with contextlib.suppress(OSError):
                 channel.send(b"k")
 
-        ending = asyncio.ensure_future(_end(code, reading, queue, timeout_s, kill, channel))
+        ending = asyncio.ensure_future(_end(code.reader, reading, queue, timeout_s, kill, channel))
         try:
             while not isinstance(part := await queue.get(), Exit):
                 yield part
             yield part
         finally:
-            for task in (*reading, ending):
+            tasks = (*reading.values(), ending)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*reading, ending, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def variables_of(process: SessionProcess) -> list[str]:
@@ -111,7 +115,7 @@ async def _read(
 
 async def _end(
     code: asyncio.StreamReader,
-    reading: Sequence[asyncio.Future[None]],
+    reading: Mapping[Pipe, asyncio.Future[None]],
     queue: asyncio.Queue[Output | Exit],
     timeout_s: float,
     kill: Callable[[], None],
@@ -144,10 +148,12 @@ async def read_exit_code(code: asyncio.StreamReader) -> str:
     return text.decode("ascii", "replace").strip()
 
 
-async def _rest(reading: Sequence[asyncio.Future[None]]) -> None:
-    await asyncio.wait(reading, timeout=_DRAIN_S)
-    for task in reading:
-        task.cancel()
+async def _rest(reading: Mapping[Pipe, asyncio.Future[None]]) -> None:
+    """Wait until the rest of a command's output has been read, at the speed of the client."""
+    await asyncio.wait(reading.values(), timeout=_DRAIN_S)
+    for pipe in reading:
+        pipe.finish()
+    await asyncio.wait(reading.values())
 
 
 async def spawn(process: SessionProcess, command: str, *, output: int, errors: int, status: int) -> socket.socket:
@@ -205,8 +211,7 @@ async def connect_address(process: SessionProcess, host: str, port: int) -> sock
     for level, kind, content in control:
         if (level, kind) != (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             continue
-        for descriptor in array.array("i", content[: len(content) - len(content) % array.array("i").itemsize]):
-            received = socket.socket(fileno=descriptor)
+        for received in received_sockets(content):
             if connected is None and received.family == socket.AF_INET and received.type == socket.SOCK_STREAM:
                 connected = received
             else:
@@ -247,7 +252,7 @@ async def _readable(channel: socket.socket) -> None:
         loop.remove_reader(channel)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Pipe:
     """A pipe that is read here and written by another process.
 
@@ -282,6 +287,17 @@ class Pipe:
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
+
+    def finish(self) -> None:
+        """Take what the pipe holds, and nothing that is written later: the reader ends after it."""
+        if self.transport.is_closing():
+            return
+        descriptor, left = self.transport.get_extra_info("pipe").fileno(), _REST_BYTES
+        with contextlib.suppress(BlockingIOError):
+            while left > 0 and (data := os.read(descriptor, min(left, _CHUNK_BYTES))):
+                self.reader.feed_data(data)
+                left -= len(data)
+        self.transport.close()
 
     def close(self) -> None:
         """Close both ends."""

@@ -14,6 +14,7 @@ from ..contract import LogSink
 from .start_times import StartTimes
 
 _TELEMETRY_STREAM = "otel-rt-logs"
+_MOST_SIGNALS = 20
 
 
 class SessionNotices:
@@ -25,12 +26,19 @@ class SessionNotices:
 
     def __init__(self, sink: LogSink, *, group: str, stream: str, session_id: str) -> None:
         self._sink, self._group, self._stream, self._session_id = sink, group, stream, session_id
+        self._last_signal, self._signals_left = b"", _MOST_SIGNALS
 
     def on_signal(self, signal: bytes) -> None:
-        """Record a byte from the process: `-` means that it has not created a span, `+` that it now has."""
+        """Record a byte from the process: `-` means that it has not created a span, `+` that it now has.
+
+        A process may send any number of bytes: only changes are recorded, and only the first few.
+        """
+        if signal not in (b"-", b"+") or signal == self._last_signal or not self._signals_left:
+            return
+        self._last_signal, self._signals_left = signal, self._signals_left - 1
         if signal == b"-":
             self.makes_no_spans()
-        elif signal == b"+":
+        else:
             self._record(self._text("makes spans now"), "loom.makes_spans")
 
     def makes_no_spans(self) -> None:

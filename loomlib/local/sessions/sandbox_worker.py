@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..sandbox.isolation import Isolation
+from ..sandbox.removal import remove_tree
 from .commands import ask_channel, connect_address
 from .place import SessionPlace
 from .process import AgentProcess
@@ -92,11 +92,16 @@ class SandboxWorker:
                 on_signal=_ignore,
                 on_endpoint=self._connect if has_service else _close,
             )
-            write_record(shared.folder, plan.mark, self.process.leader, self.process.user)
         except BaseException:
-            shutil.rmtree(plan.folder, ignore_errors=True)
+            shared.cgroups.remove(plan.mark)
+            remove_tree(plan.folder)
             raise
         self._agent_process.set_result(self.process)
+        try:
+            write_record(shared.folder, plan.mark, self.process.leader, self.process.user)
+        except BaseException:
+            self._spawn(self._abandon())
+            raise
         writable = (plan.folder, *([self.process.home] if self.process.home else []))
         shared.watch.add(plan.mark, self.process.leader, writable, self._limits, self._on_limit)
         os.set_blocking(self.process.output_fd, False)
@@ -203,6 +208,15 @@ class SandboxWorker:
 
     async def _release(self) -> None:
         """Release the resources of the process after its end."""
+
+    async def _abandon(self) -> None:
+        """End the process although it has no record, and leave nothing of it."""
+        self.begin_end("its record could not be written")
+        await self.process.ended.wait()
+        os.close(self.process.output_fd)
+        self._shared.cgroups.remove(self.mark)
+        await asyncio.to_thread(remove_workspace, self._shared.folder, self.mark)
+        self.exited.set()
 
     async def _clean_up(self) -> None:
         await self.process.ended.wait()

@@ -80,6 +80,7 @@ class Shell:
         if self._client is not None:
             self._client.replaced.set()
         self._client = Attachment(self, self._begin)
+        self._wait_for_client()
         return self._client
 
     def end(self) -> None:
@@ -94,10 +95,13 @@ class Shell:
             self._client = None
             self._watch()
 
-    def output_from(self, position: int) -> bytes:
-        """Return output from a position on, and resume the terminal if it was waiting for the client."""
-        chunk = bytes(self._recent[position - self._begin :][:_CHUNK_BYTES])
-        self._watch()
+    def output_for(self, client: Attachment) -> bytes:
+        """Return a client's next output, and resume the terminal if it was waiting for this client."""
+        client.position = max(client.position, self._begin)  # that of a replaced client may be dropped
+        chunk = bytes(self._recent[client.position - self._begin :][:_CHUNK_BYTES])
+        client.position += len(chunk)
+        if self._client is client:
+            self._watch()
         return chunk
 
     def write(self, data: bytes) -> bool:
@@ -138,14 +142,29 @@ class Shell:
             self._stop_watching()
             self._drained.set()
             return
+        self._keep(data)
+
+    def _keep(self, data: bytes) -> None:
         self._recent += data
         if (surplus := len(self._recent) - RECENT_BYTES) > 0:
             del self._recent[:surplus]
             self._begin += surplus
         if self._client is not None:
             self._client.changed.set()
-            if self._begin + len(self._recent) - self._client.position > _AHEAD_BYTES:
-                self._stop_watching()
+            self._wait_for_client()
+
+    def _wait_for_client(self) -> None:
+        """Stop reading the terminal while the attached client has much output left to take."""
+        if self._client is not None and self._begin + len(self._recent) - self._client.position > _AHEAD_BYTES:
+            self._stop_watching()
+
+    def _read_rest(self) -> None:
+        """Read what the terminal holds, without waiting for the client: what it has not taken is kept as well."""
+        left = RECENT_BYTES - _AHEAD_BYTES - _CHUNK_BYTES
+        with contextlib.suppress(OSError):  # it holds nothing
+            while left > 0 and (data := os.read(self._terminal, min(left, _CHUNK_BYTES))):
+                self._keep(data)
+                left -= len(data)
 
     def _on_writable(self) -> None:
         self._loop.remove_writer(self._terminal)
@@ -163,6 +182,7 @@ class Shell:
         with contextlib.suppress(TimeoutError):  # what it left running may have the terminal open
             async with asyncio.timeout(_DRAIN_S):
                 await self._drained.wait()
+        self._read_rest()
         reason = ""
         if not text:  # it was killed, or could not be started
             with contextlib.suppress(OSError):
@@ -194,8 +214,7 @@ class Attachment:
         """Return the next output; nothing when the shell has ended."""
         while True:
             self.changed.clear()
-            if data := self._shell.output_from(self.position):
-                self.position += len(data)
+            if data := self._shell.output_for(self):
                 return data
             if self._shell.ended.done():
                 return b""

@@ -61,7 +61,7 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
             connect(channel, words[1].decode(), int(words[0]))
         elif further is not None and kind in further:
             further[kind](channel, words, descriptors)
-    except OSError as failure:
+    except (OSError, OverflowError, ValueError) as failure:  # OverflowError: the port is too high
         with contextlib.suppress(OSError):  # the service has abandoned the request
             channel.sendall(str(failure).encode())
     finally:

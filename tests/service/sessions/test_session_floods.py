@@ -1,4 +1,4 @@
-"""Agents that print without end: the service keeps its memory, its disk and its answers."""
+"""Agents that print or send without end: the service keeps its memory, its disk and its answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import psutil
 import pytest
 from waiting import wait_until
 
+from loomlib.local.contract import AgentProcessError
 from loomlib.local.logs.rotation import STREAM_BYTES, TOTAL_BYTES, Rotation
+from loomlib.local.sandbox.limits import Limits
 from loomlib.local.sessions.intake_limit import BURST_BYTES, BYTES_PER_S
 
 FLOOD = """
@@ -69,6 +71,82 @@ async def test_a_line_without_an_end_is_cut_and_then_dropped(lab, call):
         await pool.invoke(call(lab.runtime(source)))
     assert max(map(len, lab.lines.messages)) <= 262_144 - 26
     assert any("dropped" in message for message in lab.lines.messages)
+
+
+async def test_what_a_session_writes_on_its_lifeline_becomes_few_records(lab, call, read):
+    pool = lab.pool()
+    body = """
+        import socket
+
+        def lifeline():
+            for name in os.listdir("/proc/self/fd"):
+                try:
+                    copy = socket.socket(fileno=os.dup(int(name)))
+                except OSError:
+                    continue
+                if copy.family == socket.AF_UNIX and copy.type == socket.SOCK_STREAM:
+                    if not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        return copy
+
+        async def invoke(payload, scope, receive, send):
+            lifeline().sendall(b"-+" * 50_000)
+            await answer(send, b"sent")
+    """
+    assert await read(await pool.invoke(call(lab.asgi(body)))) == b"sent"
+    await pool.close()
+    assert 2 <= sum("spans" in message for message in lab.lines.messages) <= 20
+
+
+TRAILERS = """
+    import asyncio, uvicorn
+
+    class Trailing(asyncio.Protocol):
+        def __init__(self, config, server_state, app_state, _loop=None):
+            pass
+        def connection_made(self, transport):
+            self.transport = transport
+        def data_received(self, data):
+            if b"/ping" in data:
+                self.transport.write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nok')
+                return
+            self.transport.write(b'HTTP/1.1 200 OK\\r\\ntransfer-encoding: chunked\\r\\n\\r\\n2\\r\\nok\\r\\n0\\r\\n')
+            for number in range({count}):
+                self.transport.write(b'x-%d: ' % number + b'a' * {size} + b'\\r\\n')
+            self.transport.write(b'\\r\\n')
+        def shutdown(self):
+            self.transport.close()
+
+    async def app(scope, receive, send): ...
+
+    uvicorn.run(app, http=Trailing, lifespan="off", log_level="warning")
+"""
+
+
+@pytest.mark.parametrize(("count", "size"), [(20, 100_000), (1, 2_000_000)], ids=["many", "one-of-2-MB"])
+async def test_trailers_without_end_break_an_answer_off(lab, call, count, size):
+    chunks = (await lab.pool().invoke(call(lab.runtime(TRAILERS.format(count=count, size=size))))).chunks
+    assert await anext(chunks) == b"ok"
+    with pytest.raises(AgentProcessError, match="response is not HTTP: headers or trailers of more than 524,288 bytes"):
+        await anext(chunks)
+
+
+async def test_files_below_a_path_that_is_too_long_for_the_system_count_as_storage(lab, call, read):
+    pool = lab.pool(limits=Limits.of("storage=20m"))
+    body = """
+        async def invoke(payload, scope, receive, send):
+            here = os.open(".", os.O_RDONLY)
+            for _ in range(20):
+                os.mkdir("d" * 250)
+                os.chdir("d" * 250)
+            for number in range(3):
+                with open(f"file{number}", "wb") as file:
+                    file.write(b"x" * 10_000_000)
+            os.fchdir(here)
+            await asyncio.sleep(20)
+            await answer(send, b"it is not counted")
+    """
+    with pytest.raises(AgentProcessError, match="Resource limit reached: storage"):
+        await read(await pool.invoke(call(lab.asgi(body))))
 
 
 def test_rotation_keeps_the_newest_lines_of_a_stream_and_of_all() -> None:

@@ -1,0 +1,211 @@
+"""Channels between the service and a session's process: commands, shells, sockets, and what failures leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import socket
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loomlib.local.sandbox.handshake import HELLO, expect_credentials, receive_hello
+from loomlib.local.sessions.commands import Exit, Output, connect_port, run_command
+from loomlib.local.sessions.lifeline import SessionProcess
+from loomlib.local.sessions.sandbox_worker import SandboxWorker, WorkerPlan
+from loomlib.local.sessions.shells import Shell
+
+HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, b'')"
+HANDS_OUT = (
+    """
+    import socket, threading
+
+    def hand_out(descriptor):
+        channel = socket.socket(fileno=descriptor)
+        channel.settimeout(None)
+        port = channel.recv(int.from_bytes(channel.recv(8), "big")).split(b"\\0")[1]
+        if port == b"9000":
+            with open("/dev/null") as file:
+                socket.send_fds(channel, [b"+"], [file.fileno()])
+            channel.close()
+            return
+        listener = socket.create_server(("127.0.0.1", 0))
+        peer = socket.create_connection(listener.getsockname())
+        handed, _ = listener.accept()
+        socket.send_fds(channel, [b"+"], [handed.fileno()])
+        while True:
+            os.set_blocking(handed.fileno(), True)
+            time.sleep(0.001)
+
+    def start(descriptor):
+        threading.Thread(target=hand_out, args=(descriptor,), daemon=True).start()
+
+    [hook] = (hook for hook in sys.meta_path if type(hook).__name__ == "StartHook")
+    type(hook).find_spec.__globals__["answer_request"] = start
+"""
+    + "\n    "
+    + HEALTHY
+)
+_SLOW_S = 0.05
+"""The pause of a slow client, in which the service has read as much ahead as it may."""
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@contextlib.asynccontextmanager
+async def process_of(pool, call) -> AsyncIterator[SessionProcess]:
+    """The process of a session that is in use."""
+    use = await pool.use(call)
+    try:
+        yield use.running.process
+    finally:
+        use.close()
+
+
+@contextlib.contextmanager
+def free_descriptors(count: int) -> Iterator[None]:
+    """Leave this process so many free descriptors."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken: list[int] = []
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, limits[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        for _ in range(count):
+            os.close(taken.pop())
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+async def test_a_slow_client_gets_all_output_of_a_command_that_has_ended(lab, call):
+    runtime = lab.asgi(HEALTHY)
+    async with process_of(lab.pool(), call(runtime)) as process:
+        received, ended = 0, process.folder / "ended"
+        parts = run_command(process, "head -c 1500000 /dev/zero | tr '\\0' a; echo END; touch ended", timeout_s=100)
+        is_slow = True
+        async for part in parts:
+            last = part
+            if isinstance(part, Output):
+                received += len(part.text)
+            if is_slow:
+                is_slow = not ended.exists()
+                await asyncio.sleep(_SLOW_S if is_slow else 20 * _SLOW_S)
+        assert last == Exit(0)
+        assert received == 1_500_004
+
+
+async def test_a_client_gets_all_output_of_a_shell_that_has_ended(lab, call):
+    async with process_of(lab.pool(), call(lab.asgi(HEALTHY))) as process:
+        shell = await Shell.start(process)
+        client = shell.attach()
+        client.write(b"PS1=; stty -echo -onlcr; seq -f '%09.0f' 1 15000; exit\n")  # more than is read ahead
+        assert (await shell.ended).code == 0
+        text = b""
+        while data := await client.read():
+            text += data
+        numbers = [int(line) for line in text.splitlines() if len(line) == 9 and line.isdigit()]
+        assert numbers == list(range(1, 15_001))
+
+
+async def test_a_client_that_attaches_while_a_shell_prints_gets_each_line_once(lab, call):
+    async with process_of(lab.pool(), call(lab.asgi(HEALTHY))) as process:
+        shell = await Shell.start(process)
+        client = shell.attach()
+        client.write(b"PS1=; stty -echo -onlcr; seq -f '%09.0f' 1 100000000\n")
+        text = b""
+        while b"000090000" not in text:  # more than a shell keeps
+            text += await client.read()
+        for _ in range(3):
+            client = shell.attach()
+            for _ in range(100):
+                await asyncio.sleep(0)  # the service accepts the client's connection before it reads
+            text = b""
+            while len(text) < 300_000:
+                text += await client.read()
+            numbers = [int(line) for line in text.split(b"\n")[1:-1]]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        shell.end()
+
+
+async def test_a_descriptor_that_is_no_socket_is_closed(lab, call):
+    async with process_of(lab.pool(), call(lab.asgi(HANDS_OUT))) as process:
+        before = descriptors()
+        for _ in range(3):
+            with pytest.raises(ConnectionRefusedError):
+                await connect_port(process, 9000)
+        assert descriptors() == before
+
+
+async def test_a_socket_that_a_session_makes_blocking_does_not_block(lab, call, eventually):
+    async with process_of(lab.pool(), call(lab.asgi(HANDS_OUT))) as process:
+        with contextlib.closing(await connect_port(process, 9001)) as connected:
+            await eventually(lambda: os.get_blocking(connected.fileno()), "the change of the socket")
+
+            def fill() -> None:
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        connected.send(bytes(65_536))
+
+            await asyncio.wait_for(asyncio.to_thread(fill), 20)
+            with pytest.raises(BlockingIOError):
+                connected.recv(1)
+
+
+def test_a_first_message_without_a_socket_leaves_no_descriptor() -> None:
+    own, other = socket.socketpair()
+    with own, other, open("/dev/null") as file:
+        expect_credentials(own)
+        before = descriptors()
+        socket.send_fds(other, [HELLO], [file.fileno(), file.fileno()])
+        _, hello = receive_hello(own)
+        assert hello is not None
+        assert (hello.pid, hello.endpoint) == (os.getpid(), None)
+        assert descriptors() == before
+
+
+async def test_an_impossible_port_is_refused_with_its_reason(lab, call):
+    async with process_of(lab.pool(), call(lab.asgi(HEALTHY))) as process:
+        with pytest.raises(ConnectionRefusedError, match="port must be 0-65535"):
+            await connect_port(process, 70_000)
+
+
+async def test_a_command_without_free_descriptors_leaves_none_open(lab, call, eventually):
+    async with process_of(lab.pool(), call(lab.asgi(HEALTHY))) as process:
+        before = descriptors()
+        for count in (2, 4, 6):
+            with free_descriptors(count), pytest.raises(OSError, match="Too many open files"):
+                async for _ in run_command(process, "true", timeout_s=5):
+                    pass
+            await eventually(lambda: descriptors() == before, "the end of the command's pipes")
+        assert [part async for part in run_command(process, "true", timeout_s=60)] == [Exit(0)]
+
+
+async def test_a_worker_whose_record_cannot_be_written_leaves_nothing(lab, tmp_path, eventually):
+    place = lab.pool().place
+    script = tmp_path / "worker.py"
+    script.write_text("import time; time.sleep(600)")
+    mark = str(uuid.uuid4())
+    folder = place.folder / mark
+    folder.mkdir(parents=True)
+    (place.folder / f"{mark}.json").symlink_to("/dev/full")
+    before = descriptors(), set(psutil.Process().children(recursive=True))
+    plan = WorkerPlan(
+        mark=mark, folder=folder, bootstrap=script, environment={}, isolation=place.isolation, read=(script,)
+    )
+    with pytest.raises(OSError, match="No space left"):
+        SandboxWorker(plan, place, on_end=lambda: None)
+    await eventually(
+        lambda: (descriptors(), set(psutil.Process().children(recursive=True))) == before, "the end of the process"
+    )
+    await eventually(lambda: not list(Path(place.folder).iterdir()), "the removal of its files")
