@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import queue
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import closing
 from functools import partial
@@ -382,6 +383,25 @@ def test_a_message_that_is_nested_too_deeply_to_be_stored_keeps_its_time_and_its
     (entry,) = read_transcript([TranscriptEntry(direction="received", at_ms=2.0, size=7, message=message).to_event()])
     assert (entry.direction, entry.at_ms, entry.size) == ("received", 2.0, 7)
     assert entry.message == {"text": "(nested too deeply to be stored)"}
+
+
+def test_a_call_that_is_cancelled_while_it_is_being_started_stores_its_outcome() -> None:
+    calls: queue.SimpleQueue[Running[str]] = queue.SimpleQueue()
+
+    async def call() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "stored"
+        return "not cancelled"
+
+    def start(_run: object) -> Coroutine[Any, Any, str]:
+        calls.get(timeout=60).cancel()
+        return call()
+
+    running = Running(shared_engine(), start)
+    calls.put(running)
+    assert running.result() == "stored"
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$schema": []}, {"$schema": {}}, {"type": "x"}])

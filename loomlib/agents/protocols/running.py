@@ -32,11 +32,12 @@ class Running(Generic[T]):
         self._future.add_done_callback(lambda _done: self._inbox.put(None))
 
     async def _run(self, make: Callable[[RunInCaller], Coroutine[Any, Any, T]]) -> T:
-        self._task = asyncio.ensure_future(make(self._inbox.put))
+        task = asyncio.ensure_future(make(self._inbox.put))
         await asyncio.sleep(0)  # the work begins before it can be cancelled, so that it can store its outcome
+        self._task = task
         if self._cancelled:
-            self._task.cancel()
-        return await self._task
+            task.cancel()
+        return await task
 
     @property
     def is_done(self) -> bool:
