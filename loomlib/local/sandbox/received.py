@@ -1,10 +1,12 @@
-"""Sockets that a process behind the boundary sends to the service: it may send anything, and it may keep a copy."""
+"""Sockets that a sandboxed process sends to the service. The process may send any descriptor and keep a copy."""
 
 from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import os
+import select
 import socket
 import struct
 from collections.abc import Iterable
@@ -19,9 +21,18 @@ _NO_LINGER = struct.pack("ii", 0, 0)
 class ReceivedSocket(socket.socket):
     """A socket of which the sender may have a copy.
 
-    O_NONBLOCK belongs to what both have open, so the sender can clear it at any time. Then a plain call would stop the
-    event loop. Each call of this class says itself that it must not wait.
+    O_NONBLOCK is a flag of the open file description, which the sender shares and can change at any time. A plain call
+    could then block the event loop, so these methods pass MSG_DONTWAIT.
     """
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept as `socket.accept` does, without waiting unless the sender accepts or changes the flag just then."""
+        os.set_blocking(self.fileno(), False)
+        poll = select.poll()
+        poll.register(self, select.POLLIN)
+        if not poll.poll(0):
+            raise BlockingIOError(errno.EAGAIN, "no connection waits")
+        return super().accept()
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
         """Receive as `socket.recv` does, without waiting."""

@@ -82,7 +82,7 @@ class RestoredProcess(SessionProcess):
             on_endpoint=on_endpoint,
         )
         self.leader, self._status = 0, b""
-        self._groups, self._is_requested = groups, False
+        self._groups, self.is_requested = groups, False
         self._begun, self._reachable = asyncio.Event(), asyncio.Event()
         self._request = Request(
             mark=mark,
@@ -107,14 +107,14 @@ class RestoredProcess(SessionProcess):
 
         Raises:
             TimeoutError: The frozen process forked no session in time.
-            InterruptedError: Nor had it when the session was stopped.
+            InterruptedError: The session was stopped before the frozen process had forked it.
             OSError: The frozen process has ended.
         """
         try:
             async with asyncio.timeout(within_s):
                 await unless_ended(self._fork(control, lock), ended, grace_s=_STOPS_WITHIN_S)
-        except (TimeoutError, InterruptedError) as failure:
-            if self._is_requested:
+        except (TimeoutError, InterruptedError, asyncio.CancelledError) as failure:
+            if self.is_requested:
                 if not self._has_exited:
                     self._leave(_KILLED, reported=False)
                 await self.ended.wait()
@@ -145,7 +145,7 @@ class RestoredProcess(SessionProcess):
                 async with lock:
                     await _send(control, [*descriptors, document])
             on_failure.pop_all()
-        self._is_requested = True
+        self.is_requested = True
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._loop.add_reader(self._status_fd, self._on_exit)
@@ -179,7 +179,7 @@ class RestoredProcess(SessionProcess):
         self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, insist)
 
     def _on_exit(self) -> None:
-        if data := os.read(self._status_fd, _STATUS_BYTES):
+        if data := os.read(self._status_fd, 65_536):
             self._status += data[: _STATUS_BYTES - len(self._status)]
             return  # the parent ends next, which closes the pipe
         text = self._status.strip()

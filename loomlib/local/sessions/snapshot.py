@@ -9,7 +9,7 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -67,6 +67,7 @@ class Snapshot:
         self._process: AgentProcess | None = None
         self._output: SessionOutput | None = None
         self._forks, self._is_stuck = list[RestoredProcess](), False
+        self._restores: set[asyncio.Future[None]] = set()
         self._stops: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._control, self._control_child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -206,52 +207,70 @@ class Snapshot:
         Raises:
             OSError: The frozen process has ended, or forked no session in time.
         """
-        folder = self._session_folders / mark
-        source = self._place.folder / self._mark
-        user = self._process.user if self._process is not None else 0
-        home = None
-        if user:
-            # The session copies the files itself: as root this process must follow no link of the agent's.
-            home = await asyncio.to_thread(make_folders, folder, user)
-        else:
-            await asyncio.to_thread(copy_folder, source, folder)
-        on_request()
-        former = self._environment
-        changed = {name: value for name, value in environment.items() if former.get(name) != value}
-        changed.pop(SERVER, None)
-        spans = changed.pop(SPANS, "")
-        process = RestoredProcess(
-            mark=mark,
-            isolation=self._place.isolation,
-            folder=folder,
-            seen_at=source if self._place.isolation.level == "bubblewrap" else folder,
-            environment=environment,
-            changed=changed,
-            spans=spans,
-            port=self._place.port,
-            groups=groups,
-            user=user,
-            home=home,
-            on_signal=on_signal,
-            on_endpoint=on_endpoint,
-        )
-        try:
-            await process.start(self._control, self._lock, within_s=self._place.start_timeout_s, ended=ended)
-        except (TimeoutError, InterruptedError):
-            self._is_stuck = True  # the next session takes a new snapshot
-            raise
-        self._forks = [process, *(fork for fork in self._forks if not fork.ended.is_set())]
-        return process, folder
+        with self._restoring():
+            folder = self._session_folders / mark
+            source = self._place.folder / self._mark
+            user = self._process.user if self._process is not None else 0
+            home = None
+            if user:
+                # The session copies the files itself: as root this process must follow no link of the agent's.
+                home = await asyncio.to_thread(make_folders, folder, user)
+            else:
+                await asyncio.to_thread(copy_folder, source, folder)
+            on_request()
+            former = self._environment
+            changed = {name: value for name, value in environment.items() if former.get(name) != value}
+            changed.pop(SERVER, None)
+            spans = changed.pop(SPANS, "")
+            process = RestoredProcess(
+                mark=mark,
+                isolation=self._place.isolation,
+                folder=folder,
+                seen_at=source if self._place.isolation.level == "bubblewrap" else folder,
+                environment=environment,
+                changed=changed,
+                spans=spans,
+                port=self._place.port,
+                groups=groups,
+                user=user,
+                home=home,
+                on_signal=on_signal,
+                on_endpoint=on_endpoint,
+            )
+            try:
+                await process.start(self._control, self._lock, within_s=self._place.start_timeout_s, ended=ended)
+            except (TimeoutError, InterruptedError):
+                self._is_stuck |= process.is_requested  # the next session takes a new snapshot
+                raise
+            self._forks = [process, *(fork for fork in self._forks if not fork.ended.is_set())]
+            return process, folder
 
     @property
     def session_folders(self) -> Path:
         """The folder that contains the folders of its sessions."""
         return self._session_folders
 
+    @contextlib.contextmanager
+    def _restoring(self) -> Generator[None]:
+        """Let `retire` wait for the restore in the block."""
+        restored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._restores.add(restored)
+        try:
+            yield
+        finally:
+            self._restores.discard(restored)
+            restored.set_result(None)
+
     async def retire(self) -> None:
         """Wait until all sessions that were forked from the process have ended, and end it."""
-        for fork in self._forks:
-            await fork.ended.wait()
+        while True:
+            fork = next((fork for fork in self._forks if not fork.ended.is_set()), None)
+            if self._restores:
+                await asyncio.wait(self._restores)
+            elif fork is not None:
+                await fork.ended.wait()
+            else:
+                break
         await self.end()
 
     async def end(self) -> None:

@@ -137,7 +137,7 @@ class Snapshots:
             return ""
         if task.cancelled() or task.exception():
             return "the last attempt to take it failed"
-        return "" if task.result().is_live else "its frozen process has ended or no longer answered"
+        return "" if task.result().is_live else "its frozen process has ended or does not answer"
 
     def _stop_unused(self) -> None:
         """Stop the least recently used frozen processes beyond `KEPT_UNUSED`."""

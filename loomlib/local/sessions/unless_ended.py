@@ -1,4 +1,4 @@
-"""Waiting for a part of a session's start, which a stop cuts short."""
+"""Waits for a part of a session's start, and cancels it when the session is stopped."""
 
 from __future__ import annotations
 

@@ -163,5 +163,5 @@ def actions_of(kind: type) -> Mapping[str, Action]:
             if isinstance(marked, Action):
                 actions[name] = marked
             else:
-                actions.pop(name, None)  # a subclass replaces the method by one that is no action
+                actions.pop(name, None)  # a subclass overrides the action with an attribute that is not an action
     return actions
