@@ -1,4 +1,4 @@
-"""Knowledge bases where time matters: locks, concurrent questions, a model that searches again, large texts."""
+"""Knowledge bases: locks, concurrent questions, a model that calls the search tool again, large texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SOURCE = {"knowledgeBaseId": "BASE", "dataSourceId": "SOURCE"}
 
 
 class Model:
-    """Answers once as many questions wait as it expects; calls each tool that it is given if told to."""
+    """A model that waits for the expected number of concurrent requests, then answers or calls a tool."""
 
     simulated, label = False, "a model"
 
@@ -88,10 +88,10 @@ async def test_a_listing_waits_for_a_search_without_holding_up_the_event_loop(
 
     def wanted(_: object) -> bool:
         searching.set()
-        return done.wait(5)
+        return done.wait(60)
 
     search = asyncio.create_task(asyncio.to_thread(store.search, "BASE", "frogs", k=1, wanted=wanted))
-    await asyncio.to_thread(searching.wait, 5)
+    await asyncio.to_thread(searching.wait, 60)
     listing = asyncio.create_task(plane.list_ingestion_jobs(SOURCE, PLACE))
     await asyncio.sleep(0)
     assert not listing.done()

@@ -134,7 +134,7 @@ class OpenAiModel:
             raise self._error("ServiceUnavailableException", f"cannot be reached: {error}") from error
 
     def _error(self, code: str, message: str) -> ModelRefusedError:
-        """Return an error about the model's server, whose texts may repeat the request's key."""
+        """Return an error about the model's server. Its texts may repeat the request's key, which is removed."""
         return ModelRefusedError(code, f"The model at {self._host} {self._without_key(message)}")
 
     def _without_key(self, text: str) -> str:

@@ -97,7 +97,9 @@ class Shell:
 
     def output_for(self, client: Attachment) -> bytes:
         """Return a client's next output, and resume the terminal if it was waiting for this client."""
-        client.position = max(client.position, self._begin)  # that of a replaced client may be dropped
+        client.position = max(
+            client.position, self._begin
+        )  # output at the position of a replaced client may be dropped
         chunk = bytes(self._recent[client.position - self._begin :][:_CHUNK_BYTES])
         client.position += len(chunk)
         if self._client is client:
@@ -159,7 +161,7 @@ class Shell:
             self._stop_watching()
 
     def _read_rest(self) -> None:
-        """Read what the terminal holds, without waiting for the client: what it has not taken is kept as well."""
+        """Read the rest of the terminal's output without waiting for the client, which still gets all of it."""
         left = RECENT_BYTES - _AHEAD_BYTES - _CHUNK_BYTES
         with contextlib.suppress(OSError):  # it holds nothing
             while left > 0 and (data := os.read(self._terminal, min(left, _CHUNK_BYTES))):

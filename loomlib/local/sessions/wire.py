@@ -15,9 +15,9 @@ import httptools
 
 _HIGH_WATER_BYTES = 1_048_576  # if more of the response is unread, reading pauses until the consumer has caught up
 
-_QUIET_LIMIT_BYTES = 524_288
-"""What may arrive without a piece of the body: an answer's headers or trailers, with the at most 256 KiB (asyncio) that
-came with them."""
+_MOST_BYTES_WITHOUT_BODY = 524_288
+"""The most bytes that may arrive without any part of the body: headers or trailers. The read that ends the headers and
+begins the body counts as well (at most 256 KiB in asyncio)."""
 
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "trailers"}
@@ -77,7 +77,7 @@ class AgentConnection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._chunks: deque[bytes] = deque()
-        self._unread_bytes = self._quiet_bytes = 0
+        self._unread_bytes = self._bytes_without_body = 0
         self._headers: dict[str, str] = {}
         self._parser: httptools.HttpResponseParser | None = None
         self._complete = self._idle = True
@@ -115,7 +115,7 @@ class AgentConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._complete, self._idle, self._until_close = {}, False, False, False
         self._chunks.clear()
-        self._unread_bytes = self._quiet_bytes = 0
+        self._unread_bytes = self._bytes_without_body = 0
         self._head = self._loop.create_future()
         self._transport.write(request)
         if len(body) >= 65_536:
@@ -155,9 +155,9 @@ class AgentConnection(asyncio.Protocol):
         if self._idle or self._parser is None:
             self._break(NotHttpError(f"{data[:60]!r} without a request"))
             return
-        self._quiet_bytes += len(data)
-        if self._quiet_bytes > _QUIET_LIMIT_BYTES:
-            self._break(NotHttpError(f"headers or trailers of more than {_QUIET_LIMIT_BYTES:,} bytes"))
+        self._bytes_without_body += len(data)
+        if self._bytes_without_body > _MOST_BYTES_WITHOUT_BODY:
+            self._break(NotHttpError(f"headers or trailers of more than {_MOST_BYTES_WITHOUT_BODY:,} bytes"))
             return
         try:
             self._parser.feed_data(data)
@@ -173,7 +173,7 @@ class AgentConnection(asyncio.Protocol):
     # httptools callbacks
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header, joined with an earlier one of the same name; leave out trailers."""
+        """Store a header, joined with an earlier one of the same name; ignore trailers."""
         if self._head is None or self._head.done():
             return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -201,7 +201,7 @@ class AgentConnection(asyncio.Protocol):
         if self._complete:
             return  # of a second answer to one request
         self._chunks.append(body)
-        self._quiet_bytes = 0
+        self._bytes_without_body = 0
         self._unread_bytes += len(body)
         if self._reading and self._unread_bytes > _HIGH_WATER_BYTES and self._transport is not None:
             self._reading = False

@@ -17,7 +17,7 @@ _DEFAULT_TOKENS: Final = 512
 _MOST_TOKENS: Final = 2_048
 _MEMBERS: Final = ("prompt", "max_gen_len", "temperature", "top_p", "images")
 _IMAGE_FORMATS: Final = {"iVBORw0KG": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
-"""The base64 of the bytes with which a file of each format starts."""
+"""Image formats by the first characters of the base64 of a file."""
 _STOP_REASONS: Final = {"max_tokens": "length"}
 _TURN = re.compile(
     r"<\|(?:start_header_id|header_start)\|>(\w*)<\|(?:end_header_id|header_end)\|>"

@@ -12,7 +12,7 @@ _MOST_BYTES = 1 << 30  # sendfile(2) sends two GiB at most
 
 
 def copy_folder(source: str | os.PathLike[str], target: str | os.PathLike[str], *, exists: bool = False) -> None:
-    """Copy a folder, with its links and the holes in its files: the copy takes no more space.
+    """Copy a folder with its links and the holes in its files, so that the copy takes no more space.
 
     Sockets, pipes and devices are left out: without the process that made them they have no content.
 
@@ -28,6 +28,8 @@ def copy_folder(source: str | os.PathLike[str], target: str | os.PathLike[str], 
 
     def copy(file: str, copy_path: str) -> None:
         status = os.lstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            return
         first = copy_path
         if status.st_nlink > 1:
             first = copies.setdefault((status.st_dev, status.st_ino), copy_path)
@@ -37,7 +39,7 @@ def copy_folder(source: str | os.PathLike[str], target: str | os.PathLike[str], 
             os.link(first, copy_path)
 
     try:
-        shutil.copytree(source, target, symlinks=True, ignore=_special, copy_function=copy, dirs_exist_ok=exists)
+        shutil.copytree(source, target, symlinks=True, copy_function=copy, dirs_exist_ok=exists)
     except RecursionError:
         raise OSError(f"{os.fspath(source)} has too many levels of folders to be copied") from None
 
@@ -51,14 +53,13 @@ def copy_file(source: str, target: str) -> None:
     with open(source, "rb") as reading, open(target, "wb") as writing:
         for begin, end in _pieces(reading.fileno(), status.st_size):
             os.lseek(writing.fileno(), begin, os.SEEK_SET)
-            while begin < end and (sent := _send(reading.fileno(), writing.fileno(), begin, end)):
+            while begin < end:
+                sent = os.sendfile(writing.fileno(), reading.fileno(), begin, min(end - begin, _MOST_BYTES))
+                if not sent:  # the file has become shorter
+                    break
                 begin += sent
         writing.truncate(status.st_size)
     shutil.copystat(source, target)
-
-
-def _send(reading: int, writing: int, begin: int, end: int) -> int:
-    return os.sendfile(writing, reading, begin, min(end - begin, _MOST_BYTES))
 
 
 def _pieces(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
@@ -73,13 +74,3 @@ def _pieces(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
             return
         end = os.lseek(descriptor, begin, os.SEEK_HOLE)
         yield begin, end
-
-
-def _special(folder: str, names: list[str]) -> list[str]:
-    """Return the names that are neither files nor folders nor links."""
-
-    def is_special(name: str) -> bool:
-        kind = stat.S_IFMT(os.lstat(os.path.join(folder, name)).st_mode)
-        return kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
-
-    return [name for name in names if is_special(name)]
