@@ -348,7 +348,9 @@ class Application:
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
             content: object = json.loads(body or b"{}")
-        except (ValueError, RecursionError) as error:
+        except RecursionError as error:
+            raise RefusedError("ValidationException", 400, "The request is too deeply nested") from error
+        except ValueError as error:
             raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
         if not isinstance(content, dict):
             raise RefusedError("ValidationException", 400, "The request is not a JSON object")

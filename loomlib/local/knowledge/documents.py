@@ -48,7 +48,7 @@ class SourceDocument:
         content: Its bytes.
         metadata: Its attributes.
         kind: The format of its content, such as "html"; "" for the ending of its address.
-        failure: Why it cannot be read, such as malformed metadata; "" if nothing is known.
+        failure: Why it cannot be read, such as malformed metadata; "" if no reason is known yet.
     """
 
     address: str
@@ -160,6 +160,11 @@ class _Page(html.parser.HTMLParser):
         self.pieces: list[str] = []
         self._hidden = 0
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Skip a section such as `<![x[y]]>`, which is a comment in HTML."""
+        end = self.rawdata.find(">", i)
+        return -1 if end < 0 else end + 1
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in ("script", "style")
         self._separate(tag)
@@ -184,7 +189,7 @@ def _text_of_page(text: str) -> str:
     try:
         page.feed(text)
         page.close()
-    except AssertionError as error:  # html.parser raises it for an unknown marked section, such as <![x[y]]>
+    except AssertionError as error:  # of html.parser, for some malformed declarations
         raise DocumentError(f"The HTML cannot be read: {error}") from error
     lines = (" ".join(line.split()) for line in "".join(page.pieces).splitlines())
     return "\n".join(line for line in lines if line)

@@ -49,7 +49,7 @@ class IngestionPlane:
         self._starting = asyncio.Lock()
 
     async def close(self) -> None:
-        """Stop the jobs after the documents that they read; their status becomes STOPPED."""
+        """Stop each job after its current document; its status becomes STOPPED."""
         self._stopped.update(self._tasks)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
@@ -97,11 +97,12 @@ class IngestionPlane:
         return request.page("ingestionJobSummaries", summaries, lambda at: [start + at])
 
     async def stop_ingestion_job(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Stop a job after the document that it reads."""
+        """Stop a job after its current document."""
         job = await self._job(parameters, place)
         if job["status"] not in _RUNNING:
             raise conflict(f"The ingestion job {job['id']} is {job['status']}")
-        self._stopped.add(job["id"])
+        if job["id"] in self._tasks:  # it may have ended meanwhile
+            self._stopped.add(job["id"])
         return {"ingestionJob": self._job_response(job)}
 
     async def ingest_knowledge_base_documents(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -169,10 +170,11 @@ class IngestionPlane:
                     return
                 seen_addresses.add(document.address)
                 counts["numberOfDocumentsScanned"] += 1
-                counts["numberOfMetadataDocumentsScanned"] += bool(document.metadata)
+                counts["numberOfMetadataDocumentsScanned"] += bool(document.metadata or document.failure)
                 stored_document = former.get(document.address)
                 if (
                     stored_document is not None
+                    and not document.failure
                     and stored_document.digest == document.digest
                     and stored_document.status == "INDEXED"
                 ):

@@ -176,7 +176,10 @@ class RetrievalPlane:
 def _request(
     question: str, passages: Sequence[RankedPassage], generation: Mapping[str, Any], history: list[object]
 ) -> JsonObject:
-    """Return the request to the model that writes the answer; of its input, a guardrail assesses only the question."""
+    """Return the request to the model that writes the answer; a guardrail assesses only the question in it.
+
+    With a template that does not contain `$query$`, it assesses the whole request.
+    """
     prompt: Mapping[str, Any] = generation.get("promptTemplate") or {}
     template: str = prompt.get("textPromptTemplate") or ""
     results = [passage.text for passage in passages]

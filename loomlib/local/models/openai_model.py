@@ -22,6 +22,7 @@ from .tokens import estimate_input_tokens, estimate_tokens
 
 API_KEY_VARIABLE = "LOOM_MODEL_API_KEY"
 MODEL_NAME_VARIABLE = "LOOM_MODEL_NAME"
+_SHORTEST_SECRET = 6  # shorter keys, such as "none", only satisfy servers that require a key
 _CODES = {
     404: "ResourceNotFoundException",
     408: "ModelTimeoutException",
@@ -66,7 +67,7 @@ class OpenAiModel:
             try:
                 answer = as_object(json.loads(await response.read()))
                 reply = from_chat(answer)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise self._error("ModelErrorException", f"did not answer with a chat completion: {error}") from error
         return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - began_s) * 1000)
 
@@ -138,15 +139,15 @@ class OpenAiModel:
         return ModelRefusedError(code, f"The model at {self._host} {self._without_key(message)}")
 
     def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[the key]") if self._key else text
+        return text.replace(self._key, "[the key]") if len(self._key) >= _SHORTEST_SECRET else text
 
     def _refusal(self, status: int, text: str) -> ModelRefusedError:
         """Return the Bedrock error that corresponds to an HTTP status of the model's server."""
         try:
             reason = reason_of(as_object(json.loads(text)))
-        except ValueError:
+        except (ValueError, RecursionError):
             reason = ""
-        # The key is removed before the text is cut, which could leave a part of it.
+        # Remove the key before the text is cut: a cut within the key would leave a part of it.
         message = f"answered {status}: {reason or self._without_key(text)[:300] or 'no reason given'}"
         if status in (401, 403):
             return self._error("AccessDeniedException", f"{message} (the key is read from {API_KEY_VARIABLE})")

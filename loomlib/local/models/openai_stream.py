@@ -114,4 +114,8 @@ async def events_of(lines: AsyncIterator[bytes]) -> AsyncIterator[JsonObject]:
             continue
         if value.strip() == "[DONE]":
             return
-        yield as_object(json.loads(value))
+        try:
+            event = as_object(json.loads(value))
+        except RecursionError as error:
+            raise ValueError("an event is nested too deeply") from error
+        yield event

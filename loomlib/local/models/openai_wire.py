@@ -106,9 +106,9 @@ def _messages(message: JsonObject) -> list[JsonObject]:
     messages: list[JsonObject] = []
     images: list[JsonObject] = []
     for result in (as_object(block["toolResult"]) for block in blocks if "toolResult" in block):
-        # A tool message has only text.
+        # A tool message can contain only text, so images follow in a user message.
         result_images = _images([as_object(block) for block in as_list(result.get("content"))])
-        content = _result_text(result) or ("The result is in the next user message." if result_images else "")
+        content = _result_text(result, "The result is in the next user message." if result_images else "")
         messages.append({"role": "tool", "tool_call_id": as_text(result.get("toolUseId")), "content": content})
         images += result_images
     images += _images(blocks)
@@ -160,12 +160,12 @@ def _image(image: JsonObject) -> JsonObject:
     return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{content}"}}
 
 
-def _result_text(result: JsonObject) -> str:
+def _result_text(result: JsonObject, without_text: str) -> str:
     parts = [
         json.dumps(block["json"], ensure_ascii=False) if "json" in block else _text(block)
         for block in map(as_object, as_list(result.get("content")))
     ]
-    text = "\n".join(part for part in parts if part)
+    text = "\n".join(part for part in parts if part) or without_text
     return f"Error: {text}" if result.get("status") == "error" and not text.startswith("Error") else text
 
 
@@ -198,6 +198,6 @@ def _call(entry: JsonObject) -> ModelToolCall:
     function = as_object(entry.get("function"))
     try:
         arguments = as_object(json.loads(as_text(function.get("arguments")) or "{}"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the arguments of {as_text(function.get('name'))} are not JSON: {error}") from error
     return ModelToolCall(id=as_text(entry.get("id")), name=as_text(function.get("name")), arguments=arguments)

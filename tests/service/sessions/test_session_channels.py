@@ -138,13 +138,13 @@ async def test_a_client_that_attaches_while_a_shell_prints_gets_each_line_once(l
         shell.end()
 
 
-async def test_a_descriptor_that_is_no_socket_is_closed(lab, call):
+async def test_a_descriptor_that_is_no_socket_is_closed(lab, call, eventually):
     async with process_of(lab.pool(), call(lab.asgi(HANDS_OUT))) as process:
         before = descriptors()
         for _ in range(3):
             with pytest.raises(ConnectionRefusedError):
                 await connect_port(process, 9000)
-        assert descriptors() == before
+        await eventually(lambda: descriptors() == before, "the end of what the session sent")
 
 
 async def test_a_socket_that_a_session_makes_blocking_does_not_block(lab, call, eventually):

@@ -128,7 +128,7 @@ def _message(message: JsonObject) -> JsonObject:
 
 
 def _blocks(content: object) -> list[JsonObject]:
-    """Return the blocks of a content, which is a string or a list."""
+    """Return the blocks of a message's content, which is a string or a list."""
     if isinstance(content, str):
         return [{"text": content}]
     return [_block(as_object(block)) for block in as_list(content)]
@@ -163,13 +163,14 @@ def _image(source: JsonObject) -> JsonObject:
 
 def _document(source: JsonObject) -> JsonObject:
     kind, content = as_text(source.get("type")), as_text(source.get("data"))
-    if kind == "base64" and content:
+    if kind == "base64" and content and source.get("media_type") == "application/pdf":
         return {"format": "pdf", "source": {"bytes": content}}
     if kind == "text" and content:
         return {"format": "txt", "source": {"text": content}}
-    if kind == "content" and (texts := _texts(source.get("content"))):
-        return {"format": "txt", "source": {"content": [{"text": text} for text in texts]}}
-    raise invalid("messages: the source of a document must be a PDF in base64, text, or a content of text")
+    blocks = _blocks(source.get("content") or [])
+    if kind == "content" and blocks and all("text" in block for block in blocks):
+        return {"format": "txt", "source": {"content": blocks}}
+    raise invalid("messages: the source of a document must be a PDF in base64, a text, or a list of text blocks")
 
 
 def _texts(content: object) -> list[str]:
