@@ -431,7 +431,7 @@ def test_an_issuer_that_redirects_is_refused(aws: Any, own_issuer: TokenIssuer) 
     internal: list[str] = []
 
     def redirect(handler: BaseHTTPRequestHandler) -> bool:
-        if handler.path == "/internal":
+        if handler.path == f"{own_issuer.path}/internal":
             internal.append(handler.path)
             return False
         handler.send_response(302)

@@ -18,9 +18,14 @@ Answer = Callable[[BaseHTTPRequestHandler], bool]
 
 
 class TokenIssuer:
-    """An OpenID issuer; `answer`, if set, may answer a request in place of it (and then returns True)."""
+    """An OpenID issuer; `answer`, if set, may answer a request in place of it (and then returns True).
+
+    Its name has a path of its own: the service caches keys by address, and the system may give the port of a closed
+    issuer to the next one.
+    """
 
     def __init__(self) -> None:
+        self.path = f"/{uuid.uuid4().hex}"
         self.keys: dict[str, Any] = {}
         self.requests: list[str] = []
         self.answer: Answer | None = None
@@ -32,9 +37,9 @@ class TokenIssuer:
                 issuer.requests.append(self.path)
                 if issuer.answer is not None and issuer.answer(self):
                     return
-                if self.path == "/.well-known/openid-configuration":
+                if self.path == f"{issuer.path}/.well-known/openid-configuration":
                     send_json(self, {"issuer": issuer.name, "jwks_uri": issuer.jwks_uri or f"{issuer.name}/jwks"})
-                elif self.path == "/jwks":
+                elif self.path == f"{issuer.path}/jwks":
                     send_json(self, issuer.jwks())
                 else:
                     self.send_error(404)
@@ -44,7 +49,7 @@ class TokenIssuer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.name = f"http://127.0.0.1:{self._server.server_port}"
+        self.name = f"http://127.0.0.1:{self._server.server_port}{self.path}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
         self._thread.start()
         self.rotate("first")
