@@ -94,6 +94,36 @@ def watched() -> Iterator[Watched]:
     panel.close()
 
 
+class SlowChannel:
+    """A panel's channel to its views. While a message is being sent, another thread has time to close the panel."""
+
+    comm_id = "slow"
+
+    def __init__(self, panel: Panel) -> None:
+        self.is_sending, self.may_send = threading.Event(), threading.Event()
+        self.may_send.set()
+        panel.comm = self
+        self.may_send.clear()
+        self.is_sending.clear()
+        self.sent: list[Mapping[str, Any]] = []
+
+    @property
+    def kernel(self) -> object:
+        """Not None: ipywidgets asks for it before it sends."""
+        self.is_sending.set()
+        self.may_send.wait()
+        return self
+
+    def send(self, *, data: Mapping[str, Any], **_: object) -> None:
+        self.sent.append(data)
+
+    def on_msg(self, _: object) -> None:
+        """Views send nothing here."""
+
+    def close(self) -> None:
+        """Nothing else is open."""
+
+
 def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("loom-Workshop")]
 
@@ -153,6 +183,22 @@ def test_a_method_that_replaces_an_action_is_one_only_if_it_is_marked() -> None:
     watched = Watched(Quieter(cast("loom.Workbench", None)))
     assert watched.ask("double", n=2) == {"failed": True}
     assert watched.ask("look_again") == {}
+
+
+def test_a_panel_that_is_closed_while_it_sends_sends_first() -> None:
+    panel = Workshop(cast("loom.Workbench", None))
+    channel = SlowChannel(panel)
+    saying = threading.Thread(target=panel.say, args=("Done.",))
+    closing = threading.Thread(target=panel.close)
+    saying.start()
+    channel.is_sending.wait()
+    closing.start()
+    closing.join(0.5)  # it ends before the message is sent, or waits for it
+    channel.may_send.set()
+    saying.join()  # pytest reports exceptions of threads
+    closing.join()
+    assert [message["state"] for message in channel.sent] == [{"status": "Done."}]
+    assert panel.comm is None
 
 
 def test_stop_cancels_what_runs_and_what_waits_in_its_lane_only(watched: Watched) -> None:

@@ -278,9 +278,12 @@ class Panel(anywidget.AnyWidget):
     def close(self) -> None:
         """Stop the threads, then close the widget."""
         # ipywidgets also closes a widget when it is deleted, even if its construction failed half-way.
-        if (lanes := getattr(self, "_lanes", None)) is not None:
-            lanes.close()
-        super().close()
+        if (lanes := getattr(self, "_lanes", None)) is None:
+            super().close()
+            return
+        lanes.close()
+        with self._lock:  # a job that has not ended in time may be sending
+            super().close()
 
     def _begin(self, name: str, form: Form, id: Any) -> None:
         holder, command = self._actions[name]
