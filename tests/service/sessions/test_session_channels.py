@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import socket
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
 import pytest
+from descriptors import free_descriptors, open_descriptors
 
 from loomlib.local.sandbox.handshake import HELLO, expect_credentials, receive_hello
 from loomlib.local.sessions.commands import Exit, Output, connect_port, run_command
@@ -55,10 +55,6 @@ _SLOW_S = 0.05
 """The pause of a slow client, in which the service has read as much ahead as it may."""
 
 
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
 @contextlib.asynccontextmanager
 async def process_of(pool, call) -> AsyncIterator[SessionProcess]:
     """The process of a session that is in use."""
@@ -67,25 +63,6 @@ async def process_of(pool, call) -> AsyncIterator[SessionProcess]:
         yield use.running.process
     finally:
         use.close()
-
-
-@contextlib.contextmanager
-def free_descriptors(count: int) -> Iterator[None]:
-    """Leave this process so many free descriptors."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken: list[int] = []
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, limits[1]))
-        with contextlib.suppress(OSError):
-            while True:
-                taken.append(os.open("/dev/null", os.O_RDONLY))
-        for _ in range(count):
-            os.close(taken.pop())
-        yield
-    finally:
-        for descriptor in taken:
-            os.close(descriptor)
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 async def test_a_slow_client_gets_all_output_of_a_command_that_has_ended(lab, call):
@@ -140,11 +117,11 @@ async def test_a_client_that_attaches_while_a_shell_prints_gets_each_line_once(l
 
 async def test_a_descriptor_that_is_no_socket_is_closed(lab, call, eventually):
     async with process_of(lab.pool(), call(lab.asgi(HANDS_OUT))) as process:
-        before = descriptors()
+        before = open_descriptors()
         for _ in range(3):
             with pytest.raises(ConnectionRefusedError):
                 await connect_port(process, 9000)
-        await eventually(lambda: descriptors() == before, "the end of what the session sent")
+        await eventually(lambda: open_descriptors() == before, "the end of what the session sent")
 
 
 async def test_a_socket_that_a_session_makes_blocking_does_not_block(lab, call, eventually):
@@ -166,12 +143,12 @@ def test_a_first_message_without_a_socket_leaves_no_descriptor() -> None:
     own, other = socket.socketpair()
     with own, other, open("/dev/null") as file:
         expect_credentials(own)
-        before = descriptors()
+        before = open_descriptors()
         socket.send_fds(other, [HELLO], [file.fileno(), file.fileno()])
         _, hello = receive_hello(own)
         assert hello is not None
         assert (hello.pid, hello.endpoint) == (os.getpid(), None)
-        assert descriptors() == before
+        assert open_descriptors() == before
 
 
 async def test_an_impossible_port_is_refused_with_its_reason(lab, call):
@@ -182,12 +159,12 @@ async def test_an_impossible_port_is_refused_with_its_reason(lab, call):
 
 async def test_a_command_without_free_descriptors_leaves_none_open(lab, call, eventually):
     async with process_of(lab.pool(), call(lab.asgi(HEALTHY))) as process:
-        before = descriptors()
+        before = open_descriptors()
         for count in (2, 4, 6):
             with free_descriptors(count), pytest.raises(OSError, match="Too many open files"):
                 async for _ in run_command(process, "true", timeout_s=5):
                     pass
-            await eventually(lambda: descriptors() == before, "the end of the command's pipes")
+            await eventually(lambda: open_descriptors() == before, "the end of the command's pipes")
         assert [part async for part in run_command(process, "true", timeout_s=60)] == [Exit(0)]
 
 
@@ -199,13 +176,13 @@ async def test_a_worker_whose_record_cannot_be_written_leaves_nothing(lab, tmp_p
     folder = place.folder / mark
     folder.mkdir(parents=True)
     (place.folder / f"{mark}.json").symlink_to("/dev/full")
-    before = descriptors(), set(psutil.Process().children(recursive=True))
+    before = open_descriptors(), set(psutil.Process().children(recursive=True))
     plan = WorkerPlan(
         mark=mark, folder=folder, bootstrap=script, environment={}, isolation=place.isolation, read=(script,)
     )
     with pytest.raises(OSError, match="No space left"):
         SandboxWorker(plan, place, on_end=lambda: None)
     await eventually(
-        lambda: (descriptors(), set(psutil.Process().children(recursive=True))) == before, "the end of the process"
+        lambda: (open_descriptors(), set(psutil.Process().children(recursive=True))) == before, "the end of the process"
     )
     await eventually(lambda: not list(Path(place.folder).iterdir()), "the removal of its files")

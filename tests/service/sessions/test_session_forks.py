@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import resource
 from pathlib import Path
 
 import pytest
+from descriptors import free_descriptors, open_descriptors
 from waiting import eventually
 
 from loomlib.local.contract import AgentProcessError, SessionEndedError
@@ -131,7 +130,7 @@ async def test_a_session_that_is_stopped_while_it_is_restored_ends_and_leaves_no
     pool = lab.pool()
     runtime = lab.asgi(HOLDING.replace("SHARED", str(lab.shared)), platform="V2")
     await pool.build(runtime)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     (lab.shared / "hold").touch()
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
     await eventually((lab.shared / "held").exists)
@@ -142,7 +141,7 @@ async def test_a_session_that_is_stopped_while_it_is_restored_ends_and_leaves_no
         assert await stopping
         with pytest.raises(SessionEndedError):
             await waiting
-    await eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
+    await eventually(lambda: open_descriptors() <= before)
     (lab.shared / "hold").unlink(missing_ok=True)
     assert await read(await pool.invoke(call(runtime)))
 
@@ -258,22 +257,9 @@ async def test_a_restore_without_free_descriptors_keeps_none(lab, call, read):
     pool = lab.pool()
     runtime = lab.asgi(HOLDING.replace("SHARED", str(lab.shared)), platform="V2")
     await pool.build(runtime)
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for free in range(3, 8):
-        before = len(os.listdir("/proc/self/fd"))
-        with contextlib.ExitStack() as taken:
-            taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
-            highest = max(map(int, os.listdir("/proc/self/fd"))) + 20
-            resource.setrlimit(resource.RLIMIT_NOFILE, (highest, limits[1]))
-            files: list[int] = []
-            with contextlib.suppress(OSError):
-                while True:
-                    files.append(os.open("/dev/null", os.O_RDONLY))
-            for descriptor in files[free:]:
-                taken.callback(os.close, descriptor)
-            for descriptor in files[:free]:
-                os.close(descriptor)
-            with pytest.raises(AgentProcessError, match="Too many open files"):
-                await pool.invoke(call(runtime))
-        assert len(os.listdir("/proc/self/fd")) == before
+    for count in range(3, 8):
+        before = open_descriptors()
+        with free_descriptors(count), pytest.raises(AgentProcessError, match="Too many open files"):
+            await pool.invoke(call(runtime))
+        assert open_descriptors() == before
     assert await read(await pool.invoke(call(runtime)))
