@@ -97,9 +97,8 @@ class Shell:
 
     def output_for(self, client: Attachment) -> bytes:
         """Return a client's next output, and resume the terminal if it was waiting for this client."""
-        client.position = max(
-            client.position, self._begin
-        )  # output at the position of a replaced client may be dropped
+        # What a replaced client has not read may have been dropped.
+        client.position = max(client.position, self._begin)
         chunk = bytes(self._recent[client.position - self._begin :][:_CHUNK_BYTES])
         client.position += len(chunk)
         if self._client is client:
