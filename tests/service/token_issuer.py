@@ -20,8 +20,8 @@ Answer = Callable[[BaseHTTPRequestHandler], bool]
 class TokenIssuer:
     """An OpenID issuer; `answer`, if set, may answer a request in place of it (and then returns True).
 
-    Its name has a path of its own: the service caches keys by address, and the system may give the port of a closed
-    issuer to the next one.
+    Its URL contains a unique path, because the service caches keys by URL and the operating system may reuse the port of
+    an issuer that was closed.
     """
 
     def __init__(self) -> None:

@@ -95,7 +95,7 @@ def watched() -> Iterator[Watched]:
 
 
 class SlowChannel:
-    """A panel's channel to its views. While a message is being sent, another thread has time to close the panel."""
+    """A comm that holds each message until `may_send` is set, so that another thread can close the panel meanwhile."""
 
     comm_id = "slow"
 
@@ -109,7 +109,7 @@ class SlowChannel:
 
     @property
     def kernel(self) -> object:
-        """Not None: ipywidgets asks for it before it sends."""
+        """Return a value other than None, which ipywidgets requires before it sends a message."""
         self.is_sending.set()
         self.may_send.wait()
         return self
@@ -118,10 +118,10 @@ class SlowChannel:
         self.sent.append(data)
 
     def on_msg(self, _: object) -> None:
-        """Views send nothing here."""
+        """Ignore the handler: views send no messages in this test."""
 
     def close(self) -> None:
-        """Nothing else is open."""
+        """Close nothing: there is no connection."""
 
 
 def threads() -> list[str]:

@@ -49,7 +49,7 @@ class IngestionPlane:
         self._starting = asyncio.Lock()
 
     async def close(self) -> None:
-        """Stop each job after its current document; its status becomes STOPPED."""
+        """Stop all jobs after their current documents; their status becomes STOPPED."""
         self._stopped.update(self._tasks)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 

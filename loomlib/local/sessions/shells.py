@@ -97,7 +97,7 @@ class Shell:
 
     def output_for(self, client: Attachment) -> bytes:
         """Return a client's next output, and resume the terminal if it was waiting for this client."""
-        # What a replaced client has not read may have been dropped.
+        # Output that a replaced client had not read may have been dropped.
         client.position = max(client.position, self._begin)
         chunk = bytes(self._recent[client.position - self._begin :][:_CHUNK_BYTES])
         client.position += len(chunk)

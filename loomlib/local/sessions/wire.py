@@ -16,8 +16,8 @@ import httptools
 _HIGH_WATER_BYTES = 1_048_576  # if more of the response is unread, reading pauses until the consumer has caught up
 
 _MOST_BYTES_WITHOUT_BODY = 524_288
-"""The most bytes that may arrive without any part of the body: headers or trailers. The read that ends the headers and
-begins the body counts as well (at most 256 KiB in asyncio)."""
+"""Maximum number of consecutive bytes of headers or trailers. The read that contains both the end of the headers and
+the start of the body counts in full (at most 256 KiB in asyncio)."""
 
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "trailers"}

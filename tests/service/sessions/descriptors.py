@@ -1,4 +1,4 @@
-"""The descriptors of the test's own process, in which the service's code runs."""
+"""Count and limit the open file descriptors of the test process, which runs the service's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def open_descriptors() -> int:
 
 @contextlib.contextmanager
 def free_descriptors(count: int) -> Iterator[None]:
-    """Leave this process so many free descriptors."""
+    """Leave this process only `count` free descriptors within the block."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken: list[int] = []
     try:
