@@ -20,7 +20,7 @@ Answer = Callable[[BaseHTTPRequestHandler], bool]
 class TokenIssuer:
     """An OpenID issuer; `answer`, if set, may answer a request in place of it (and then returns True).
 
-    Its URL contains a unique path, because the service caches keys by URL and the operating system may reuse the port of
+    Its URL contains a unique path, because the service caches keys by URL and the system may reuse the port of
     an issuer that was closed.
     """
 
