@@ -188,8 +188,9 @@ export default {
     const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
     const nothing = h("p", { class: "loom-empty" });
     const blank = (text) => h("p", { class: "loom-empty" }, text);
-    const figures = h("div", null, blank("Invoke the agent to see times, tokens and cost."));
-    const lanes = h("div", null, blank("The spans of the last answer are shown here."));
+    const isolated = { style: { display: "flow-root" } };  // margins within count for the height
+    const figures = h("div", isolated, blank("Invoke the agent to see times, tokens and cost."));
+    const lanes = h("div", isolated, blank("The spans of the last answer are shown here."));
     const about = h("p", { class: "loom-hint", hidden: true });
     const span = spanDetail(model);
     const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
@@ -278,6 +279,8 @@ export default {
       nothing.hidden = true;
       log.scrollTop = log.scrollHeight;
     };
+    /** Keep the height of the details while an answer arrives: the page would be laid out and painted again below them. */
+    const keepHeight = (yes) => { for (const node of [figures, lanes]) node.style.setProperty("min-height", yes ? `${node.offsetHeight}px` : "0"); };
     /** Figures and waterfall belong to one question, which is named above them; `wait` is shown until they are known. */
     const detailsOf = (turn, wait) => {
       const asked = views.get(turn)?.asked;
@@ -294,6 +297,7 @@ export default {
       if (reply?.approvals) showApprovals(reply.approvals);
       log.replaceChildren();
       line.hidden = true;
+      keepHeight(false);
       nothing.hidden = (reply?.turns ?? []).length > 0;
       for (const turn of reply?.turns ?? []) begin(turn);
       const last = reply?.turns?.at(-1);
@@ -301,6 +305,7 @@ export default {
       if (last) { showFigures(last); asking(last.status === "streaming" && !last.socket); }
     };
     const showFigures = (turn) => {
+      keepHeight(false);
       if (!turn.figures?.length) return;
       if (turn.turn !== shownTurn) detailsOf(turn.turn, "Reading the spans …");
       refill(figures, facts(turn.figures.map((item) => [item.name, [
@@ -347,6 +352,7 @@ export default {
     body.keep(onMessage(model, "began", (turn) => {
       if (!turn.socket) asking(true);
       begin(turn);
+      keepHeight(true);
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
