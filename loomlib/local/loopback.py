@@ -100,6 +100,10 @@ def hold(state: ServiceState) -> ServiceLease:
             head = connection.recv(1024)
         except ConnectionError:
             head = b""
+        except TimeoutError as error:
+            raise LocalServiceNotRunningError(
+                "The local AgentCore does not answer", on=state.url, try_="loom down; loom up"
+            ) from error
         if not head or head.startswith(b"HTTP/1.1 503"):
             raise LocalServiceNotRunningError("The local AgentCore is stopping", on=state.url, try_="loom up")
         if not head.startswith(b"HTTP/1.1 200"):

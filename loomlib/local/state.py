@@ -262,7 +262,7 @@ class ServiceLock:
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        # Never closed: a free lock means that the process has ended as well.
+        # Never closed: the kernel frees the lock when it ends the process.
 
     def holder(self) -> int | None:
         """Return the pid of the running service, or None."""
