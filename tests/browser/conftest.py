@@ -41,8 +41,8 @@ FLAGS = [
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRAWN_MS = 120_000
 SIZE: ViewportSize = {"width": 1200, "height": 900}
-# What is expected comes in its own time on a busy machine; playwright's own five seconds are for a quiet one.
-expect.set_options(timeout=45_000)
+# A busy machine needs more than the five seconds that Playwright allows by default.
+expect.set_options(timeout=DRAWN_MS)
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -148,7 +148,7 @@ def lab_page(lab: Lab, chromium: Browser, open_labs: list[Watched]) -> Iterator[
 def show(page: Page, file: Path | str, *, charts: int = 0) -> None:
     """Open a file and wait until all its charts are drawn: they come one after the other."""
     page.goto(Path(file).as_uri())
-    expect(page.locator(".js-plotly-plot")).to_have_count(charts, timeout=DRAWN_MS)
+    expect(page.locator(".js-plotly-plot")).to_have_count(charts)
     for place in range(charts):
         page.locator(".js-plotly-plot").nth(place).locator(".main-svg").first.wait_for(timeout=DRAWN_MS)
 

@@ -97,7 +97,7 @@ def test_a_stopped_session_leaves_no_process_and_no_file(
         assert read["viewPort"] == {"width": 640, "height": 480}
     read = data.get_browser_session(browserIdentifier=SYSTEM, sessionId=browser_session["sessionId"])
     assert read["status"] == "TERMINATED"
-    assert processes_of(browsers.home) == []
+    wait_until(lambda: not processes_of(browsers.home), what="the end of its processes")
     assert set((browsers.home / "sessions").glob("*")) <= before
     with pytest.raises(ClientError, match="TERMINATED"):
         data.update_browser_stream(
@@ -210,7 +210,7 @@ def test_starting_and_stopping_are_spans_below_their_caller_s(client: Callable[[
 def test_the_live_view_is_a_page_with_a_screenshot(browsers: local.ServiceState, client: Callable[[str], Any]) -> None:
     with session(client("bedrock-agentcore")) as browser_session:
         url = browser_session["streams"]["liveViewStream"]["streamEndpoint"]
-        assert httpx.get(url).status_code == 403
+        assert httpx.get(url, timeout=60).status_code == 403
         request = AWSRequest("GET", url)
         keys = Credentials(browsers.access_key, browsers.secret_key)
         SigV4QueryAuth(keys, "bedrock-agentcore", browsers.region, expires=300).add_auth(request)

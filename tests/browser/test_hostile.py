@@ -209,7 +209,7 @@ def ask(page: Page, prompt: str, *, anew: bool = True) -> Locator:
     panel.get_by_label("Prompt", exact=True).fill(prompt)
     panel.get_by_role("button", name="Invoke", exact=True).click()
     expect(panel.locator(".loom-turn")).to_have_count(before + 1)
-    expect(panel.locator(".loom-turn").last).to_contain_text("complete", timeout=DRAWN_MS)
+    expect(panel.locator(".loom-turn").last).to_contain_text("complete")
     return panel
 
 
@@ -264,20 +264,20 @@ def test_objects_have_views_beside_their_static_html_and_are_released_with_their
     waterfall.locator("tr[data-index]").filter(
         has_text="POST /invocations"
     ).click()  # the row before it is the cold start
-    expect(trace.get_by_role("table", name="attributes of the span")).to_be_visible(timeout=DRAWN_MS)
+    expect(trace.get_by_role("table", name="attributes of the span")).to_be_visible()
     trace.get_by_role("tab", name="Spans").click()
     spans = trace.get_by_role("grid", name="spans")
     for order in ("ascending", "descending"):
         spans.get_by_role("button", name="duration_ms").click()
-        expect(spans.locator(f"th[aria-sort={order}]")).to_have_text("duration_ms", timeout=DRAWN_MS)
-    expect(spans.locator("tr[data-index='0']")).to_contain_text("POST /invocations", timeout=DRAWN_MS)
+        expect(spans.locator(f"th[aria-sort={order}]")).to_have_text("duration_ms")
+    expect(spans.locator("tr[data-index='0']")).to_contain_text("POST /invocations")
     answer = panel_of(page, "Answer of hostile")
     answer.get_by_role("tab", name="Trace").click()
     answer.get_by_role("button", name="Read the trace").click()
-    expect(answer.get_by_role("grid", name="waterfall")).to_be_visible(timeout=DRAWN_MS)
+    expect(answer.get_by_role("grid", name="waterfall")).to_be_visible()
     run = panel_of(page, "Evaluation of speak")
     first = run.get_by_role("grid", name="cases of this run").locator("tr[data-index='0']")
-    expect(first).to_contain_text("low score", timeout=DRAWN_MS)
+    expect(first).to_contain_text("low score")
     for name in VIEW_NAMES:
         look_around(page, name)
         screenshot(page, f"display-{name.lower().replace(' ', '-')}", tmp_path)
@@ -287,7 +287,7 @@ def test_objects_have_views_beside_their_static_html_and_are_released_with_their
 
     page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setOutputs([])")
     expect(page.locator(".loom-panel[aria-label='Table']")).to_have_count(0)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         try:
             run_cell(page, "import gc\ngc.collect()\nassert held() is None, 'the table is held'")

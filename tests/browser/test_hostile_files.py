@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from .conftest import DRAWN_MS, Lab, Watched
+from .conftest import Lab, Watched
 from .hostile_cells import DATA
 from .panels import end_kernels, panel_of, run_notebook, screenshot
 from .test_hostile import NAMES, PANELS, Counter, counter, hooked, look_around, nothing_happened
@@ -109,15 +109,15 @@ def test_hostile_file_names_are_text_in_every_panel(
         fill(build, "Path", path)
         build.get_by_role("button", name="Deploy", exact=True).click()
         going = build.get_by_role("group", name="the last deployment")
-        expect(going).to_contain_text(MARKUP, timeout=DRAWN_MS)
-        expect(build.get_by_role("button", name="Deploy", exact=True)).to_be_enabled(timeout=DRAWN_MS)
+        expect(going).to_contain_text(MARKUP)
+        expect(build.get_by_role("button", name="Deploy", exact=True)).to_be_enabled()
 
     evaluate = panel_of(page, "Evaluate")
     evaluate.get_by_label("Set", exact=True).select_option("file:")
     for path in (folder / f"{MARKUP}.json", folder / f"{MARKUP}nothing.json"):
         fill(evaluate, "Path of the eval set", path)
         evaluate.get_by_label("Path of the eval set", exact=True).press("Tab")
-        expect(evaluate).to_contain_text(MARKUP, timeout=DRAWN_MS)
+        expect(evaluate).to_contain_text(MARKUP)
 
     memory = panel_of(page, "Memory")
     for name in ("Build", "Evaluate", "Memory", "Test", "Operate"):
@@ -125,7 +125,7 @@ def test_hostile_file_names_are_text_in_every_panel(
         screenshot(page, f"hostile-files-{name.lower()}", tmp_path)
     for tab in memory.get_by_role("tab").all():
         tab.click()
-        expect(memory.locator("[role=tabpanel]:not([hidden])")).not_to_contain_text("Loading …", timeout=DRAWN_MS)
+        expect(memory.locator("[role=tabpanel]:not([hidden])")).not_to_contain_text("Loading …")
         for field in memory.locator(
             "[role=tabpanel]:not([hidden]) input[placeholder$='.json'], "
             "[role=tabpanel]:not([hidden]) input[placeholder$='.jsonl']"
@@ -134,6 +134,6 @@ def test_hostile_file_names_are_text_in_every_panel(
         # Fix the list of buttons first: a click may hide a later button, and rows may be drawn again at any time.
         for button in memory.locator("[role=tabpanel]:not([hidden]) button").element_handles():
             button.evaluate(CLICK_UNLESS_IT_DELETES)
-    expect(memory).to_have_attribute("aria-busy", "false", timeout=DRAWN_MS)
+    expect(memory).to_have_attribute("aria-busy", "false")
     expect(memory).to_contain_text(MARKUP)
     nothing_happened(watched, counter, ".jp-OutputArea-output")

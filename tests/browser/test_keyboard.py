@@ -96,7 +96,7 @@ class Keys:
         first = self.rows(name).first
         expect(first).not_to_contain_text("…")
         self.to(self.panel.get_by_role("grid", name=name, exact=True), back=back)
-        for _ in range(5):
+        for _ in range(20):
             self.press("Home", "Enter")
             with contextlib.suppress(AssertionError):
                 expect(opens).to_be_visible(timeout=9_000)
@@ -146,7 +146,7 @@ def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
 
 
 def test_the_main_path_of_each_panel_needs_no_mouse(page: Page, lab_page: Watched, tmp_path: Path) -> None:
-    page.context.set_default_timeout(45_000)
+    page.context.set_default_timeout(120_000)
     for path in (build, ask, operate, evaluate, remember):
         path(page)
         screenshot(page, f"keyboard-{path.__name__}", tmp_path)

@@ -47,7 +47,7 @@ def launcher_of(lab: Lab, watched: Watched) -> Page:
 def cards_of(page: Page) -> Locator:
     loom = page.locator(".jp-Launcher-section", has=page.locator("h2", has_text=re.compile(r"^Loom$")))
     labels = [re.compile(rf"^{title} · \w+") for title in PANELS]  # each with what it is for
-    expect(loom.locator(".jp-LauncherCard-label")).to_have_text(labels, timeout=DRAWN_MS)
+    expect(loom.locator(".jp-LauncherCard-label")).to_have_text(labels)
     icons = loom.locator(".jp-LauncherCard-icon").evaluate_all("icons => icons.map((icon) => icon.innerHTML)")
     assert len(set(icons)) == len(PANELS)
     return loom.locator(".jp-LauncherCard")
@@ -63,7 +63,7 @@ def test_a_click_on_a_card_is_all_it_takes_to_work_with_a_panel_in_any_jupyterla
         panel = panel_of(page, title)
         if title == "Build":
             panel.get_by_role("button", name="Deploy", exact=True).click()
-            expect(panel.get_by_role("status")).to_contain_text("calculator is READY", timeout=DRAWN_MS)
+            expect(panel.get_by_role("status")).to_contain_text("calculator is READY")
         screenshot(page, f"launcher-{title.lower()}-panel", tmp_path)
         page.evaluate(_CLOSE)
     page.wait_for_function(_NO_KERNEL, timeout=DRAWN_MS, polling=LOOK_MS)

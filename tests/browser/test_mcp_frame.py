@@ -109,6 +109,7 @@ def test_a_views_frame_can_talk_to_its_page_and_reach_nothing(
         document = json.dumps(frame_document(html)).replace("<", "\\u003c")
         pages[f"/{name}"] = HOST.replace("SANDBOX", json.dumps(VIEW_SANDBOX)).replace("DOCUMENT", document)
     with chromium.new_context() as context:
+        context.set_default_timeout(120_000)
         page = context.new_page()
         page.goto(f"{address}/polite")
         page.wait_for_function("window.got.some((each) => each.heard === 5)")

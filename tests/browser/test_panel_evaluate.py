@@ -50,7 +50,7 @@ def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, lab_
 
     # Two agents: the comparison opens by itself, its verdict first; a case opens to both answers.
     flips = panel.get_by_role("grid", name="cases with different outcomes")
-    expect(flips).to_contain_text("lost", timeout=120_000)
+    expect(flips).to_contain_text("lost")
     flips.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

@@ -156,47 +156,47 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
     # An answer that ends while the note is written has the approvals read and drawn again.
     waiting.evaluate("box => { box.dataset.drawn = 'before'; }")
     ask(panel, "Where is order A-1041?")
-    expect(waiting).not_to_have_attribute("data-drawn", "before", timeout=30_000)
+    expect(waiting).not_to_have_attribute("data-drawn", "before")
     expect(note).to_have_value("fine")
     waiting.get_by_role("button", name="Approve refund_order").click()
-    expect(panel.locator(".loom-turn").last).to_contain_text("Refunded 40 euros", timeout=30_000)
+    expect(panel.locator(".loom-turn").last).to_contain_text("Refunded 40 euros")
     expect(box.locator("[data-approval]")).to_have_count(0)
     expect(box).to_contain_text("Decided earlier (1)")
     expect(panel.locator(".loom-turn")).to_have_count(2)
 
     # AG-UI: the state as a tree, then a question that is answered.
     turn = ask(panel, "Add 2 lamps to the cart.", agent="agui_assistant")
-    expect(turn.get_by_role("group", name="shared state")).to_contain_text('"lamp"', timeout=30_000)
-    expect(turn).to_contain_text("complete", timeout=30_000)
+    expect(turn.get_by_role("group", name="shared state")).to_contain_text('"lamp"')
+    expect(turn).to_contain_text("complete")
     expect(turn.locator(".loom-events").first).to_contain_text("STATE_DELTA")
     turn = ask(panel, "Place the order.")
     question = turn.locator(".loom-question")
-    expect(question).to_contain_text("2 × lamp", timeout=30_000)
+    expect(question).to_contain_text("2 × lamp")
     screenshot(page, "test-agui-question", tmp_path)
     question.get_by_role("button", name="Approve").click()
     expect(panel.locator(".loom-turn")).to_have_count(3)
-    expect(panel.locator(".loom-turn").last).to_contain_text("Ordered: 2 × lamp", timeout=30_000)
+    expect(panel.locator(".loom-turn").last).to_contain_text("Ordered: 2 × lamp")
     expect(question.get_by_role("button", name="Approve")).to_be_disabled()
     screenshot(page, "test-agui-answered", tmp_path)
 
     # MCP Apps: the view throws dice again, by its own channel.
     turn = ask(panel, "Roll 3 dice.", agent="mcp_app")
     inner = turn.frame_locator(".loom-view iframe").frame_locator("iframe")
-    expect(inner.locator("#said")).to_contain_text("Sum", timeout=60_000)
+    expect(inner.locator("#said")).to_contain_text("Sum")
     inner.get_by_role("button", name="Roll again").click()
     inner.get_by_role("button", name="History").click()
-    expect(inner.locator("#said")).to_contain_text("2 throws", timeout=30_000)
+    expect(inner.locator("#said")).to_contain_text("2 throws")
     screenshot(page, "test-view", tmp_path)
     assert watched.errors == []
     assert watched.outside == []
 
     # Control characters are signs, colour codes are left out; a long answer is folded.
     turn = ask(panel, "odd", agent="odd")
-    expect(turn).to_contain_text("complete", timeout=30_000)
+    expect(turn).to_contain_text("complete")
     expect(turn.locator(".loom-answer")).to_have_text("red null ␀ bell ␇ end \u202e flipped")
     expect(turn.locator(".loom-toolcard")).to_contain_text("odd")
     turn = ask(panel, "long")
-    expect(turn).to_contain_text("complete", timeout=60_000)
+    expect(turn).to_contain_text("complete")
     expect(turn).to_contain_text("4\u202f800\u202f000 more characters")
     turn.get_by_role("button", name="Show all 200").click()
     expect(turn.get_by_role("button", name="Collapse")).to_be_visible()
@@ -208,7 +208,7 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
     with listening() as received:
         turn = ask(panel, json.dumps(HOSTILE.replace("LEAK", received.address).replace("STUN", received.stun)))
         expect(turn.locator(".loom-view")).to_contain_text(
-            "Refused: tools/call delete_everything, ui/open-link", timeout=30_000
+            "Refused: tools/call delete_everything, ui/open-link", timeout=120_000
         )
         # In the end it goes elsewhere itself: the page of errors in its place tries nothing more.
         outer = turn.locator(".loom-view iframe").element_handle().content_frame()
@@ -217,7 +217,7 @@ def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, 
         screenshot(page, "test-hostile-view", tmp_path)
         for script, reason in SHOUTS.items():
             turn = ask(panel, json.dumps(f"<script>{script};</script>"))
-            expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {reason}", timeout=60_000)
+            expect(turn.locator(".loom-view")).to_contain_text(f"Closed: the view {reason}")
             expect(turn.locator("iframe")).to_have_count(0)
         assert received.all == []
     assert (page.title(), page.url, len(page.context.pages)) == (title, address, 1)
