@@ -105,7 +105,7 @@ class HubMachine:
             assert self._process is not None
             if self._process.poll() is not None:
                 raise RuntimeError(f"the hub ended: {self.log.read_text()[-3000:]}")
-            with contextlib.suppress(requests.ConnectionError):
+            with contextlib.suppress(requests.ConnectionError, requests.Timeout):
                 return requests.get(f"{self.url}hub/api/", verify=self.authority, timeout=30).ok
             return False
 
@@ -130,7 +130,7 @@ class HubMachine:
     def close(self) -> None:
         """End the hub, and with it all that its users run."""
         if self._process is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 self._process.communicate(timeout=90)  # its standard input ends
             self._process.kill()
             self._process.wait()

@@ -103,6 +103,8 @@ class PostgresqlServer:
 
             template = self.create()
             Store.open(self.url(template)).close()
+            # A copy waits only 5 s for the end of the connections to its template.
+            self.run(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{template}'")
             self._template = template
         return self.create(template=self._template)
 

@@ -16,7 +16,7 @@ def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: P
     try:
         outcome = run_report(
             "compare_agents",
-            {"agents": "calculator, calculator_detour", "calls": "8", "prompt": "What is 2 + 2?"},
+            {"agents": "calculator, calculator_detour", "calls": "20", "prompt": "What is 2 + 2?"},
             str(tmp_path / "out"),
             settings=Settings(home=home),
             environment=kernel_environment(),
@@ -31,6 +31,6 @@ def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: P
     assert first.startswith("calculator is faster than calculator_detour"), first
     (other,) = [agent for agent in outcome.summary["agents"] if agent["agent"] == "calculator_detour"]
     assert other["p50_difference_ms"]["low"] > 0
-    assert outcome.summary["part_differences_ms"]["calculator_detour"]["model"]["n"] == 8
+    assert outcome.summary["part_differences_ms"]["calculator_detour"]["model"]["n"] == 20
     page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
     assert page.index("calculator is faster than calculator_detour") < page.index("The numbers")

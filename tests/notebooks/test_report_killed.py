@@ -34,7 +34,7 @@ app = BedrockAgentCoreApp()
 @app.entrypoint
 def answer(payload):
     print(f"Agent invoked - Start time: {datetime.now(UTC).isoformat()}")
-    time.sleep(0.15)
+    time.sleep(0.4)
     return "answered"
 
 

@@ -351,11 +351,11 @@ def test_apprise_notifies_a_loopback_server_and_the_address_is_not_stored(
     caplog.set_level(logging.DEBUG)
     port, requests = server
     (tmp_path / "loom.toml").write_text(
-        f'[alerts]\nnight = "json://127.0.0.1:{port}/broken-s3cr3t"\nodd = "nothing://s3cr3t"\n'
+        f'[alerts]\nnight = "json://127.0.0.1:{port}/broken-s3cr3t?cto=200&rto=200"\nodd = "nothing://s3cr3t"\n'
     )
     addresses = Addresses(
         {
-            "LOOM_ALERT_URL_TEAM": f"json://loom:s3cr3t@127.0.0.1:{port}/hook-s3cr3t",
+            "LOOM_ALERT_URL_TEAM": f"json://loom:s3cr3t@127.0.0.1:{port}/hook-s3cr3t?cto=200&rto=200",
             "LOOM_CONFIG": str(tmp_path / "loom.toml"),
         }
     )

@@ -49,11 +49,12 @@ def test_a_request_that_botocore_refuses_itself_is_reported_in_one_line_with_the
 
 
 def test_an_address_that_nobody_answers_at_is_named_without_its_path_and_the_local_service_is_to_be_started() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    client = _client(address, "bedrock-agentcore-control")
-    with pytest.raises(TransportError) as failed, translated("Listing memories", on="us-east-1"):
-        client.list_memories()
+    with socket.socket() as bound:  # nobody listens, and no other server gets the port
+        bound.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        client = _client(address, "bedrock-agentcore-control")
+        with pytest.raises(TransportError) as failed, translated("Listing memories", on="us-east-1"):
+            client.list_memories()
     assert failed.value.what == f"Listing memories: nothing answers at {address}"
     assert "`loom up`" in failed.value.try_
     client.close()

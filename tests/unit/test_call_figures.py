@@ -183,13 +183,13 @@ def test_past_days_are_read_from_what_was_stored_of_them(tmp_path: Path) -> None
 def check_stored_days(store: Store, file: Path) -> None:
     ids = agents(store)
     filled(store, ids, random.Random(3), count=40)
+    today = int(time.time() // DAY_S) * DAY_S  # before the days are stored, as midnight may come in between
     before = {id: read(figures) for id, figures in store.call_figures.read(ids, None, None).items()}
     connection = sqlite3.connect(file)
     triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
     assert len(triggers) == 6
     for name in triggers:
         connection.execute(f"DROP TRIGGER {name}")
-    today = int(time.time() // DAY_S) * DAY_S
     connection.execute("UPDATE invocations SET client_duration_ms = 0 WHERE client_invoke_time < ?", (today,))
     connection.commit()
     connection.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from waiting import PATIENCE_S
 
 from loomlib.errors import StoreError
 from loomlib.metrics import Window, read_figures
@@ -165,7 +166,9 @@ def test_the_missing_package_is_named_with_its_extra(store: Store, tmp_path: Pat
         "with Store.open(sys.argv[1]) as store: store.history.export(sys.argv[2])\n"
     )
     url, folder = f"sqlite:///{tmp_path / 'loom.db'}", str(tmp_path / "history")
-    process = subprocess.run([sys.executable, "-c", script, url, folder], capture_output=True, text=True, timeout=60)
+    process = subprocess.run(
+        [sys.executable, "-c", script, url, folder], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert "MissingExtraError" in process.stderr
     assert "pip install 'loomlib[history]'" in process.stderr
 

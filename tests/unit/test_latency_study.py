@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
 from new_store import new_store
+from waiting import PATIENCE_S, eventually, wait_until
 
 from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.experiments import StudyLedger
@@ -205,7 +206,6 @@ def test_a_study_that_cannot_make_its_call_keeps_its_measurements_and_raises(sto
 
 
 async def test_a_study_runs_inside_a_running_event_loop_without_blocking_it(store: Store) -> None:
-    agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.02))
     turns = 0
 
     async def turn() -> None:
@@ -214,20 +214,27 @@ async def test_a_study_runs_inside_a_running_event_loop_without_blocking_it(stor
             turns += 1
             await asyncio.sleep(0.005)
 
+    def script(_number: int, _labels: Sequence[str]) -> Reply:
+        before = turns
+        wait_until(lambda: turns > before, "a turn of the caller's event loop during the call")
+        return Reply()
+
+    agent = ScriptedAgent(store, script=script)
     ticking = asyncio.create_task(turn())
     result = await study(agent).arun(Silent())
     ticking.cancel()
     assert result.state == "complete"
-    assert turns > 10
+    assert turns >= len(agent.made) >= 9
+    agent.script = lambda *_: Reply()
     assert study(agent, study_id="in a cell").run(Silent()).state == "complete"
 
 
 async def test_the_call_of_a_cancelled_study_stays_planned_and_the_study_can_be_resumed(store: Store) -> None:
-    agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.05))
+    # The third call does not end, so that the study is under way when it is cancelled, however late that is.
+    agent = ScriptedAgent(store, script=lambda number, _: Reply(delay_s=0.0 if number < 2 else 600))
     planned = study(agent, study_id="cancelled", cold=20)
     running = asyncio.create_task(planned.arun(Silent()))
-    while len(agent.made) < 3:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: len(agent.made) >= 3, "the third call")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -271,7 +278,7 @@ def test_a_search_that_outlives_the_deadline_is_not_found_yet(store: Store) -> N
 
     def starts(row: object) -> Start:
         begun.append(row)
-        release.wait(120)
+        release.wait(PATIENCE_S)
         ended.append(row)
         return Start("found", 8.0)
 
@@ -334,12 +341,13 @@ LatencyStudy(agent, cold=6, warm=6, sticky=6, study_id="killed", find_starts=Fal
 def killed_study(url: str, after: Callable[[Store], bool], store: Store) -> None:
     script = _KILLED.format(here=str(Path(__file__).parent), url=url)
     process = subprocess.Popen([sys.executable, "-c", script])
+
+    def has_come() -> bool:
+        assert process.poll() is None, "the study ended before it could be killed"
+        return after(store)
+
     try:
-        until = time.monotonic() + 120
-        while not after(store):
-            assert process.poll() is None, "the study ended before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.005)
+        wait_until(has_come, "the moment of the kill", pause_s=0.005)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -426,7 +434,7 @@ except StoreFullError as error:
 def test_a_study_that_fills_the_disk_stops_and_resumes_when_there_is_space(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/loom.db"
     script = _FULL.format(here=str(Path(__file__).parent), url=url)
-    assert subprocess.run([sys.executable, "-c", script], timeout=120).returncode == 42
+    assert subprocess.run([sys.executable, "-c", script], timeout=PATIENCE_S).returncode == 42
     with Store.open(url) as store:
         before = {row.position: row for row in store.measurements.list("full", ["done"])}
         assert 0 < len(before) < 40
@@ -441,12 +449,9 @@ def test_an_interrupted_study_stops_at_ctrl_c_and_keeps_its_calls(tmp_path: Path
     with Store.open(url) as store:
         script = _KILLED.format(here=str(Path(__file__).parent), url=url)
         process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + 120
-        while store.measurements.counts("killed")["done"] < 4:
-            assert time.monotonic() < until
-            time.sleep(0.005)
+        wait_until(lambda: store.measurements.counts("killed")["done"] >= 4, "four calls", pause_s=0.005)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert errors.rstrip().endswith("KeyboardInterrupt")
         stopped = StudyResult.load(store, "killed")
         assert stopped.state == "interrupted"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import subprocess
@@ -16,6 +15,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S, eventually
 
 from loomlib.local.memory import MEMORY, EventPlane, MemoryBehaviour, MemoryStore
 from loomlib.local.memory.extraction import ExtractionSettings
@@ -118,7 +118,7 @@ async def test_a_process_killed_at_any_moment_loses_nothing_and_does_nothing_twi
             assert process.stdin is not None
             process.stdin.write(settings)
             process.stdin.flush()
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while home.count() < extracted:
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
@@ -208,15 +208,9 @@ async def test_an_extraction_process_that_cannot_be_started_is_started_later(
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", str(tmp_path / "missing"))
         process.wake()
-        await _until(lambda: "cannot be started" in caplog.text)
-    await _until(lambda: process.pid is not None)
+        await eventually(lambda: "cannot be started" in caplog.text)
+    await eventually(lambda: process.pid is not None)
     await process.close()
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 async def test_records_can_be_written_while_a_model_extracts(home: Home) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from waiting import PATIENCE_S
 
 from loomlib.errors import PluginError
 from loomlib.plugins import HOOKS, Plugins, hookimpl, load_plugins
@@ -279,7 +280,7 @@ def test_a_plugin_whose_import_does_not_end_is_named(
 
     ear = Ear()
     monkeypatch.setitem(sys.modules, "loom_ear", SimpleNamespace(said=has_logged))
-    install("loom-hanging", "import loom_ear\nassert loom_ear.said.wait(60)")
+    install("loom-hanging", "import loom_ear\nassert loom_ear.said.wait(240)")
     logging.getLogger("loomlib.plugins").addHandler(ear)
     try:
         assert load_plugins(slow_s=0.01).problems == ()
@@ -376,4 +377,4 @@ def test_importing_loom_loads_no_plugin_and_no_pluggy(tmp_path: Path) -> None:
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import loomlib; assert 'pluggy' not in sys.modules; "
         "import loomlib.plugins"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE_S)

@@ -77,11 +77,14 @@ def test_the_views_of_a_result_are_a_page_json_and_a_chart(store: Store) -> None
 
 def test_a_stopped_study_measures_only_the_pending_gaps(store: Store) -> None:
     agent = IdleAgent(store)
+    # A call of the first two gaps takes the whole budget, however busy the machine is before it.
+    agent.script = lambda number, _: Reply(delay_s=3.0 if number == 2 else 0.0)
     planned = study(agent, study_id="stopped", gap_s=0.15, ping_every_s=(0, 0.05))
     with pytest.raises(StudyInterruptedError, match=r"PrewarmStudy\.resume"):
-        planned.run(Silent(), budget_s=0.5)
+        planned.run(Silent(), budget_s=3.0)
     before = {call.position: call.invocation_id for call in planned.result().calls if call.is_done}
     assert 0 < len(before) < 12
+    agent.script = lambda *_: Reply()
     result = PrewarmStudy.resume(agent, "stopped").run(Silent())
     assert result.state == "complete"
     assert before.items() <= {call.position: call.invocation_id for call in result.calls}.items()

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from new_store import new_store
+from waiting import PATIENCE_S
 
 from loomlib.agents import entry_from_row, new_session_id
 from loomlib.agents.invocation_writer import InvocationWriter
@@ -141,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def wait_until_closed(self, method: str) -> None:
         self.close_connection = True
-        self.connection.settimeout(10)
+        self.connection.settimeout(PATIENCE_S)
         if self.rfile.read(1) == b"":
             CLOSED.put(method)
 
@@ -177,7 +178,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def read_card(url: str) -> Any:
     request = plain_request(url, {}, "GET", b"", {})
-    return shared_engine().submit(read_json(request, what="GetAgentCard", on="planner")).result(60)
+    return shared_engine().submit(read_json(request, what="GetAgentCard", on="planner")).result(PATIENCE_S)
 
 
 def open_session(
@@ -190,7 +191,7 @@ def open_session(
         else StdioChannel(server, name=entry.name)
     )
     session = McpSession(channel, entry=entry, writer=writer, callbacks=Callbacks(), session_id=new_session_id())
-    engine.submit(session.open(timeout_s=60)).result(60)
+    engine.submit(session.open(timeout_s=60)).result(PATIENCE_S)
     return session
 
 
@@ -203,23 +204,23 @@ def writer(store: Store) -> Iterator[InvocationWriter]:
 
 def call_tool(session: McpSession, *, timeout_s: float = 60.0) -> CallOutcome:
     call = session.call("tools/call", {"name": "t", "arguments": {}}, prompt="x", timeout_s=timeout_s)
-    return shared_engine().submit(call).result(20)
+    return shared_engine().submit(call).result(PATIENCE_S)
 
 
 def open_a2a(store: Store, writer: InvocationWriter, url: str) -> A2aSession:
     engine, entry = shared_engine(), server_entry(store, url)
     channel = HttpChannel(engine, partial(plain_request, url, {}), name=entry.name)
     session = A2aSession(channel, entry=entry, writer=writer, session_id=new_session_id())
-    engine.submit(session.open()).result(60)
+    engine.submit(session.open()).result(PATIENCE_S)
     return session
 
 
 def list_tools(session: McpSession) -> list[Mapping[str, Any]]:
-    return shared_engine().submit(session.list("tools")).result(20)
+    return shared_engine().submit(session.list("tools")).result(PATIENCE_S)
 
 
 def close_session(session: McpSession | A2aSession) -> None:
-    shared_engine().submit(session.close()).result(60)
+    shared_engine().submit(session.close()).result(PATIENCE_S)
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
@@ -255,7 +256,7 @@ def test_a_call_that_ends_before_it_is_sent_is_never_sent(store: Store, writer: 
 
     def make(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
         if b'"tools/call"' in body:
-            signing.wait(10)
+            signing.wait(PATIENCE_S)
         return plain_request(url, {}, method, body, headers)
 
     session = open_session(store, writer, url, make)
@@ -309,15 +310,17 @@ def test_a_limit_that_is_not_above_0_is_refused_and_nothing_is_stored(
 
 
 def test_a_call_ends_although_the_server_accepts_no_cancellation(
-    store: Store, writer: InvocationWriter, address: str
+    store: Store, writer: InvocationWriter, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The notification must arrive before it is given up, also where the loop of the client stops for a while.
+    monkeypatch.setattr("loomlib.agents.protocols.mcp_session._NOTICE_S", 5.0)
     session = open_session(store, writer, f"{address}/hanging")
     arguments = {"name": "t", "arguments": {}}
     running = Running(shared_engine(), lambda _run: session.call("tools/call", arguments, prompt="x"))
-    assert ARRIVED.get(timeout=60) == "tools/call"
+    assert ARRIVED.get(timeout=PATIENCE_S) == "tools/call"
     running.cancel()
     assert running.result().record.failure == "cancelled"
-    assert [CLOSED.get(timeout=10) for _ in range(2)] == ["tools/call", "notifications/cancelled"]
+    assert [CLOSED.get(timeout=PATIENCE_S) for _ in range(2)] == ["tools/call", "notifications/cancelled"]
     close_session(session)
 
 
@@ -332,7 +335,7 @@ def test_a_task_of_an_a2a_agent_that_does_not_complete_is_a_failed_call(
     store: Store, writer: InvocationWriter, address: str, path: str, method: str, error: str
 ) -> None:
     session = open_a2a(store, writer, f"{address}{path}")
-    record = shared_engine().submit(session.call(method, {}, prompt="x")).result(20).record
+    record = shared_engine().submit(session.call(method, {}, prompt="x")).result(PATIENCE_S).record
     assert (record.failure, record.error_message) == ("agent_error", error)
     close_session(session)
 
@@ -344,7 +347,7 @@ def test_a_cancelled_stream_of_an_a2a_agent_is_closed(store: Store, writer: Invo
         lambda _run: session.call("message/stream", {}, prompt="x", on_event=lambda _event: running.cancel()),
     )
     assert running.result().record.failure == "cancelled"
-    assert CLOSED.get(timeout=10) == "message/stream"
+    assert CLOSED.get(timeout=PATIENCE_S) == "message/stream"
     close_session(session)
 
 
@@ -357,7 +360,7 @@ def test_a_websocket_that_is_cancelled_while_it_opens_is_stored_as_cancelled(
     )  # fmt: skip
     environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(20)
+        silent.settimeout(PATIENCE_S)
         environment["AWS_ENDPOINT_URL_BEDROCK_AGENTCORE"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with closing(Clients(Connection(environment=environment))) as clients:
             session = SocketSession(
@@ -373,7 +376,7 @@ def test_a_websocket_that_is_cancelled_while_it_opens_is_stored_as_cancelled(
         assert session.outcome.record.failure == "cancelled"
         (stored,) = store.invocations.list(row.id)
         assert (stored.status, stored.failure) == ("error", "cancelled")
-        assert shared_engine().submit(session.close()).result(20) is session.outcome
+        assert shared_engine().submit(session.close()).result(PATIENCE_S) is session.outcome
 
 
 def test_a_message_that_is_nested_too_deeply_to_be_stored_keeps_its_time_and_its_size() -> None:
@@ -396,7 +399,7 @@ def test_a_call_that_is_cancelled_while_it_is_being_started_stores_its_outcome()
         return "not cancelled"
 
     def start(_run: object) -> Coroutine[Any, Any, str]:
-        calls.get(timeout=60).cancel()
+        calls.get(timeout=PATIENCE_S).cancel()
         return call()
 
     running = Running(shared_engine(), start)

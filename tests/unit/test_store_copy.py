@@ -136,15 +136,25 @@ def test_a_copy_that_is_killed_leaves_an_empty_target_which_takes_another(
 ) -> None:
     source = f"sqlite:///{tmp_path / 'source.db'}"
     fill(source, rows=60)
-    script = (
-        "import sys; from loomlib.store.copying import copy_store\n"
-        "copy_store(sys.argv[1], sys.argv[2], progress=lambda *step: print(*step, flush=True))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script, source, new_store_url], stdout=subprocess.PIPE, text=True)
+    script = """
+import itertools, sys
+from loomlib.store.copying import copy_store
+numbers = itertools.count(1)
+def progress(*step):
+    print(*step, flush=True)
+    if next(numbers) == int(sys.argv[3]):
+        sys.stdin.read()  # until the kill, however late that is
+copy_store(sys.argv[1], sys.argv[2], progress=progress)
+"""
+    steps = random.Random(3).randint(5, 40)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, source, new_store_url, str(steps)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     with process:
         assert process.stdout is not None
-        for _ in range(random.Random(3).randint(5, 40)):
-            process.stdout.readline()
+        for _ in range(steps):
+            assert process.stdout.readline()
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     with Store.open(new_store_url) as store:

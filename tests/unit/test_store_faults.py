@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from forked_process import ForkedProcess
 from store_rows import query
+from waiting import PATIENCE_S
 
 from loomlib.errors import StoreDamagedError, StoreError
 from loomlib.recovery import damaged_files, mark_damaged
@@ -45,7 +46,7 @@ def start(script: str, *arguments: object) -> subprocess.Popen[str]:
 
 def run(script: str, *arguments: object) -> str:
     process = start(script, *arguments)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     return out
 
@@ -68,7 +69,7 @@ def test_two_processes_opening_a_new_store_at_once_both_find_it_whole(new_store_
     at = time.time() + 1.5
     processes = [start(script, new_store_url, at) for _ in range(4)]
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, err
         assert out.strip() == "1"
 
@@ -88,7 +89,7 @@ def test_two_processes_with_threads_write_hundreds_of_rows_and_lose_none(store_u
     """
     processes = [start(script, store_url, name) for name in ("p", "q")]
     for process in processes:
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, err
     with Store.open(store_url) as store:
         rows = store.invocations.list(limit=None)

@@ -14,6 +14,7 @@ from alembic.script import ScriptDirectory
 from postgresql_server import PostgresqlServer
 from sqlalchemy import create_engine, inspect, text
 from store_rows import query
+from waiting import PATIENCE_S
 
 import loomlib.store
 from loomlib.errors import StoreError, StoreTooNewError
@@ -170,7 +171,7 @@ def test_a_database_at_the_newest_revision_is_opened_without_alembic(url: str) -
         "import sys; from loomlib.store import Store; "
         "Store.open(sys.argv[1]).close(); assert 'alembic' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", script, url], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, url], check=True, timeout=PATIENCE_S)
 
 
 def test_a_database_of_a_later_release_is_left_alone(url: str) -> None:

@@ -62,7 +62,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     cells = [new_code_cell(source.replace("FILE", repr(str(agent)))) for source in CELLS.values()]
     notebook = new_notebook(cells=cells)
     environment = {**os.environ, "LOOM_HOME": str(place / "home"), "IPYTHONDIR": str(place / "ipython")}
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    client = NotebookClient(
+        notebook, kernel_name="python3", allow_errors=True, timeout=240, startup_timeout=240, iopub_timeout=240
+    )
     client.execute(env=environment, cwd=str(place))
     yield {name: cell["outputs"] for name, cell in zip(CELLS, nbformat.from_dict(notebook)["cells"], strict=True)}
     local.stop(place / "home")

@@ -147,7 +147,7 @@ def test_enabling_imports_nothing_that_nobody_has_shown() -> None:
         "shell.display_formatter.format([1])\n"
         "print([name for name in ('anywidget', 'ipywidgets', 'loomlib.workbench', 'pandas') if name in sys.modules])"
     )
-    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240)
     assert completed.stdout.strip() == "[]"
 
 
@@ -237,12 +237,11 @@ def test_an_unwatched_display_is_released_and_comes_back_while_its_object_exists
     watched.panel.receive({"do": "unseen", "with": {"view": "third page"}})
     trace_ref = weakref.ref(trace)
     del trace
-    gc.collect()
-    assert trace_ref() is None
+    wait_until(lambda: (gc.collect(), trace_ref())[1] is None, "the release of the trace")
     watched.panel.receive({"do": "seen", "with": {"view": "fourth page"}})
     assert watched.ask("span", id=f"{3:016x}") == {"failed": True}
     assert "run the cell again" in watched.panel.error["try"]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loom-TraceDisplay")]
+    wait_until(lambda: not any(thread.name.startswith("loom-TraceDisplay") for thread in threading.enumerate()))
 
 
 def test_a_long_trace_is_paged_and_its_spans_sort_where_they_are(notebook: Notebook) -> None:
@@ -307,6 +306,7 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     assert {"duration", "time to first byte"} <= {row["name"] for row in state["figures"]}
     watched.ask("start")
     assert "cold start" in {row["name"] for row in watched.panel.state["asked"]["figures"]}
+    wait_until(lambda: invocation.trace().state == "found", "the trace")  # a look-up waits three seconds for it
     watched.ask("trace")
     trace = watched.panel.state["asked"]["trace"]
     assert trace["bars"]["total"] > 0
@@ -317,6 +317,7 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     opened = watched.ask("span", id=spans[0]["id"])
     assert opened["facts"][0][0] == "operation"
     assert "not billed" in watched.ask("cost")["sentence"]
+    wait_until(lambda: len(invocation.telemetry.logs()))
     watched.ask("logs")
     assert "inv.telemetry.logs()" in watched.panel.code
     assert watched.panel.state["asked"]["logs"]["total"] > 0

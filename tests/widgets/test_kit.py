@@ -251,7 +251,7 @@ def test_closing_ends_the_threads_and_nothing_begins_afterwards() -> None:
     watched.begin("linger")
     wait_until(lambda: watched.of("lingers"))
     panel.close()
-    assert threads() == []
+    wait_until(lambda: not threads())
     panel.receive({"do": "linger", "id": 5})
     assert threads() == []
     panel.close()

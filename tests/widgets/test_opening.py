@@ -33,7 +33,7 @@ def test_importing_loom_and_its_plugins_brings_no_widget() -> None:
         "import sys, loomlib, loom_widgets; from loomlib.plugins import load_plugins; load_plugins();"
         "print([n for n in ('ipywidgets', 'anywidget', 'traitlets', 'IPython') if n in sys.modules])"
     )
-    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240)
     assert completed.stdout.strip() == "[]"
 
 

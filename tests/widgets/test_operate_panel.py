@@ -27,6 +27,8 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
         session = agent.invoke("What is 6 * 7?").session_id
         for n in range(3):
             agent.invoke(f"What is {n} * {n}?", session_id=session)
+        # The start of an agent is looked for in its log once.
+        wait_until(lambda: any("Agent invoked" in str(line) for line in agent.telemetry.logs()["message"]))
         bench.deploy("echo")
         yield bench
     local.stop(home)

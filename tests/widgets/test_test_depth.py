@@ -19,7 +19,7 @@ from loom_widgets.panels.test.words import describe_prompt, tree_json, well_form
 from loomlib.agents import Chunk
 from loomlib.agents.mcp_apps import FrameChannel
 
-from .conftest import Watched
+from .conftest import PATIENCE_S, Watched
 
 
 @pytest.fixture
@@ -162,13 +162,13 @@ def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watch
 
     def slow(_name: str, _arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         is_called.set()
-        return {"result": {"content": []}} if may_finish.wait(60) else {}
+        return {"result": {"content": []}} if may_finish.wait(PATIENCE_S) else {}
 
     frames = watched.panel.frames  # type: ignore[attr-defined]
     channels = frames.channels
     channels["slow"] = FrameChannel(channels["f1"].view, slow)
     waits = watched.begin("frame_message", frame="slow", message=json.dumps({"jsonrpc": "2.0", **call}))
-    assert is_called.wait(60)
+    assert is_called.wait(PATIENCE_S)
     assert "error" not in json.loads(post(**call)["answers"][0])
     may_finish.set()
     assert json.loads(watched.answer(waits)["answers"][0])["result"] == {"content": []}

@@ -97,21 +97,25 @@ def test_an_answer_streams_with_its_tools_and_events_and_is_inspected(watched: W
     compile(watched.panel.code, "copied", "exec")
 
 
-def test_a_chat_continues_in_its_session_and_reopens(watched: Watched) -> None:
+def test_a_chat_continues_in_its_session_and_reopens(speaker: loom.Agent, watched: Watched) -> None:
     first = ask(watched, "one")
     second = ask(watched, "two", session=str(first["session"]))
     assert first["session"] == second["session"] == watched.panel.state["session"]
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session="")
     assert turns(watched) == []
     assert watched.of("logs")[-1]["count"] == watched.ask("page", table="logs")["total"] == 0
+    wait_until(lambda: len(speaker.telemetry.logs(session_id=str(first["session"]))))
     watched.ask("choose", agent="speaker", qualifier="DEFAULT", session=first["session"])
     assert watched.of("logs")[-1]["count"] > 0
     assert [(turn["prompt"], turn["text"]) for turn in turns(watched)] == [("one", "one"), ("two", "two")]
 
 
-def test_details_that_arrive_late_are_not_shown_in_the_session_opened_meanwhile(watched: Watched) -> None:
+def test_details_that_arrive_late_are_not_shown_in_the_session_opened_meanwhile(
+    speaker: loom.Agent, watched: Watched
+) -> None:
     first, second = ask(watched, "one"), ask(watched, "two", session=uuid4().hex * 2)
     wait_until(lambda: not watched.panel.busy)
+    wait_until(lambda: all(len(speaker.telemetry.logs(session_id=str(turn["session"]))) for turn in (first, second)))
     may_continue = threading.Event()
     watched.panel.listen(lambda message: message["is"] == "details" and may_continue.wait(PATIENCE_S))
     watched.messages.clear()
