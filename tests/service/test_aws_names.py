@@ -16,6 +16,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 import requests
+from waiting import PATIENCE_S
 
 import loomlib as loom
 from loomlib import local
@@ -48,11 +49,11 @@ for post in (httpx.post, requests.post):
     body = json.dumps({"prompt": "hello"})
     request = AWSRequest("POST", url, data=body, headers={"Content-Type": "application/json"})
     SigV4Auth(boto3.Session().get_credentials(), "bedrock-agentcore", "us-east-1").add_auth(request)
-    print(post(url, data=request.data, headers=dict(request.headers)).text)
+    print(post(url, data=request.data, headers=dict(request.headers), timeout=120).text)
 client = AgentCoreRuntimeClient(region="us-east-1")
 
 async def talk(url, headers):
-    async with websockets.connect(url, additional_headers=headers) as socket:
+    async with websockets.connect(url, additional_headers=headers, open_timeout=120) as socket:
         await socket.send(json.dumps({"a": 1}))
         return await socket.recv()
 
@@ -103,7 +104,7 @@ def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
         env=base_environment | own | service_environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert process.returncode == 0, process.stderr
     *answers, identity = process.stdout.splitlines()
@@ -120,6 +121,7 @@ def test_a_bearer_call_of_an_unknown_runtime_is_refused_in_agentcore_s_form(stat
         json={},
         proxy=environment["HTTPS_PROXY"],
         verify=ssl.create_default_context(cafile=environment["SSL_CERT_FILE"]),
+        timeout=PATIENCE_S,
     )
     assert answer.status_code == 404
     assert "none-AbCdEf1234" in answer.json()["message"]
@@ -135,7 +137,7 @@ def test_a_refusal_under_aws_s_name_leads_to_metadata_that_can_be_read_there(
     runtime = f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{quote(created['agentRuntimeArn'], safe='')}"
     environment = variables(state)
     trusted = ssl.create_default_context(cafile=environment["SSL_CERT_FILE"])
-    with httpx.Client(proxy=environment["HTTPS_PROXY"], verify=trusted) as client:
+    with httpx.Client(proxy=environment["HTTPS_PROXY"], verify=trusted, timeout=PATIENCE_S) as client:
         challenge = client.post(f"{runtime}/invocations", json={}).headers["www-authenticate"]
         metadata = client.get(challenge.split('"')[1])
     assert challenge.startswith(f'Bearer resource_metadata="{runtime}/')
@@ -145,7 +147,7 @@ def test_a_refusal_under_aws_s_name_leads_to_metadata_that_can_be_read_there(
 def test_nothing_is_served_without_trust_in_the_authority(state: local.ServiceState) -> None:
     proxies = {"https": variables(state)["HTTPS_PROXY"]}
     with pytest.raises(requests.exceptions.SSLError):
-        requests.get("https://bedrock-agentcore.us-east-1.amazonaws.com/", proxies=proxies, timeout=20)
+        requests.get("https://bedrock-agentcore.us-east-1.amazonaws.com/", proxies=proxies, timeout=PATIENCE_S)
 
 
 async def test_other_addresses_are_passed_on_unread(state: local.ServiceState) -> None:

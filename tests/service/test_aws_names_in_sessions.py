@@ -23,12 +23,12 @@ app = BedrockAgentCoreApp()
 AWS = "https://{}.us-east-1.amazonaws.com"
 
 def client(name):
-    once = Config(retries={"total_max_attempts": 1}, connect_timeout=20)
+    once = Config(retries={"total_max_attempts": 1}, connect_timeout=120)
     return boto3.client(name, endpoint_url=AWS.format(name), region_name="us-east-1", config=once)
 
 async def websocket(arn):
     url, headers = AgentCoreRuntimeClient("us-east-1").generate_ws_connection(arn)
-    async with websockets.connect(url, additional_headers=headers) as socket:
+    async with websockets.connect(url, additional_headers=headers, open_timeout=120) as socket:
         await socket.send('{"a": 1}')
         return await socket.recv()
 
@@ -42,7 +42,7 @@ def attempt(call):
 
 def through_proxy(port):
     host, own = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
-    with socket.create_connection((host, int(own)), timeout=20) as proxy:
+    with socket.create_connection((host, int(own)), timeout=120) as proxy:
         proxy.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\n".encode())
         status = proxy.recv(12).decode()[-3:]
         if status != "200":
@@ -68,11 +68,13 @@ def answer(payload):
         "the sdk": attempt(lambda: IdentityClient("us-east-1").create_workload_identity()),
         "socket": attempt(lambda: asyncio.run(websocket(arn))),
         "not served": attempt(lambda: client("s3").list_buckets()),
-        "not served by httpx": attempt(lambda: httpx.get(AWS.format("ec2"), timeout=20).status_code),
-        "own loopback": attempt(lambda: httpx.get("https://127.0.0.1:9/", timeout=20).status_code),
+        "not served by httpx": attempt(lambda: httpx.get(AWS.format("ec2"), timeout=120).status_code),
+        "own loopback": attempt(lambda: httpx.get("https://127.0.0.1:9/", timeout=120).status_code),
         "own server": own_server(),
         "this machine's": through_proxy(payload["port"]),
-        "the owner's": attempt(lambda: httpx.get(os.environ["AWS_ENDPOINT_URL"] + "/_loom/status").status_code),
+        "the owner's": attempt(
+            lambda: httpx.get(os.environ["AWS_ENDPOINT_URL"] + "/_loom/status", timeout=120).status_code
+        ),
     }
 
 @app.websocket

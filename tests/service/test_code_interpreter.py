@@ -161,10 +161,21 @@ def test_sessions_are_listed_in_pages_the_newest_first(aws: Any) -> None:
 
 
 def test_a_session_ends_at_its_timeout_with_what_runs_in_it(aws: Any) -> None:
-    session_id = start(aws.data, sessionTimeoutSeconds=1)
-    result = invoke(aws.data, session_id, "executeCode", code="while True: pass")
-    assert result["isError"]
-    assert "timeout of 1 seconds has passed" in text_of(result)
+    timeouts_s = iter((1, 5, 20, 60))
+
+    def ended() -> tuple[str, int, dict[str, Any]] | None:
+        timeout_s = next(timeouts_s)
+        session_id = start(aws.data, sessionTimeoutSeconds=timeout_s)
+        try:
+            return session_id, timeout_s, invoke(aws.data, session_id, "executeCode", code="while True: pass")
+        except aws.data.exceptions.ConflictException:  # the timeout passed before the code arrived
+            return None
+
+    result = wait_until(ended, what="a session that ends while code runs in it")
+    assert result is not None
+    session_id, timeout_s, answer = result
+    assert answer["isError"]
+    assert f"timeout of {timeout_s} seconds has passed" in text_of(answer)
     assert refusal_of(lambda: invoke(aws.data, session_id, "listFiles"))[1] == "ConflictException"
 
 

@@ -18,6 +18,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from echo_agent import make_echo_agent
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
@@ -144,9 +145,12 @@ def test_a_journal_that_is_damaged_while_the_service_runs_is_replaced(home: Path
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with (home / "logs.db").open("r+b") as file:
             file.write(os.urandom(16_384))
-        deadline = time.monotonic() + 60
-        while not local.status(home).damaged and time.monotonic() < deadline:
+
+        def is_noticed() -> bool:
             assert agent.invoke("say something").ok
+            return bool(local.status(home).damaged)
+
+        wait_until(is_noticed, what="the damage to be noticed")
         assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["logs.db"]
         invocation = agent.invoke("after it")
         assert any("after it" in str(line) or line for line in agent.telemetry.logs(limit=5))

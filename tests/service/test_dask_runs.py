@@ -82,8 +82,10 @@ def prompts(texts: list[str]) -> EvalSet:
     return EvalSet(name="prompts", cases=tuple(cases))
 
 
-def noted_set(file: Path, count: int, seconds: float) -> EvalSet:
-    return prompts([f"{file}|{number}|{seconds}" for number in range(count)])
+def noted_set(file: Path, count: int, seconds: float, *, open_from: int | None = None) -> EvalSet:
+    """Cases that take some seconds; those from `open_from` on are answered once `FILE.open` exists."""
+    quick = count if open_from is None else open_from
+    return prompts([f"{file}|{number}|{seconds if number < quick else 'open'}" for number in range(count)])
 
 
 def is_own(text: str, case: EvalCase) -> bool:
@@ -187,7 +189,7 @@ def test_a_cluster_that_cannot_be_used_is_one_clear_error(tmp_path: Path, monkey
 
 def test_a_stopped_run_goes_on_without_dask_and_asks_no_stored_case_again(cluster: LocalDask, tmp_path: Path) -> None:
     file, store = tmp_path / "asked", str(tmp_path / "loom.db")
-    evalset, target = noted_set(file, 40, 0.05), CallableTarget(dask_targets.noted)
+    evalset, target = noted_set(file, 40, 0.05, open_from=20), CallableTarget(dask_targets.noted)
     progress = Seen()
 
     async def stopped() -> None:
@@ -203,6 +205,7 @@ def test_a_stopped_run_goes_on_without_dask_and_asks_no_stored_case_again(cluste
 
     with pytest.raises((asyncio.CancelledError, EvalInterruptedError)):
         asyncio.run(stopped())
+    Path(f"{file}.open").touch()
     with Store.open(f"sqlite:///{store}") as reopened_store:
         places = [result.place for result in reopened_store.eval_answers.results("stopped")]
         assert reopened_store.eval_runs.get("stopped").state == "interrupted"
@@ -265,7 +268,7 @@ def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or
     cluster: LocalDask, tmp_path: Path, store_url: str
 ) -> None:
     file, progress = tmp_path / "asked", Seen()
-    evalset = noted_set(file, 30, 0.05)
+    evalset = noted_set(file, 30, 0.05, open_from=15)
     options: dict[str, Any] = {"run_id": "lost", "store": store_url, "progress": progress}
     with cluster.beside(tmp_path / "lost", workers=2) as own:
 
@@ -280,6 +283,7 @@ def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or
         with pytest.raises(ClusterError, match=r"The Dask scheduler ended .*tcp://.*resume the run"):
             loom.evaluate(dask_targets.noted, evalset, is_own, dask=own.address, **options)
         killer.join()
+    Path(f"{file}.open").touch()
     with Store.open(store_url) as reopened_store:
         assert reopened_store.eval_runs.get("lost").state == "interrupted"
         stored_cases = {str(result.place) for result in reopened_store.eval_answers.results("lost")}

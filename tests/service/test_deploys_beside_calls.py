@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import psutil
+from waiting import PATIENCE_S, wait_until
 
 from loomlib import local
 
 FLOOR_MS = 500.0  # on a machine where other tests use both processors; compiling in the service's process took 76 s
 RATIO = 20.0
+LONGEST_MS = 30_000.0  # a process of such a machine may stand still for seconds
 
 
 def timed_ms(call: Callable[[], object]) -> float:
@@ -42,22 +44,18 @@ def test_nine_megabytes_of_assignments_are_compiled_beside_warm_calls(start_serv
     quiet_ms = [timed_ms(call) for _ in range(20)]
     source = b"".join(b"a_rather_long_name_%d = %d\n" % (number, number) for number in range(250_000))
     runtime_id = aws.create("assignments", aws.upload({"agent.py": "", "data.py": source}))["agentRuntimeId"]
-    deadline = time.monotonic() + 60
-    while not compilers(aws):
-        assert time.monotonic() < deadline, aws.control.get_agent_runtime(agentRuntimeId=runtime_id)
+    wait_until(lambda: compilers(aws), what="the process that compiles")
     beside_ms = [timed_ms(call) for _ in range(40)]
     assert aws.control.get_agent_runtime(agentRuntimeId=runtime_id)["status"] in ("CREATING", "CREATE_FAILED", "READY")
     assert statistics.median(beside_ms) <= max(FLOOR_MS, RATIO * statistics.median(quiet_ms))
-    assert max(beside_ms) <= 5_000
+    assert max(beside_ms) <= LONGEST_MS
 
 
 def test_a_stopped_service_ends_the_processes_that_extract_packages(start_service: Callable[..., Any]) -> None:
     aws = start_service()
     source = b"".join(b"name_%d = %d\n" % (number, number) for number in range(250_000))
     aws.create("assignments", aws.upload({"agent.py": "", "data.py": source}))
-    deadline = time.monotonic() + 60
-    while not (running := compilers(aws)):
-        assert time.monotonic() < deadline
+    running = wait_until(lambda: compilers(aws), what="the process that compiles")
     local.stop(aws.state.home)
-    _, alive = psutil.wait_procs(running, timeout=30)
+    _, alive = psutil.wait_procs(running, timeout=PATIENCE_S)
     assert alive == []

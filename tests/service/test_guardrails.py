@@ -227,7 +227,7 @@ def test_nothing_of_overlapping_personal_data_stays(aws: Aws) -> None:
         ("Bananas grow in warm countries.", "GUARDRAIL_INTERVENED"),
     ],
 )
-def test_an_answer_is_held_against_its_source(aws: Aws, guardrail: dict[str, Any], answer: str, action: str) -> None:
+def test_an_answer_is_checked_against_its_source(aws: Aws, guardrail: dict[str, Any], answer: str, action: str) -> None:
     source = "The Eiffel Tower stands in Paris. It is 330 metres high and was opened in 1889."
     result = aws.client("bedrock-runtime").apply_guardrail(
         guardrailIdentifier=guardrail["guardrailId"],

@@ -219,4 +219,7 @@ def test_what_clients_put_is_rotated_as_well(aws: Any) -> None:
         return sum(len(event["message"]) for page in pages for event in page["events"])
 
     wait_until(lambda: kept() <= 32 << 20)
-    assert logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"]
+    wait_until(
+        lambda: logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"],
+        what="the line that says so",
+    )

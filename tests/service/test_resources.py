@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from echo_agent import ECHO_AGENT
 from moto.core.utils import get_service_model
+from waiting import PATIENCE_S
 from waiting import wait_until as wait_for
 
 from loomlib import local
@@ -114,11 +115,11 @@ async def test_statuses_move_in_the_background_to_ready_or_to_a_failure(engine: 
     good = await control("CreateGateway", name="good", **gateway)
     broken = await control("CreateGateway", name="broken", **gateway)
     assert (good["status"], broken["status"]) == ("CREATING", "CREATING")
-    for _ in range(200):
-        gateways = [await control("GetGateway", gatewayIdentifier=item["gatewayId"]) for item in (good, broken)]
-        if "CREATING" not in {item["status"] for item in gateways}:
-            break
-        await asyncio.sleep(0.005)
+    gateways = [good, broken]
+    async with asyncio.timeout(PATIENCE_S):
+        while "CREATING" in {item["status"] for item in gateways}:
+            await asyncio.sleep(0.005)
+            gateways = [await control("GetGateway", gatewayIdentifier=item["gatewayId"]) for item in (good, broken)]
     assert [item["status"] for item in gateways] == ["READY", "FAILED"]
     assert gateways[1]["statusReasons"] == ["no address is left"]
     target = {"mcp": {"lambda": {"lambdaArn": "arn:aws:lambda:eu-central-1:123456789012:function:f", "toolSchema": {}}}}

@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from plain_agents import PLAIN_APP
 from signed_requests import signed_headers
+from waiting import PATIENCE_S
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -128,12 +129,17 @@ def test_other_ports_are_refused(aws: Any, url: str) -> None:
 def test_a_websocket_reaches_an_allowed_port(aws: Any, url: str) -> None:
     path = urlsplit(url).path + "/9002/chat"
     headers = signed_headers(aws.state, "GET", path)
-    with connect(f"ws://127.0.0.1:{aws.state.port}{path}", additional_headers=headers) as socket:
+    address = f"ws://127.0.0.1:{aws.state.port}{path}"
+    with connect(address, additional_headers=headers, open_timeout=PATIENCE_S) as socket:
         socket.send("hello")
-        assert socket.recv(timeout=60) == "/chat HELLO"
+        assert socket.recv(timeout=PATIENCE_S) == "/chat HELLO"
     path = urlsplit(url).path + "/8600/chat"
     with pytest.raises(InvalidStatus) as refused:
-        connect(f"ws://127.0.0.1:{aws.state.port}{path}", additional_headers=signed_headers(aws.state, "GET", path))
+        connect(
+            f"ws://127.0.0.1:{aws.state.port}{path}",
+            additional_headers=signed_headers(aws.state, "GET", path),
+            open_timeout=PATIENCE_S,
+        )
     assert refused.value.response.status_code == 403
 
 
@@ -213,7 +219,7 @@ def test_a_socket_that_lingers_when_it_is_closed_does_not_stop_the_service(start
     url = answer["sessionEndpointUrl"]
     with contextlib.suppress(TimeoutError):
         assert ask(aws, f"{url}/9001/", timeout_s=3)[0].status == 424
-    assert ask(aws, f"{url}/8080/ping", timeout_s=10)[0].status == 200
+    assert ask(aws, f"{url}/8080/ping", timeout_s=40)[0].status == 200  # less than the socket lingers
 
 
 OFFERS_AGENT = (
@@ -285,7 +291,8 @@ def test_a_token_opens_a_session_endpoint_and_does_not_reach_its_server(aws: Any
     name = "base64UrlBearerAuthorization"
     encoded = urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
     offered: list[Any] = [f"{name}.{encoded}", name]
-    with connect(f"ws://127.0.0.1:{aws.state.port}{path}", subprotocols=offered) as socket:
+    address = f"ws://127.0.0.1:{aws.state.port}{path}"
+    with connect(address, subprotocols=offered, open_timeout=PATIENCE_S) as socket:
         message = socket.recv()
         assert socket.subprotocol == name
     assert encoded not in str(message)

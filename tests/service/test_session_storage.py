@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -77,9 +78,17 @@ def test_the_log_of_a_v2_session_with_storage_says_once_that_it_is_booted(aws: A
     for _ in range(2):
         asked(aws, runtime, session_id)
     group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
-    events = aws.client("logs").filter_log_events(logGroupName=group)["events"]
+    logs = aws.client("logs")
     note = "this session was booted and not restored: its session storage is mounted when its process starts"
-    assert sum(note in event["message"] for event in events) == notes
+
+    def messages() -> list[str]:
+        with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
+            return [event["message"] for event in logs.filter_log_events(logGroupName=group)["events"]]
+        return []
+
+    # A read waits for lines that were written before it, but on a busy machine not long enough.
+    wait_until(lambda: any(note in message for message in messages()) if notes else messages(), what="the log lines")
+    assert sum(note in message for message in messages()) == notes
     stop(aws, runtime, session_id)
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_agents import PLAIN_APP
 from token_issuer import TokenIssuer
+from waiting import wait_until
 
 from loomlib.local.contract import CallIdentity, RuntimeVersion
 from loomlib.local.guard import Caller
@@ -89,9 +90,16 @@ def test_the_decision_names_the_tenant(aws: Any, remembering: dict[str, Any], is
     session = str(uuid.uuid4())
     assert call(aws, remembering, issuer.token(**{"custom:tenant": "c"}), session, "hi")[0] == 200
     group = f"/loom/authorization/{remembering['agentRuntimeId']}-DEFAULT"
-    events = aws.client("logs").filter_log_events(logGroupName=group)["events"]
-    decisions = [json.loads(event["message"]) for event in events]
-    assert [row["tenant"] for row in decisions if row["sessionId"] == session] == ["c"]
+    logs = aws.client("logs")
+
+    def tenants() -> list[str]:
+        with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
+            events = logs.filter_log_events(logGroupName=group)["events"]
+            decisions = [json.loads(event["message"]) for event in events]
+            return [row["tenant"] for row in decisions if row["sessionId"] == session]
+        return []
+
+    assert wait_until(tenants, what="the decision") == ["c"]
 
 
 def version(name: str) -> RuntimeVersion:

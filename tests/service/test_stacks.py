@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, WaiterError
 from echo_agent import ECHO_AGENT
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
+
+PATIENTLY = {"Delay": 1, "MaxAttempts": int(PATIENCE_S)}
 
 
 def template(artifact: dict[str, Any], name: str, **more: Any) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def test_a_stack_makes_changes_and_deletes_a_runtime_an_endpoint_and_a_memory(aw
     stacks, artifact = aws.client("cloudformation"), aws.upload({"agent.py": ECHO_AGENT})
     body = template(artifact, "stacked")
     stacks.create_stack(StackName="agents", TemplateBody=json.dumps(body))
-    stacks.get_waiter("stack_create_complete").wait(StackName="agents", WaiterConfig={"Delay": 1})
+    stacks.get_waiter("stack_create_complete").wait(StackName="agents", WaiterConfig=PATIENTLY)
     (stack,) = stacks.describe_stacks(StackName="agents")["Stacks"]
     outputs = {item["OutputKey"]: item["OutputValue"] for item in stack["Outputs"]}
     runtime_id = outputs["Arn"].rpartition("/")[2]
@@ -100,7 +102,7 @@ def test_a_stack_whose_runtime_is_refused_fails_and_names_the_reason(aws: Any) -
     body["Resources"]["Agent"]["Properties"]["AgentRuntimeArtifact"]["CodeConfiguration"]["Runtime"] = "COBOL"
     stacks.create_stack(StackName="refused", TemplateBody=json.dumps(body))
     with pytest.raises(WaiterError):
-        stacks.get_waiter("stack_create_complete").wait(StackName="refused", WaiterConfig={"Delay": 1})
+        stacks.get_waiter("stack_create_complete").wait(StackName="refused", WaiterConfig=PATIENTLY)
     events = stacks.describe_stack_events(StackName="refused")["StackEvents"]
     reasons = [event["ResourceStatusReason"] for event in events if event["ResourceStatus"] == "CREATE_FAILED"]
     assert any("AWS::BedrockAgentCore::Runtime" in reason and "PYTHON_3_10" in reason for reason in reasons)

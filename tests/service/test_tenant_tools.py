@@ -15,6 +15,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from tenant_roles import Tenant, refusal
+from waiting import PATIENCE_S
 
 INTERPRETER = "aws.codeinterpreter.v1"
 NETWORK = {"networkMode": "SANDBOX"}
@@ -174,7 +175,7 @@ def test_a_gateway_of_a_tenant_answers_no_signed_caller_of_another(aws: Any, a: 
         SigV4Auth(key, "bedrock-agentcore", aws.state.region).add_auth(request)
         prepared = urllib.request.Request(gateway["gatewayUrl"], body, dict(request.headers))
         try:
-            with urllib.request.urlopen(prepared, timeout=30) as answer:
+            with urllib.request.urlopen(prepared, timeout=PATIENCE_S) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             with error:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import boto3
 import pytest
 from signed_requests import signed_headers
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection as Connection
 from websockets.sync.client import connect as connect_now
@@ -89,7 +89,7 @@ def call(payload):
     url, headers = client.generate_ws_connection(payload["arn"])
     url = url.replace(f"wss://bedrock-agentcore.{region}.amazonaws.com", f"ws://127.0.0.1:{payload['port']}")
     try:
-        with connect(url, additional_headers=headers) as socket:
+        with connect(url, additional_headers=headers, open_timeout=120) as socket:
             socket.send("hello")
             return socket.recv()
     except InvalidStatus as refused:
@@ -132,18 +132,19 @@ def opened(aws: Any, arn: str, session_id: str = "", query: str = "", *, unquote
     fields = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": session_id or str(uuid.uuid4())}
     headers = signed_headers(aws.state, "GET", path, b"", service="bedrock-agentcore", headers=fields)
     headers.pop("Host", None)
-    return connect_now(f"ws://127.0.0.1:{aws.state.port}{path}", additional_headers=headers, **more)
+    address = f"ws://127.0.0.1:{aws.state.port}{path}"
+    return connect_now(address, additional_headers=headers, open_timeout=PATIENCE_S, **more)
 
 
 def asked(socket: Connection, text: str) -> Any:
     socket.send(text)
-    return socket.recv(timeout=30)
+    return socket.recv(timeout=PATIENCE_S)
 
 
 def test_the_sdks_header_fields_open_a_socket_unchanged(aws: Any, talker: dict[str, Any], sdk: Any) -> None:
     session_id = str(uuid.uuid4())
     url, headers = sdk.generate_ws_connection(talker["agentRuntimeArn"], session_id=session_id)
-    with connect_now(here(url, aws.state), additional_headers=headers) as socket:
+    with connect_now(here(url, aws.state), additional_headers=headers, open_timeout=PATIENCE_S) as socket:
         session_info = json.loads(asked(socket, "who"))
         assert session_info["session"] == session_id
         assert asked(socket, "hello") == "HELLO"
@@ -158,7 +159,7 @@ def test_the_sdks_presigned_address_opens_a_socket(aws: Any, talker: dict[str, A
     url = sdk.generate_presigned_url(
         talker["agentRuntimeArn"], session_id=session_id, endpoint_name="DEFAULT", custom_headers=custom
     )
-    with connect_now(here(url, aws.state)) as socket:
+    with connect_now(here(url, aws.state), open_timeout=PATIENCE_S) as socket:
         session_info = json.loads(asked(socket, "who"))
     assert session_info["session"] == session_id
     assert session_info["headers"]["x-amzn-bedrock-agentcore-runtime-custom-team"] == "blue"
@@ -176,10 +177,10 @@ def test_text_bytes_and_subprotocols_pass(aws: Any, talker: dict[str, Any]) -> N
         assert socket.subprotocol == "two"
         assert asked(socket, "é") == "É"
         socket.send(b"\x00\x01\xff")
-        assert socket.recv(timeout=30) == b"\xff\x01\x00"
+        assert socket.recv(timeout=PATIENCE_S) == b"\xff\x01\x00"
         socket.send(["in ", "pieces"])
-        assert socket.recv(timeout=30) == "IN PIECES"
-        assert socket.ping().wait(30)
+        assert socket.recv(timeout=PATIENCE_S) == "IN PIECES"
+        assert socket.ping().wait(PATIENCE_S)
 
 
 def test_a_restored_session_has_websockets_as_a_booted_one(aws: Any) -> None:
@@ -210,7 +211,7 @@ def test_an_ended_session_closes_its_sockets(aws: Any, talker: dict[str, Any]) -
         asked(socket, "hello")
         aws.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session_id)
         with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(timeout=30)
+            socket.recv(timeout=PATIENCE_S)
     assert closed.value.rcvd is not None
     assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1001, "The session was stopped")
 
@@ -254,7 +255,7 @@ def test_a_refusal_is_an_error_of_aws(
     path = change.pop("path", f"/runtimes/{quote(talker['agentRuntimeArn'], safe='')}/ws") + change.pop("query", "")
     headers = signed_headers(aws.state, "GET", path, **change)
     with pytest.raises(InvalidStatus) as refused:
-        connect_now(f"ws://127.0.0.1:{aws.state.port}{path}", additional_headers=headers)
+        connect_now(f"ws://127.0.0.1:{aws.state.port}{path}", additional_headers=headers, open_timeout=PATIENCE_S)
     response = refused.value.response
     assert (response.status_code, response.headers["x-amzn-errortype"]) == (status, code)
     assert json.loads(response.body or b"")["message"]
@@ -266,7 +267,7 @@ def test_unsigned_requests_foreign_hosts_and_web_pages_are_refused(aws: Any, tal
     signed = signed_headers(aws.state, "GET", path)
     for headers in ({}, signed | {"Host": "attacker.example"}, signed | {"Origin": "https://attacker.example"}):
         with pytest.raises(InvalidStatus) as refused:
-            connect_now(address, additional_headers=headers)
+            connect_now(address, additional_headers=headers, open_timeout=PATIENCE_S)
         assert refused.value.response.status_code == 403
 
 
@@ -298,12 +299,12 @@ def test_frames_above_the_limit_close_either_side(aws: Any, talker: dict[str, An
 def test_a_slow_client_makes_the_agent_wait(aws: Any, talker: dict[str, Any]) -> None:
     """Without back pressure, 60 MB would be taken from the agent and held here."""
     arn, session_id = talker["agentRuntimeArn"], str(uuid.uuid4())
-    with opened(aws, arn, session_id, max_queue=1) as slow, opened(aws, arn, session_id) as other:
+    with opened(aws, arn, session_id, max_queue=1, ping_interval=None) as slow, opened(aws, arn, session_id) as other:
         slow.send("flood 3000")
         message_count = wait_until(lambda: settled_count(other), what="the agent to stop sending")
         assert message_count < 2_900
         for number in range(3_000):
-            assert str(slow.recv(timeout=60)).startswith(f"{number}:")
+            assert str(slow.recv(timeout=PATIENCE_S)).startswith(f"{number}:")
 
 
 def settled_count(socket: Connection) -> int:

@@ -306,8 +306,15 @@ def test_silence_and_an_overlong_answer_are_timeouts(serve: Serve, invoker_for: 
     async def silent(request: Request, reply: Reply) -> None:
         await asyncio.sleep(30)
 
-    overlong = invoker_for(serve(drip)).invoke(agent, "?", timeout_s=1.5)
-    assert (overlong.failure, overlong.response[:2]) == ("timeout", "..")
+    dripping = invoker_for(serve(drip))
+
+    def overlong() -> bool:
+        """Whether the beginning of the answer came in time, which a busy machine does not always manage."""
+        record = dripping.invoke(agent, "?", timeout_s=1.5)
+        assert record.failure == "timeout"
+        return record.response[:2] == ".."
+
+    assert eventually(overlong)
     assert invoker_for(serve(silent), read_timeout_s=0.1).invoke(agent, "?").failure == "timeout"
 
 

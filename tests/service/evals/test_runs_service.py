@@ -68,7 +68,10 @@ def test_an_agents_tools_tokens_and_time_are_shown_beside_its_quality(bench: loo
         EvalCase(id=f"{n}", turns=(Turn(prompt=f"What is {n}+{n}?", expected_answer=str(2 * n), expected_tools=tools),))
         for n, tools in ((1, (CALCULATE,)), (21, ()))
     )
-    run = agent.evaluate(EvalSet(name="sums", cases=cases), ["contains", "trajectory(arguments=False)"])
+    for _ in range(5):
+        run = agent.evaluate(EvalSet(name="sums", cases=cases), ["contains", "trajectory(arguments=False)"])
+        if all(turn.tools_state == "found" for judged in run.judgements() for turn in judged.answer.turns):
+            break  # on a busy machine the last spans may come after the traces were read
     rows = run.rows().set_index("case")
     assert run.state == "complete", run.reason
     assert rows["contains"].tolist() == [1.0, 1.0]

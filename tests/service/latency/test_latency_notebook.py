@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from jupyter_client.manager import start_new_kernel
+from waiting import PATIENCE_S
 
 CELL = """
 import logging, sys
@@ -26,7 +27,7 @@ result
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Any]:
-    manager, client = start_new_kernel(kernel_name="python3")
+    manager, client = start_new_kernel(startup_timeout=PATIENCE_S, kernel_name="python3")
     try:
         yield client
     finally:
@@ -37,7 +38,7 @@ def kernel() -> Iterator[Any]:
 def outputs(kernel: Any, path: Path, *, watched: bool) -> list[dict[str, Any]]:
     cell = CELL.format(here=str(Path(__file__).parents[2] / "unit"), path=str(path / "loom.db"))
     messages: list[dict[str, Any]] = []
-    reply = kernel.execute_interactive(cell, allow_stdin=watched, output_hook=messages.append, timeout=120)
+    reply = kernel.execute_interactive(cell, allow_stdin=watched, output_hook=messages.append, timeout=PATIENCE_S)
     assert reply["content"]["status"] == "ok", reply["content"]
     message_id = reply["parent_header"]["msg_id"]
     assert {message["parent_header"]["msg_id"] for message in messages} == {message_id}, (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from inspected import new_memory
+from waiting import PATIENCE_S
 
 import loomlib as loom
 from loomlib.errors import StudyError
 from loomlib.memory_study import ScriptedConversation, ScriptedQuestion, ScriptedTurn, read_conversation
 
-HASTE = {"settle_s": 15.0, "quiet_s": 3.0, "seed": 1}
+HASTE = {"settle_s": PATIENCE_S, "quiet_s": PATIENCE_S, "seed": 1}  # the wait ends as soon as all is extracted
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A real HTTP server around a and what its clients need: boto3 ones and agents in processes of their own."""
+"""Serve a model over HTTP, for boto3 clients and for agents in processes of their own."""
 
 from __future__ import annotations
 

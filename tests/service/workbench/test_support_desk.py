@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recording_proxy import SentRequest, operation_of, recording_proxy
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
@@ -33,12 +35,32 @@ def end_at_first_lookup(_: str) -> None:
     raise FirstLookupError
 
 
-def run_notebook(parameters: Mapping[str, Any], connect: str) -> dict[str, Any]:
+def has_every_hop(bench: loom.Workbench, inv: loom.Invocation) -> bool:
+    """Whether the spans of all processes are stored: on a busy machine some can come later than one lookup waits."""
+    logs = bench.clients.logs()
+    pages = logs.get_paginator("filter_log_events")
+    found: list[dict[str, Any]] = []
+    with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
+        for page in pages.paginate(logGroupName="aws/spans", filterPattern=f'"{inv.record.trace_id}"'):
+            found += [json.loads(event["message"]) for event in page["events"]]
+    of_gateway = {span.get("parentSpanId") for span in found if span["name"] == "InvokeGateway"}
+    calls = {span["spanId"] for span in found if span["name"].startswith("MCP send tools/call")}
+    servers = {span["spanId"] for span in found if span["name"] == "POST /mcp"}
+    is_served = any(span["name"] == "tools/call calculator" and span.get("parentSpanId") in servers for span in found)
+    is_answered = any(span["name"] == "POST /invocations" for span in found)
+    return len(calls) >= 3 and calls <= of_gateway and is_served and is_answered
+
+
+def run_notebook(
+    parameters: Mapping[str, Any], connect: str, *, before_trace: Callable[[loom.Invocation], object] = bool
+) -> dict[str, Any]:
     """Run the notebook's code, with other values of its parameters, and return its variables."""
     names: dict[str, Any] = {}
     for cell in json.loads(NOTEBOOK.read_text())["cells"]:
         if cell["cell_type"] == "code":
             source = "".join(cell["source"])
+            if source.startswith("trace = inv.trace()"):
+                before_trace(names["inv"])
             if names.get("where") == "aws" and source.startswith("trace"):
                 if source.startswith("trace = inv.trace()"):
                     with pytest.raises(FirstLookupError):
@@ -103,7 +125,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
                 clients=Clients(Connection(region=state.region, environment=environment)),
                 environment=context.environment,
             )
-            local_variables = run_notebook({**parameters, "recorded": loom.Workbench(recorded)}, "recorded")
+            local_variables = run_notebook(
+                {**parameters, "recorded": loom.Workbench(recorded)},
+                "recorded",
+                before_trace=lambda inv: wait_until(lambda: has_every_hop(bench, inv), what="the spans of every hop"),
+            )
             # The agent has this value already.
             local_variables["agent"].configure({"KNOWLEDGE_BASE_ID": local_variables["handbook"].value.id})
             updates = sum(request.method == "PUT" and "/runtimes/" in request.target for request in requests)

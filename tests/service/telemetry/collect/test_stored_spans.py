@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 from loom_command import LoomCommand
+from waiting import wait_until
 
 import loomlib as loom
 
@@ -129,9 +130,18 @@ def test_a_hostile_tool_drives_neither_page_nor_terminal(silent: loom.Agent, cal
     assert "execute_tool <script>alert(1)</script>\x1b[2J" in [span["name"] for span in printed["spans"]]
 
 
-def test_the_command_line_prints_where_the_time_went(calculator: loom.Agent, call_loom: Loom) -> None:
-    calculator.invoke("What is 2+2?")
-    calculator.invoke("What is 3+3?")
+def is_exported(logs: Any, inv: loom.Invocation) -> bool:
+    """Whether the span that ends last is stored: on a busy machine it can come later than a lookup waits."""
+    with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
+        found = logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{inv.record.trace_id}"')["events"]
+        return "POST /invocations" in {json.loads(event["message"])["name"] for event in found}
+    return False
+
+
+def test_the_command_line_prints_where_the_time_went(calculator: loom.Agent, call_loom: Loom, logs: Any) -> None:
+    for prompt in ("What is 2+2?", "What is 3+3?"):
+        inv = calculator.invoke(prompt)
+        wait_until(lambda inv=inv: is_exported(logs, inv), what="the spans of the invocation")
     one = call_loom("trace", "calculator")
     assert "cold start" in one.stdout
     assert one.stdout.splitlines()[1].startswith("Of ")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from waiting import wait_until
+from whole_traces import whole_trace
 
 import loomlib as loom
 
@@ -17,8 +18,7 @@ def total_ns(inv: loom.Invocation) -> int:
 
 def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 2+2?").raise_for_status()
-    view = inv.trace()
-    assert view.state == "found"
+    view = whole_trace(inv)
     breakdown = view.breakdown()
     assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)
     assert all(breakdown[name].duration_ns > 0 for name in ("cold_start", "agent", "model", "tools"))
@@ -30,9 +30,8 @@ def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator:
 def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculator: loom.Agent) -> None:
     first = calculator.invoke("What is 2+2?")
     second = calculator.invoke("What is 3*7?", session_id=first.session_id).raise_for_status()
-    view = second.trace()
+    view = whole_trace(second)
     breakdown = view.breakdown()
-    assert view.state == "found"
     assert view.trace.trace_id == second.record.trace_id != first.record.trace_id
     assert breakdown["cold_start"].duration_ns == 0
     assert breakdown["model"].duration_ns > 0
@@ -41,7 +40,7 @@ def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculat
 
 def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 1+1?")
-    first, lines = inv.trace(), []
+    first, lines = whole_trace(inv), []
     again = inv.trace(progress=lines.append)
     assert lines == []
     assert again.breakdown() == first.breakdown()
@@ -57,7 +56,8 @@ def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
 
 def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: loom.Agent) -> None:
     inv = echo.invoke("hello").raise_for_status()
-    view = inv.trace()
+    # On a busy machine the notice that the process makes no spans can come later than one lookup waits.
+    view = wait_until(lambda: view if (view := inv.trace()).state not in ("undelivered", "not_found_yet") else None)
     assert view.state == "exports_nothing"
     assert any("OpenTelemetry" in line for line in view.sentences())
     breakdown = view.breakdown()
@@ -66,34 +66,38 @@ def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: 
 
 
 def test_delayed_logs_are_waited_for_and_the_wait_is_shown(open_bench: Callable[..., loom.Workbench]) -> None:
-    bench = open_bench(log_delay_s=1.5)
-    lines: list[str] = []
-    inv = bench.deploy("calculator").invoke("What is 2+2?")
-    view = inv.trace(progress=lines.append)
-    assert view.state == "found"
-    assert lines[0].startswith("0 spans so far")
+    agent = open_bench(log_delay_s=1.5).deploy("calculator")
+
+    def awaited() -> list[str]:
+        """The progress of a lookup that began before the spans were visible and found all of them."""
+        lines: list[str] = []
+        view = agent.invoke("What is 2+2?").trace(progress=lines.append)
+        return lines if view.state == "found" and lines[0].startswith("0 spans so far") else []
+
+    lines = wait_until(awaited, what="a lookup that has to wait and finds the spans")
     assert "of at most 6 s" in lines[0]
 
 
 def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> None:
     calls = [calculator.invoke(f"What is {number}+1?") for number in range(3)]
     calls.append(calculator.invoke("What is 9*9?", session_id=calls[0].session_id))
-    lines: list[str] = []
-    traces = calculator.telemetry.traces(last=4, progress=lines.append)
+    traces = wait_until(
+        lambda: found if (found := calculator.telemetry.traces(last=4)).states() == {"found": 4} else None,
+        what="four whole traces",
+    )
     assert [view.invocation_id for view in traces] == [inv.record.id for inv in reversed(calls)]
-    assert traces.states() == {"found": 4}
     for view, inv in zip(traces, reversed(calls), strict=True):
         assert view.trace.trace_id == inv.record.trace_id
         assert sum(part.duration_ns for part in view.breakdown().parts) == total_ns(inv)
     assert list(traces.parts()["cold"]) == [False, True, True, True]
     assert set(traces.tool_calls()["tool"]) == {"calculator"}
-    lines.clear()
+    lines: list[str] = []
     assert calculator.telemetry.traces(last=4, progress=lines.append).states() == {"found": 4}
     assert lines == []
 
 
 def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent) -> None:
-    calculator.invoke("What is 2+2?").trace()
+    whole_trace(calculator.invoke("What is 2+2?"))
     echo.invoke("hello")
     queries = calculator.telemetry.queries()
     for name in queries.table()["name"]:
@@ -117,6 +121,7 @@ def test_a_refused_call_has_no_trace_and_gives_the_reason(calculator: loom.Agent
 
 def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 6*7?")
+    whole_trace(inv)
     layers = inv.telemetry.layers()
     assert [layer.name for layer in layers.layers] == [
         "client",
@@ -154,9 +159,7 @@ def test_spans_and_durations_are_found_when_the_clock_is_set_by_days_during_a_ca
     for set_by_s in (86_400, -172_800):
         inv = agent.invoke(str(set_by_s), session_id=session_id).raise_for_status()
         session_id = inv.session_id
-        # On a busy machine the first spans can be overdue: they are looked up again, as the view says then.
-        view = wait_until(lambda inv=inv: view if (view := inv.trace()).state != "undelivered" else None)
-        assert view.state == "found"
+        view = whole_trace(inv)
         assert {span.name for span in view.trace.spans} >= {"POST /invocations", "execute_tool wait"}
         breakdown = view.breakdown()
         assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)

@@ -74,7 +74,13 @@ def agent(bench: loom.Workbench, request: pytest.FixtureRequest) -> loom.Agent:
 @pytest.fixture(scope="module")
 def warm(agent: loom.Agent) -> loom.Invocation:
     """A first call in a session of its own: the others follow in it."""
-    return agent.invoke("", payload={"plan": CALM}).raise_for_status()
+    return traced(agent.invoke("", payload={"plan": CALM}).raise_for_status())
+
+
+def traced(inv: loom.Invocation) -> loom.Invocation:
+    """The invocation once its trace is whole: on a busy machine spans can come later than one lookup waits."""
+    wait_until(lambda: inv.trace().state == "found", what="the whole trace")
+    return inv
 
 
 def test_a_cold_start_is_named_first(warm: loom.Invocation) -> None:
@@ -89,9 +95,7 @@ def test_a_cause_planted_in_a_running_agent_is_named_first(
     agent: loom.Agent, warm: loom.Invocation, cause: str
 ) -> None:
     inv = agent.invoke("", payload={"plan": PLANS[cause]}, session_id=warm.record.session_id).raise_for_status()
-    view = inv.trace()
-    assert view.state == "found"
-    findings = view.findings()
+    findings = traced(inv).trace().findings()
     assert findings.first is not None
     assert findings.first.rule == cause, findings.table()
     assert findings.problems == ()
@@ -106,7 +110,7 @@ def test_calm_calls_are_left_in_peace_and_have_a_price(agent: loom.Agent, warm: 
     for _ in range(3):
         inv = wait_until(calm_call, what="a call with less than 200 ms of waiting for a CPU")
         assert inv is not None
-        view = inv.trace()
+        view = traced(inv).trace()
         assert view.findings().findings == ()
     assert inv.duration_ms is not None
     use = RuntimeUse.during(inv.duration_ms / 1000, active_vcpus=1.0, memory_gb=0.2)

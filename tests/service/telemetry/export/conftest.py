@@ -121,7 +121,7 @@ class Collector:
         self.requests.append((path, headers, body))
         status = self.answers.pop(0) if self.answers else 200
         if status == 200 and headers["content-type"] == "application/json" and path.endswith("/v1/traces"):
-            self.spans.extend(_read(json.loads(body), headers))
+            self.spans.extend(list(_read(json.loads(body), headers)))  # at once: a test must not see half a request
         return status
 
     def metrics(self) -> dict[str, list[dict[str, Any]]]:
@@ -214,8 +214,8 @@ class Lab:
             sink=self,
             environment={"AWS_REGION": "us-east-1"},
             admit=lambda *_: None,
-            start_timeout_s=60.0,
-            answer_timeout_s=60.0,
+            start_timeout_s=waiting.PATIENCE_S,
+            answer_timeout_s=waiting.PATIENCE_S,
             otlp=OtlpTarget(url=url or self.collector.url, access_key="KEY"),
         )
         self.pools.append(pool)

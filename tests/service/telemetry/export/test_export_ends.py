@@ -230,29 +230,35 @@ async def test_a_forked_child_exports_its_own_spans_and_not_its_parents_again(la
     runtime = lab.runtime(
         """
         import os
+        import signal
         from bedrock_agentcore import BedrockAgentCoreApp
         from opentelemetry import trace
         app = BedrockAgentCoreApp()
+        children = []
 
         @app.entrypoint
         async def answer(payload):
+            if payload["prompt"] == "end":
+                os.kill(children[0], signal.SIGKILL)
+                os.waitpid(children[0], 0)
+                return
             tracer = trace.get_tracer("mine")
             with tracer.start_as_current_span("parent"):
                 if (child := os.fork()) == 0:
                     with tracer.start_as_current_span("child"):
                         pass
-                    import time
-                    time.sleep(2)
-                    os._exit(0)
-            os.waitpid(child, 0)
+                    while True:
+                        signal.pause()
+            children.append(child)
 
         app.run()
         """
     )
     await ask(pool, runtime)
     await eventually(lambda: len(lab.collector.spans) >= 3)
+    await ask(pool, runtime, "end")  # only now: the child has sent its span
     await pool.close()
-    assert names(lab.collector) == ["POST /invocations", "child", "parent"]
+    assert names(lab.collector) == ["POST /invocations", "POST /invocations", "child", "parent"]
 
 
 async def test_a_huge_value_is_cut_and_marked_as_cut(lab, ask, eventually):

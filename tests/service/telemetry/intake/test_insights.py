@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from exporting import Exporter, span, text, traces
-from waiting import wait_until
+from waiting import eventually, wait_until
 
 from loomlib.local.logs.queries import Insights
 from loomlib.local.logs.store import Logs
@@ -177,7 +177,7 @@ async def test_a_query_whose_process_cannot_be_started_has_failed(
     place = Place("us-east-1", "123456789012")
     with contextlib.closing(Logs(tmp_path, account_id=place.account_id, region=place.region)) as logs:
         logs.write(group="unasked", stream="s", timestamp_ms=1, message="a line")
-        logs.wait_current()
+        await eventually(lambda: "unasked" in logs.backend(place).groups)
         insights = Insights(tmp_path, logs)
         request = {"queryString": "fields @message", "logGroupName": "unasked", "startTime": 0, "endTime": 1}
         query = await insights.start_query(request, place=place)

@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from waiting import wait_until
 
 from loomlib import local
 
@@ -255,9 +256,14 @@ def test_records_outlive_a_restart(start_service: Callable[..., Any]) -> None:
 
 def test_a_log_delay_hides_telemetry_for_its_time_only(start_service: Callable[..., Any]) -> None:
     exporter = Exporter(start_service(log_delay_s=1.0))
-    trace = new_trace()
-    exporter.send(traces(span(trace)))
-    assert exporter.events(pattern=f'"{trace}"') == []
+
+    def hidden() -> str:
+        """A trace that is not visible right after it was sent; a busy machine can look only after the delay."""
+        trace = new_trace()
+        exporter.send(traces(span(trace)))
+        return "" if exporter.events(pattern=f'"{trace}"') else trace
+
+    trace = wait_until(hidden, what="a trace that is hidden at first")
     assert len(exporter.records(pattern=f'"{trace}"')) == 1
     (event,) = exporter.events(pattern=f'"{trace}"')
     assert event["ingestionTime"] - event["timestamp"] >= 1_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -35,8 +36,15 @@ EVENT_LIMIT_BYTES = 262_144 - 26
 def collecting(aws: Any) -> psutil.Process:
     """The service's collecting process."""
     children = psutil.Process(aws.state.pid).children(recursive=True)
-    (process,) = [process for process in children if "loomlib.local.otlp" in process.cmdline()]
+    (process,) = [process for process in children if "loomlib.local.otlp" in command_of(process)]
     return process
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """The arguments of a process; none of one that has ended since it was listed."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
 
 
 def test_an_attribute_of_ten_megabytes_is_cut_in_the_event_and_whole_in_the_store(exporter: Exporter) -> None:
@@ -385,7 +393,8 @@ def test_a_request_over_which_the_process_ends_twice_is_refused_for_good(start_s
     exporter = Exporter(start_service())
     exporter.send(traces(span()))
     body = json.dumps(traces(*(span(attributes=[text("x", "y" * 100)]) for _ in range(40_000)))).encode()
-    for _ in range(2):
+    ended = 0
+    while ended < 2:
         process = collecting(exporter.aws)
         idle_s = process.cpu_times().user
         with ThreadPoolExecutor(1) as pool:
@@ -393,9 +402,10 @@ def test_a_request_over_which_the_process_ends_twice_is_refused_for_good(start_s
             while process.cpu_times().user < idle_s + 0.05:  # until it decodes the request
                 time.sleep(0.001)
             process.kill()
-            status, content = answer.result()
-        assert status == 503
-        exporter.send(traces(span()))
+            status, _ = answer.result()
+        assert status in (200, 503)  # on a busy machine the kill can come only after the answer, and then counts not
+        ended += status == 503
+        wait_until(lambda: exporter.post("/otlp/v1/traces", traces(span()))[0] == 200)
     status, content = exporter.post("/otlp/v1/traces", body)
     assert status == 400
     assert b"ended twice" in content

@@ -99,8 +99,8 @@ def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Work
 def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
     agent = deploy(bench, "both_tools")
     inv = agent.invoke("Weave.").raise_for_status()
-    view = inv.trace()
     (comparison,) = compared(agent, [inv])
+    view = inv.trace()
     calls = view.tool_calls()
     assert sorted(calls["tool"]) == ["look", "search"]
     assert comparison.traced["tools"] < sum(calls["duration_ms"])
