@@ -49,6 +49,7 @@ class FaultLab:
         shared = folder / "shared"  # agents write their tally here, outside their boundary
         shared.mkdir(parents=True)
         self.home, self.tally = folder / "home", shared / "tally"
+        self.hold = shared / "tally.hold"  # contains the number of the first call that obedient agents do not answer
         self.options = dataclasses.replace(options or local.ServiceOptions(), sandbox_write=(str(shared),))
         self._benches: list[loom.Workbench] = []
         self.agents = folder / "agents"

@@ -21,6 +21,8 @@ from loomlib.store import InvocationRow, Store
 
 PLAN = {"cold": 2, "warm": 2, "sticky": 4, "find_starts": False}
 POSITIONS = 8
+HELD_CALL = 8
+"""The call in the middle of which something is killed: at least three of the calls before it are timed ones."""
 
 
 def timed_calls(store: Store, study_id: str) -> dict[int, list[InvocationRow]]:
@@ -63,16 +65,15 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
             study.run(Silent())
         raised.append(caught.value)
 
+    lab.hold.write_text(str(HELD_CALL))
     running = threading.Thread(target=run)
     running.start()
+    wait_until(lambda: len(lab.calls()) >= HELD_CALL, "the call that is not answered")
     wait_until(lambda: bench.context.store.measurements.counts("service")["done"] >= 3, "the third measurement")
-    call_count = len(lab.calls())
-    wait_until(
-        lambda: len(lab.calls()) > call_count, "the next call"
-    )  # and it takes 150 ms: killed in the middle of it
     lab.kill_service()
-    running.join(180)
+    running.join()
     wait_until(lambda: not processes_of(lab.home), "the end of every agent process")
+    lab.hold.unlink()
 
     (error,) = raised
     assert "no longer accepts connections" in error.what
@@ -118,9 +119,10 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
 ):
     lab = build()
     code = str(lab.agents / "obedient.py")
+    lab.hold.write_text(str(HELD_CALL))
     kernel = subprocess.Popen([sys.executable, "-c", KERNEL, str(lab.home), code, str(lab.tally)])
     try:
-        wait_until(lambda: kernel.poll() is not None or len(lab.calls()) >= 5, "the fifth call")
+        wait_until(lambda: kernel.poll() is not None or len(lab.calls()) >= HELD_CALL, "the held call")
         assert kernel.poll() is None
         running = processes_of(lab.home)
         assert len(running) >= 3, "kernel, service and an agent"
@@ -130,6 +132,7 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.wait()
     wait_until(lambda: not processes_of(lab.home), "the end of the service and its agents")
+    lab.hold.unlink()
 
     with Store.open(database or f"sqlite:///{lab.home / 'loom.db'}") as store:
         measured = {row.position: row for row in store.measurements.list("kernel", ["done"])}
@@ -155,7 +158,7 @@ def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(bu
     assert len(pids) >= 5
     lab.kill_service()
     wait_until(lambda: not processes_of(lab.home), "the end of every process")
-    assert not any(is_alive(pid) for pid in pids)
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the end of every process")
     *_, last = busy
     assert isinstance(last, loom.InvocationError)
     assert last.failure == "transport"

@@ -21,7 +21,7 @@ import loomlib as loom
 FAILURES = {
     "dies": ("ended with exit code 1 before it served", "no model, no agent"),
     "import": ("ended with exit code 1 before it served", "No module named 'nothing_of_this_name'"),
-    "never serves": ("did not start serving within 5 s", "about to fail: never serves"),
+    "never serves": ("did not start serving within 10 s", "about to fail: never serves"),
     "raises": ("answered 500", "the shuttle is stuck"),
     "is killed": ("was killed by SIGKILL without an answer", "about to fail: is killed"),
     "garbage": ("not HTTP", "about to fail: garbage"),
@@ -33,7 +33,7 @@ AT_START = ("dies", "import", "never serves")
 @pytest.fixture
 def impatient(how: str, lab: FaultLab, build: Callable[..., FaultLab]) -> FaultLab:
     """The lab of all, and one of its own for either failure that is a matter of waiting."""
-    options = {"never serves": {"start_timeout_s": 5.0}, "too slow": {"invoke_timeout_s": 2.0}}
+    options = {"never serves": {"start_timeout_s": 10.0}, "too slow": {"invoke_timeout_s": 2.0}}
     return build(**options[how]) if how in options else lab
 
 

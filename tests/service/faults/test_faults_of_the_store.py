@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from fault_lab import FaultLab
+from waiting import PATIENCE_S, wait_until
 
 import loomlib as loom
 from loomlib import local
@@ -48,7 +49,7 @@ def start(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> subpr
 
 def run(script: str, lab: FaultLab, agent: loom.Agent, *more: object) -> list[str]:
     process = start(script, lab, agent, *more)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, out + err
     return out.splitlines()
 
@@ -151,7 +152,7 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
         """
     writers = [start(script, lab, agent, name) for name in ("p", "q")]
     for writer in writers:
-        out, err = writer.communicate(timeout=120)
+        out, err = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 0, out + err
     rows = agent.context.store.invocations.list(agent_id=agent.entry.id, limit=None)
     calls_per_session = Counter(row.session_id[:3] for row in rows if row.session_id.endswith("s" * 33))
@@ -178,17 +179,19 @@ def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_ano
 
 def test_a_study_that_another_process_runs_is_not_run_twice(database: str | None, lab: FaultLab, slow: loom.Agent):
     slow = lab.open().register(str(slow.entry.arn)) if database else slow
-    store = slow.context.store
+    count = len(lab.calls())
+    lab.hold.write_text("1")  # the first call is not answered before the other attempt has failed
     runner = start(
         'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', lab, slow
     )
     try:
-        while store.studies.get("mine") is None or store.measurements.counts("mine")["done"] == 0:
-            assert runner.poll() is None, runner.communicate()
+        wait_until(lambda: runner.poll() is not None or len(lab.calls()) > count, "the first call")
+        assert runner.poll() is None, runner.communicate()
         with pytest.raises(loom.LoomError, match=f"process {runner.pid}"):
             LatencyStudy.resume(slow, "mine").run(Silent())
     finally:
-        out, err = runner.communicate(timeout=120)
+        lab.hold.unlink()
+        out, err = runner.communicate(timeout=PATIENCE_S)
     assert runner.returncode == 0, out + err
     assert LatencyStudy.resume(slow, "mine").result().answered == 8
 

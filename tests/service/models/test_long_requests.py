@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 from botocore.exceptions import ClientError
+from waiting import PATIENCE_S
 
 from loomlib.local.models import ModelRefusedError, make_model
 from loomlib.local.models.request import read_request
@@ -49,7 +50,7 @@ def assert_answered_or_timed_out(call: Callable[[], object]) -> None:
 
 
 def test_other_calls_are_answered_while_a_long_request_is_read(aws: Aws) -> None:
-    models, neighbour = aws.client("bedrock-runtime"), aws.client("bedrock-agentcore-control")
+    models, neighbour = aws.client("bedrock-runtime", read_timeout=PATIENCE_S), aws.client("bedrock-agentcore-control")
     models.converse(modelId="any", **ask("hello " * 2_000))  # the process that reads them is there from now on
     start_event, answer_count = threading.Event(), 0
 
@@ -145,7 +146,7 @@ def test_time_spent_waiting_for_a_processor_does_not_count() -> None:
     ids=["older system text", "guardrail tags"],
 )
 def test_open_marks_of_a_prompt_do_not_delay_other_calls(prompt: str, aws: Aws) -> None:
-    models = aws.client("bedrock-runtime")
+    models = aws.client("bedrock-runtime", read_timeout=PATIENCE_S)
     body = {"prompt": prompt, "amazon-bedrock-guardrailConfig": {"tagSuffix": "x"}}
     if "guardrails" not in prompt:
         del body["amazon-bedrock-guardrailConfig"]

@@ -11,7 +11,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
+from waiting import PATIENCE_S
 
 from loomlib.local.contract import AgentProcessError, SessionEndedError
 
@@ -132,7 +134,7 @@ async def test_a_stop_while_the_hook_of_its_version_runs_ends_the_session_at_onc
     )
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
     await eventually(lambda: "warming" in lab.lines.messages)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):  # less than a hook may take
         await pool.stop(runtime.runtime_id, "DEFAULT", pool.sessions()[0].session_id)
         with pytest.raises(SessionEndedError):
             await waiting
@@ -163,7 +165,7 @@ async def test_folders_of_any_depth_go_with_their_session(lab, call, read, platf
     kept_file.touch()
     at_the_start = "make_folders()" if platform == "V2" else ""
     runtime = lab.asgi(DEEP.replace("SHARED", str(lab.shared)).replace("WHEN", at_the_start), platform=platform)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         if platform == "V2":
             with pytest.raises(AgentProcessError, match="too many levels of folders"):
                 await pool.invoke(call(runtime))
@@ -314,7 +316,13 @@ async def test_a_pool_sweeps_what_a_former_one_could_not_take_along(lab, alive, 
             os.kill(os.getpid(), signal.SIGSTOP)
     """
     service, family = _service(lab, lab.asgi(frozen))
+    [keeper] = (
+        child
+        for child in psutil.Process(service.pid).children()
+        if any(part.endswith("keeper.py") for part in child.cmdline())
+    )
     with service:
+        keeper.kill()  # it would sweep as well
         service.kill()
     assert list((lab.home / "sessions").iterdir())
     bystander = subprocess.Popen(["sleep", "600"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
 
 from loomlib.local.contract import AgentProcessError
 from loomlib.local.logs.rotation import STREAM_BYTES, TOTAL_BYTES, Rotation
@@ -176,10 +176,11 @@ def test_an_agent_that_prints_a_gibibyte_leaves_the_service_small_and_answering(
     aws.invoke(arn, json.dumps({"line": "a", "ended": True, "bytes": 10}).encode(), runtimeSessionId=session)
     before = service.memory_info().rss
     size = 1 << (30 if len(line) > 1 else 28)
-    _, answer = aws.invoke(
-        arn, json.dumps({"line": line, "ended": ended, "bytes": size}).encode(), runtimeSessionId=session
-    )
-    assert answer == b'"done"'
+    patient = aws.client("bedrock-agentcore", read_timeout=PATIENCE_S)
+    payload = json.dumps({"line": line, "ended": ended, "bytes": size}).encode()
+    answer = patient.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload, runtimeSessionId=session)
+    with answer["response"] as body:
+        assert body.read() == b'"done"'
     group = f"/aws/bedrock-agentcore/runtimes/{flooding['agentRuntimeId']}-DEFAULT"
     logs = aws.client("logs")
 
@@ -194,8 +195,14 @@ def test_an_agent_that_prints_a_gibibyte_leaves_the_service_small_and_answering(
     )
     assert service.memory_info().rss - before < 400 << 20
     assert sum(file.stat().st_size for file in aws.state.home.glob("logs.db*")) < 200 << 20
-    start_s = time.monotonic()
+    start_s = _processor_s(service)
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
     stored_chars = sum(len(event["message"]) for page in pages for event in page["events"])
     assert stored_chars <= STREAM_BYTES + (1 << 20)
-    assert time.monotonic() - start_s < 60  # 122 s for what one such agent had printed
+    assert _processor_s(service) - start_s < 60  # 122 s for what one such agent had printed
+
+
+def _processor_s(service: psutil.Process) -> float:
+    """The processor time of this process and of the service, which does not depend on what else runs."""
+    times = service.cpu_times()
+    return time.process_time() + times.user + times.system

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -112,6 +113,24 @@ def processes_with(text: str) -> list[int]:
         except OSError:
             continue
     return pids
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether a process has ended: it is gone, or its parent has not read its exit code yet."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def zombies_of(process: psutil.Process) -> list[psutil.Process]:
+    """The descendants of a process that have ended and are still there."""
+    zombies: list[psutil.Process] = []
+    for child in process.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.status() == psutil.STATUS_ZOMBIE:
+                zombies.append(child)
+    return zombies
 
 
 @pytest.fixture(params=["best", "off"])
@@ -413,10 +432,11 @@ def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
 """
     arn = deploy(isolated, "forking", agent(start="", kind="def", body=body))
     mark, other = ask(isolated, arn, 1)["mark"], ask(isolated, arn, 2)["mark"]
-    assert processes_with(mark)
+    # A process that has just begun its program has no environment for a moment.
+    wait_until(lambda: processes_with(mark), what="the processes of the first session")
     isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(1))
     assert not processes_with(mark)
-    assert processes_with(other)
+    wait_until(lambda: processes_with(other), what="the processes of the second session")
     frozen = next((isolated.state.home / "sessions").glob(f"*.sessions/{other}")).parent.stem
     assert processes_with(frozen)
     isolated.control.delete_agent_runtime(agentRuntimeId=arn.rpartition("/")[2])
@@ -486,7 +506,9 @@ def test_a_frozen_process_that_has_ended_leaves_nothing_when_it_is_replaced(isol
     (folder,) = sessions.glob(f"*.sessions/{ask(isolated, arn, 1)['mark']}")
     mark = folder.parent.name.removesuffix(".sessions")
     assert len(list(sessions.glob(f"{mark}*"))) == 3  # its folder, those of its sessions, and its record
-    os.kill(json.loads((sessions / f"{mark}.json").read_text())["pid"], signal.SIGKILL)
+    frozen = psutil.Process(json.loads((sessions / f"{mark}.json").read_text())["pid"])
+    frozen.kill()
+    wait_until(lambda: has_ended(frozen), what="the end of the frozen process")  # until then it may fork a session
     assert ask(isolated, arn, 2)["session"] == session(2)
     wait_until(lambda: not list(sessions.glob(f"{mark}*")), what="the removal of the ended process's files")
     assert ask(isolated, arn, 1)["session"] == session(1)
@@ -509,10 +531,7 @@ def test_a_session_that_has_ended_leaves_no_process(isolated: Any) -> None:
         ask(isolated, arn, number)
         isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(number))
     own = psutil.Process(isolated.state.pid)
-    wait_until(
-        lambda: not [child for child in own.children(recursive=True) if child.status() == psutil.STATUS_ZOMBIE],
-        what="the end of processes that have exited",
-    )
+    wait_until(lambda: not zombies_of(own), what="the end of processes that have exited")
 
 
 def test_sessions_of_one_version_cannot_reach_each_other(aws: Any) -> None:

@@ -1,7 +1,8 @@
 """An agent that does what its payload (or its environment) says, and writes a tally of every call that reached it.
 
 pause_s, words, fail ("raise", "every third", "mid-stream"), skew_s, spawn: a key of the payload, or a variable of the
-same name in capitals.
+same name in capitals. A file beside the tally may contain the number of the first call that is not answered while the
+file exists.
 """
 
 import asyncio
@@ -20,6 +21,14 @@ def option(payload, name, default=""):
     return payload.get(name) or os.environ.get(name.upper()) or default
 
 
+def first_held_call():
+    try:
+        with open(os.environ["TALLY"] + ".hold") as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return sys.maxsize
+
+
 @app.entrypoint
 async def answer(payload, context):
     start_time = datetime.now(UTC) + timedelta(seconds=float(option(payload, "skew_s", 0)))
@@ -28,6 +37,8 @@ async def answer(payload, context):
         tally.write(f"{context.session_id} {os.getpid()}\n")
         tally.seek(0)
         calls = len(tally.readlines())
+    while calls >= first_held_call():
+        await asyncio.sleep(0.01)
     fail = option(payload, "fail")
     if fail == "raise" or (fail == "every third" and calls % 3 == 0):
         raise ValueError("the loom has no yarn")
