@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from waiting import wait_until as wait_for
 
@@ -163,6 +164,28 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
     again = start_service()
     _, body = again.invoke(arn)
     assert b'"prompt": "hi"' in body
+
+
+def test_the_keeper_of_a_killed_service_leaves_the_sessions_of_the_next_one_alone(start_service: Start) -> None:
+    aws = start_service()
+    runtime = aws.deploy("successor")
+    aws.invoke(runtime["agentRuntimeArn"])
+    (keeper,) = (
+        child
+        for child in psutil.Process(aws.state.pid).children()
+        if any(part.endswith("keeper.py") for part in child.cmdline())
+    )
+    keeper.suspend()  # as on a busy machine, where it runs only when the next service has a session
+    os.kill(aws.state.pid, signal.SIGKILL)
+    assert wait_for(lambda: local.find(aws.state.home) is None)
+    again = start_service()
+    again.invoke(runtime["agentRuntimeArn"])
+    (session,) = local.status(again.state.home).sessions
+    keeper.resume()
+    wait_for(lambda: not is_alive(keeper.pid))
+    assert local.status(again.state.home).sessions[0].pid == session.pid
+    assert is_alive(session.pid)
+    assert list((again.state.home / "sessions").iterdir())
 
 
 @pytest.mark.usefixtures("without_template")

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..sandbox.removal import remove_tree
@@ -67,15 +68,18 @@ def write_record(sessions: Path, mark: str, pid: int, user: int = 0) -> None:
     record_path(sessions, mark).write_text(json.dumps(record), "ascii")
 
 
-def sweep_leftovers(sessions: Path) -> int:
+def sweep_leftovers(sessions: Path, names: Iterable[str] | None = None) -> int:
     """End the processes and remove the folders of an earlier service; return the number of sessions.
 
     A pid is trusted only together with its start time, because it may have been reused.
+
+    Args:
+        sessions: Folder of all sessions.
+        names: Files and folders of the earlier service; all that the folder contains by default.
     """
     if not sessions.is_dir():
         return 0
-    entries = list(sessions.iterdir())
-    marks = {entry.name.removesuffix(".json") for entry in entries}
+    marks = {name.removesuffix(".json") for name in (os.listdir(sessions) if names is None else names)}
     users: set[int] = set()
     for mark in marks:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
