@@ -19,7 +19,7 @@ from .rotation import Rotation
 
 _BATCH_PAUSE_S = 0.02
 _RESTORED_WITHIN_S = 30.0
-_CURRENT_WITHIN_S = 2.0
+_CURRENT_WITHIN_S = 10.0
 _NOTICE = "Loom: the oldest {lines:,} lines of this stream ({characters:,} characters) were dropped: it was too large"
 
 
