@@ -131,6 +131,16 @@ def test_it_ends_when_the_process_that_holds_the_lease_is_killed(tmp_path: Path)
     assert wait_for(lambda: local.find(tmp_path) is None)
 
 
+def test_a_lease_that_is_not_answered_is_an_error_that_says_so(start_service: Start) -> None:
+    state = start_service().state
+    os.kill(state.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(LocalServiceNotRunningError, match="does not answer"):
+            local.hold(state)
+    finally:
+        os.kill(state.pid, signal.SIGCONT)
+
+
 def test_starting_a_running_one_persistently_makes_it_persistent(tmp_path: Path) -> None:
     state, _ = local.start(tmp_path, BRIEF, persistent=False)
     lease = local.hold(state)
