@@ -137,7 +137,7 @@ ATTACKS = (
         "lists other processes",
         """
 import os, time
-end = time.monotonic() + 4  # processes of ended sessions of the same version may be there for another moment
+end = time.monotonic() + 8  # processes of ended sessions of the same version may be there for another moment
 while (result := len([name for name in os.listdir("/proc") if name.isdigit()])) >= 10 and time.monotonic() < end:
     time.sleep(0.1)
 """,

@@ -30,8 +30,11 @@ from loomlib.local.sandbox.isolation import choose
 
 PLATFORMS = {"attacker": "V2", "attacker_alone": "V2", "attacker_v1": "V1", "neighbour": "V2"}
 LIMITS = "memory=400m,processes=64,storage=40m,answer=5m,open_files=256"
-ANSWER_WITHIN_S = 6.0
-"""The service's time for an agent to begin an answer, and between two pieces of it."""
+ANSWER_WITHIN_S = 12.0
+"""The service's time for an agent to begin an answer, and between two pieces of it.
+
+An attack imports boto3, or fills memory or storage, which takes seconds while other tests run.
+"""
 
 
 class Battlefield:

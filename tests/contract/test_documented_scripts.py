@@ -34,7 +34,7 @@ def run(service: local.ServiceState, script: str, *arguments: str) -> list[str]:
         env=environment | local.shell_environment(service, environment),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout.splitlines()

@@ -19,6 +19,7 @@ import pytest
 from IPython.core.events import EventManager, available_events
 from IPython.core.formatters import DisplayFormatter
 from ipywidgets import widget_serialization
+from whole_traces import traced
 
 import loom_widgets
 import loomlib as loom
@@ -306,7 +307,7 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     assert {"duration", "time to first byte"} <= {row["name"] for row in state["figures"]}
     watched.ask("start")
     assert "cold start" in {row["name"] for row in watched.panel.state["asked"]["figures"]}
-    wait_until(lambda: invocation.trace().state == "found", "the trace")  # a look-up waits three seconds for it
+    traced(invocation)
     watched.ask("trace")
     trace = watched.panel.state["asked"]["trace"]
     assert trace["bars"]["total"] > 0

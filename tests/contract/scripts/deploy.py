@@ -50,7 +50,7 @@ created = control.create_agent_runtime(
     roleArn=f"arn:aws:iam::{account}:role/AgentRuntimeRole",
     lifecycleConfiguration={"idleRuntimeSessionTimeout": 300, "maxLifetime": 1800},
 )
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 240
 while True:
     status = control.get_agent_runtime(agentRuntimeId=created["agentRuntimeId"])["status"]
     if status == "READY":

@@ -35,7 +35,7 @@ def deploy(name, source, protocol):
         protocolConfiguration={"serverProtocol": protocol},
         roleArn=f"arn:aws:iam::{account}:role/AgentRuntimeRole",
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while (runtime := control.get_agent_runtime(agentRuntimeId=created["agentRuntimeId"]))["status"] == "CREATING":
         if time.monotonic() > deadline:
             sys.exit("the runtime is CREATING")

@@ -23,12 +23,12 @@ print(data.stop_runtime_session(agentRuntimeArn=arn, qualifier="prod", runtimeSe
 
 logs = boto3.client("logs")
 group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-prod"
+events = logs.filter_log_events(logGroupName=group, filterPattern=f'"{session}"')["events"]
 streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
 names = [stream["logStreamName"] for stream in streams]  # one a process, and one of OpenTelemetry for all of them
 print(
     all("[runtime-logs-" in name for name in names if name != "otel-rt-logs"), sum(name[:2] == "20" for name in names)
 )
-events = logs.filter_log_events(logGroupName=group, filterPattern=f'"{session}"')["events"]
 print(len(events) > 0)
 
 control.delete_agent_runtime_endpoint(agentRuntimeId=runtime_id, endpointName="prod")

@@ -23,7 +23,7 @@ def lambda_handler(event, context):
 """
 ORDER = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
 suffix = uuid.uuid4().hex[:8]
-often = WaitConfig(max_wait=60, poll_interval=1)
+often = WaitConfig(max_wait=240, poll_interval=1)
 
 
 def role(service):
@@ -71,7 +71,7 @@ print(target["status"], client.get_gateway_by_name(gateway["name"])["gatewayId"]
 
 
 def transport():
-    http = httpx2.AsyncClient(auth=signing(httpx2.Auth), timeout=60)
+    http = httpx2.AsyncClient(auth=signing(httpx2.Auth), timeout=240)
     return streamable_http_client(gateway["gatewayUrl"], http_client=http)
 
 

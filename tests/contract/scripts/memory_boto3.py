@@ -91,7 +91,7 @@ print(
 )
 
 # ListMemoryRecords (until extraction has come so far), RetrieveMemoryRecords, GetMemoryRecord
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 240
 while True:
     pages = data.get_paginator("list_memory_records").paginate(memoryId=memory_id, namespacePath="/")
     records = [record for page in pages for record in page["memoryRecordSummaries"]]

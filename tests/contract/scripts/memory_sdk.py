@@ -19,7 +19,9 @@ while client.get_memory_status(memory_id) != "ACTIVE":
 place = {"memory_id": memory_id, "actor_id": "ben", "session_id": "tuesday"}
 client.create_event(**place, messages=[("I live in Utrecht.", "USER"), ("Noted.", "ASSISTANT")])
 client.create_blob_event(**place, blob_data={"step": 2})
-print(client.wait_for_memories(memory_id, "/facts/ben/", test_query="Where do I live?", max_wait=60, poll_interval=0.1))
+print(
+    client.wait_for_memories(memory_id, "/facts/ben/", test_query="Where do I live?", max_wait=240, poll_interval=0.1)
+)
 memories, answer, event = client.process_turn_with_llm(
     **place,
     user_input="Where do I live?",

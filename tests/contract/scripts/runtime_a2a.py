@@ -63,7 +63,7 @@ if __name__ == "__main__":
 
 async def main(arn):
     headers = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": str(uuid.uuid4())}
-    async with httpx.AsyncClient(auth=signing(httpx.Auth), headers=headers, timeout=60) as http:
+    async with httpx.AsyncClient(auth=signing(httpx.Auth), headers=headers, timeout=240) as http:
         card = await A2ACardResolver(http, base_url=address(arn)).get_agent_card()
         print(card.name, [skill.id for skill in card.skills])
         for streaming in (False, True):

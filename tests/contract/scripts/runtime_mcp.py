@@ -59,7 +59,7 @@ async def main(arn):
     async def progressed(progress, total, message):
         beds.append(f"{progress:g}/{total:g}")
 
-    async with httpx2.AsyncClient(auth=signing(httpx2.Auth), timeout=60) as http:
+    async with httpx2.AsyncClient(auth=signing(httpx2.Auth), timeout=240) as http:
         transport = streamable_http_client(address(arn) + "?qualifier=DEFAULT", http_client=http)
         async with Client(transport, mode="legacy", elicitation_callback=elicited, sampling_callback=sampled) as client:
             print([tool.name for tool in (await client.list_tools()).tools])

@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 from botocore.exceptions import ClientError
 from test_output_shapes import faults
-from waiting import wait_until
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.aws.evaluation import BUILTIN_LEVELS, evaluate, evaluator_level, list_evaluators
@@ -168,7 +168,7 @@ async def test_the_spans_of_a_real_agent_are_read_from_the_store(service, tmp_pa
     try:
         agent = await asyncio.to_thread(bench.deploy, "calculator")
         invocation = await agent.ainvoke("What is 17 * 23?")
-        await asyncio.to_thread(wait_until, lambda: invocation.trace().state == "found", what="the whole trace")
+        await asyncio.to_thread(traced, invocation)
         (row,) = bench.context.store.invocations.list(limit=1)
         turn = TurnAnswer(
             text="not shown", session_id=row.session_id, trace_id=row.trace_id or "", invocation_id=row.id

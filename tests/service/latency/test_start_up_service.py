@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib import local
@@ -130,7 +130,7 @@ def test_the_trace_of_a_first_call_holds_the_start_at_its_time_and_later_ones_do
     first = agent.invoke("What is 2 + 2?")
     again = agent.invoke("What is 3 + 3?", session_id=first.session_id)
     for inv in (first, again):
-        wait_until(lambda inv=inv: inv.trace().state == "found", what="the whole trace")
+        traced(inv)
     trace = first.trace()
     start = trace.session_start
     assert start is not None

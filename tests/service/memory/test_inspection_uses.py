@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from inspected import new_memory, write
-from waiting import wait_until
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.aws.memory_shapes import MemoryRecord
@@ -71,7 +71,7 @@ def remembering(memory_bench: loom.Workbench, tmp_path_factory: pytest.TempPathF
 def test_a_record_put_before_the_prompt_is_found_with_the_call_that_brought_it(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": "Which food is the user allergic to?", "mode": "preload"}).raise_for_status()
-    wait_until(lambda: inv.trace().state == "found", what="the whole trace")
+    traced(inv)
     used = inv.telemetry.memories_used(memory)
     assert list(used["text"]) == [ALLERGY]
     assert list(used["where"]) == ["prompt"]
@@ -86,7 +86,7 @@ def test_a_record_put_before_the_prompt_is_found_with_the_call_that_brought_it(r
 def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": "Recall the customer's allergies to food", "mode": "tool"}).raise_for_status()
-    wait_until(lambda: inv.trace().state == "found", what="the whole trace")
+    traced(inv)
     used = inv.telemetry.memories_used(memory)
     assert list(used["text"]) == [ALLERGY]
     assert list(used["where"]) == ["tool result of recall"]
@@ -96,7 +96,7 @@ def test_a_record_that_a_tool_brought_is_found_in_its_result(remembering):
 def test_text_of_the_caller_does_not_count_as_retrieved(remembering):
     agent, memory = remembering
     inv = agent.invoke(payload={"prompt": ALLERGY}).raise_for_status()
-    wait_until(lambda: inv.trace().state == "found", what="the whole trace")
+    traced(inv)
     used = inv.telemetry.memories_used(memory)
     assert len(used) == 0
     assert "no call in the trace reads records" in used.note

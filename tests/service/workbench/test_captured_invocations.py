@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from delivered_spans import wait_for_trace
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.cli.main import cli
@@ -21,7 +21,7 @@ EMPTY = EvalSet(name="captured", cases=())
 def test_an_invocation_becomes_a_case_with_the_tools_of_its_trace_which_the_agent_passes(
     calculator: loom.Agent, tmp_path: Path
 ) -> None:
-    inv = wait_for_trace(calculator.invoke("What is 17 * 23? Mail it to ann@example.org"))
+    inv = traced(calculator.invoke("What is 17 * 23? Mail it to ann@example.org"))
     evalset = EMPTY.capture(inv, tags=["sums"])
     case = evalset.cases[0]
     assert case.prompt == "What is 17 * 23? Mail it to [email 1]"
@@ -37,8 +37,8 @@ def test_an_invocation_becomes_a_case_with_the_tools_of_its_trace_which_the_agen
 
 
 def test_a_session_becomes_one_case_of_all_its_turns(calculator: loom.Agent) -> None:
-    first = wait_for_trace(calculator.invoke("What is 2 + 3?"))
-    wait_for_trace(calculator.invoke("What is 4 + 5?", session_id=first.session_id))
+    first = traced(calculator.invoke("What is 2 + 3?"))
+    traced(calculator.invoke("What is 4 + 5?", session_id=first.session_id))
     case = calculator.evals.capture(EMPTY, session_id=first.session_id).cases[0]
     assert [turn.prompt for turn in case.turns] == ["What is 2 + 3?", "What is 4 + 5?"]
     assert [len(turn.expected_tools or ()) for turn in case.turns] == [1, 1]
@@ -52,7 +52,7 @@ def test_calls_since_a_time_are_collected_and_evaluations_are_not(
     bench: loom.Workbench, calculator: loom.Agent
 ) -> None:
     begin = datetime.now(UTC)
-    invocations = [wait_for_trace(calculator.invoke(f"What is {n} + 1?")) for n in range(100, 103)]
+    invocations = [traced(calculator.invoke(f"What is {n} + 1?")) for n in range(100, 103)]
     broken = calculator.invoke(payload={"nothing": "to ask"})
     calculator.evaluate(EMPTY.capture(invocations[0]), ["exact"], reuse=False)
     collection = bench.evals.collect(EMPTY, "calculator", since=begin, successes=1.0)
@@ -72,8 +72,8 @@ def test_agents_that_were_asked_in_the_same_session_are_each_collected_with_thei
 ) -> None:
     begin = datetime.now(UTC)
     other = bench.deploy("calculator", name="calculator_of_the_same_session")
-    first = wait_for_trace(calculator.invoke("What is 6 * 7?"))
-    second = wait_for_trace(other.invoke("What is 6 * 9?", session_id=first.session_id))
+    first = traced(calculator.invoke("What is 6 * 7?"))
+    second = traced(other.invoke("What is 6 * 9?", session_id=first.session_id))
     evalset = bench.evals.collect(EMPTY, calculator.name, other.name, since=begin, successes=1.0).evalset
     assert {case.prompt: [dict(tool.arguments or {}) for tool in case.expected_tools or ()] for case in evalset} == {
         "What is 6 * 7?": [{"expression": "6 * 7"}],

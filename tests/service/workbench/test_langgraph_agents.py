@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from delivered_spans import wait_for_trace
 from langgraph_test_agent import LANGGRAPH_AGENT
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.evals import EvalSet
@@ -26,7 +26,7 @@ def supervisor(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) 
 def test_nested_agents_of_langgraph_show_their_inner_calls(supervisor: loom.Agent) -> None:
     invocation = supervisor.invoke(PROMPT).raise_for_status()
     assert "555" in invocation.text
-    trace = wait_for_trace(invocation).trace().trace
+    trace = traced(invocation).trace().trace
     trajectory = trace.trajectory()
     assert trajectory.agent_name == "supervisor"
     assert trajectory.tool_names == ("ask_mathematician",)

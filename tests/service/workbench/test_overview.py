@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from delivered_spans import wait_for_trace
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib import local
@@ -44,7 +44,7 @@ def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
 
 
 def test_calls_are_priced_by_their_traces(bench: loom.Workbench, calculator: loom.Agent) -> None:
-    wait_for_trace(calculator.invoke("What is 2+2?").raise_for_status())
+    traced(calculator.invoke("What is 2+2?").raise_for_status())
     bench.telemetry.catch_up(agents=[calculator.name])
     total = bench.telemetry.overview(agents=[calculator.name]).total
     assert total.priced >= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waiting import wait_until
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.evals import EvalSet
@@ -31,7 +31,7 @@ def test_an_a2a_call_becomes_a_case_that_the_agent_passes(bench: loom.Workbench)
     agent = bench.deploy("a2a_agent", name="a2a_cases")
     with agent.protocols.a2a() as a2a:
         call = a2a.send("What is 15 * 37?").raise_for_status()
-    wait_until(lambda: call.trace().state == "found", what="the whole trace")
+    traced(call)
     case = call.evals.case()
     assert case.prompt == "What is 15 * 37?"
     assert [tool.name for tool in case.expected_tools or ()] == ["calculator"]

@@ -61,7 +61,7 @@ with DeployJournal(Path({str(tmp_path)!r}), "aws-123456789012-us-east-1", "a") a
     journal.add(Intent(kind="role", name="loom-a-us-east-1", action="create"))
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=240)
     with journal(tmp_path) as deploy_journal:
         assert deploy_journal.intents == (MADE,)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from eval_runs import Says
 from fake_judge import FakeJudge
+from waiting import PATIENCE_S
 
 from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, Rubric, Score, Turn, TurnAnswer
 from loomlib.evals.judges import (
@@ -166,7 +167,7 @@ async def test_a_members_scores_of_the_whole_case_are_one_vote():
 
 
 async def test_plain_members_of_a_panel_run_at_once_outside_of_the_loops_thread():
-    both_run, threads = threading.Barrier(2, timeout=20), []
+    both_run, threads = threading.Barrier(2, timeout=PATIENCE_S), []
 
     def passes(case: EvalCase, answer: CaseAnswer) -> bool:
         threads.append(threading.current_thread())

@@ -207,10 +207,10 @@ def test_a_budget_in_money_stops_at_once_when_costs_are_unknown(store: Store) ->
 
 def test_a_budget_of_time_stops_asking(store: Store) -> None:
     async def agent(prompt: str) -> str:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)
         return prompt
 
-    run = loom.evaluate(agent, sums(5000), Says("says", 1.0), budget=Budget(time_s=0.3), store=store)
+    run = loom.evaluate(agent, sums(5000), Says("says", 1.0), budget=Budget(time_s=3), store=store)
     assert run.state == "stopped"
     assert 0 < len(run.rows()) < 5000
 

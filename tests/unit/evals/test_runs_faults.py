@@ -98,7 +98,7 @@ def test_a_function_that_raises_stop_iteration_has_not_answered(store: Store) ->
     def empty(prompt: str) -> str:
         return next(iter(()))
 
-    run = loom.evaluate(empty, sums(2), Says("slow", StopIteration(), is_quick=False), store=store, timeout_s=5)
+    run = loom.evaluate(empty, sums(2), Says("slow", StopIteration(), is_quick=False), store=store, timeout_s=60)
     assert list(run.failures()["stage"]) == ["answer", "answer"]
     run = loom.evaluate(Adder(), sums(2), Says("slow", StopIteration(), is_quick=False), store=store)
     assert list(run.failures()["stage"]) == ["judge", "judge"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from eval_runs import Says, sums
+from waiting import PATIENCE_S
 
 import loomlib as loom
 from loomlib.errors import EvalError, StoreError
@@ -35,8 +36,9 @@ def test_functions_that_hang_are_abandoned_and_take_no_other_turn(store: Store, 
             never.wait(120)
         return "118"
 
-    # More of them than any executor has threads; were they waited for, this would take two minutes.
-    run = loom.evaluate(CallableTarget(agent, concurrency=20), sums(60), Says(), timeout_s=1, store=store)
+    # More of them than any executor has threads; were they waited for, this would take two minutes. The limit is also
+    # that of the answer, whose thread may not get a processor for seconds.
+    run = loom.evaluate(CallableTarget(agent, concurrency=59), sums(60), Says(), timeout_s=8, store=store)
     assert run.state == "complete"
     assert not never.is_set()
     kinds = run.failures()
@@ -50,7 +52,7 @@ def test_evaluators_that_hang_are_abandoned_too(store: Store, never: threading.E
             return super().judge(case, answer) if case.id == "sum 39" else never.wait(120)
 
     run = loom.evaluate(
-        lambda prompt: "78", sums(40), Hanging(is_quick=False), judge_timeout_s=1, judge_concurrency=20, store=store
+        lambda prompt: "78", sums(40), Hanging(is_quick=False), judge_timeout_s=8, judge_concurrency=39, store=store
     )
     assert not never.is_set()
     failures = run.failures()
@@ -69,9 +71,9 @@ async def test_a_stopped_run_keeps_what_a_plain_function_had_answered(store: Sto
             never.wait(120)
         return prompt
 
-    target = CallableTarget(agent, key="counting")
+    target = CallableTarget(agent, key="counting", concurrency=1)  # also where the first calls take long
     task = asyncio.create_task(loom.aevaluate(target, sums(20), Says(), run_id="r1", store=store))
-    assert await asyncio.to_thread(reached.wait, 60)
+    assert await asyncio.to_thread(reached.wait, PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

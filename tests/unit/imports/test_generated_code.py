@@ -47,7 +47,7 @@ def ran(*command: str | Path, cwd: Path) -> str:
         env={**environment, "PYTHONDONTWRITEBYTECODE": "1", "AWS_EC2_METADATA_DISABLED": "true"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
     )
     assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-4_000:]
     return result.stdout

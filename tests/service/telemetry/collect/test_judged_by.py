@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from loom_command import LoomCommand
-from whole_traces import whole_trace
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.errors import PluginError
@@ -110,7 +110,7 @@ def test_the_slowest_sessions_of_agents_that_stream_are_found_by_their_spans(ben
     second = agent.invoke("What is 3+3?", session_id=first.session_id).raise_for_status()
     other = agent.invoke("What is 4+4?").raise_for_status()
     for inv in (first, second, other):
-        whole_trace(inv)
+        traced(inv)
     sessions = agent.telemetry.queries().run("slowest_sessions_by_spans").set_index("session_id")
     assert dict(sessions["invocations"]) == {first.session_id: 2.0, other.session_id: 1.0}
     assert list(sessions["together_ms"]) == sorted(sessions["together_ms"], reverse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from waiting import wait_until
-from whole_traces import whole_trace
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib.workbench.trace_view import TraceView
@@ -20,7 +20,7 @@ def remembering(bench: loom.Workbench) -> loom.Agent:
 
 
 def ask(agent: loom.Agent, *steps: str) -> TraceView:
-    view = whole_trace(agent.invoke(payload={"steps": list(steps)}).raise_for_status())
+    view = traced(agent.invoke(payload={"steps": list(steps)}).raise_for_status()).trace()
     breakdown = view.breakdown()
     assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns
     return view
@@ -91,7 +91,7 @@ def test_where_an_instrumentation_of_botocore_is_at_work_its_span_is_the_only_on
 
 
 def test_the_call_below_a_frameworks_model_call_is_counted_once(calculator: loom.Agent) -> None:
-    view = whole_trace(calculator.invoke("What is 2+2?").raise_for_status())
+    view = traced(calculator.invoke("What is 2+2?").raise_for_status()).trace()
     twins = [span for span in view.trace.duplicates if span.kind == "client"]
     assert len(twins) == len(view.model_calls()) == len(view.trace.of_operation("chat"))
     assert all(span.name.startswith("chat ") for span in twins)
@@ -101,7 +101,7 @@ def test_the_call_below_a_frameworks_model_call_is_counted_once(calculator: loom
 def test_the_metrics_of_a_call_stand_in_their_layer_and_are_its_own(calculator: loom.Agent) -> None:
     first, other = (calculator.invoke("What is 2+2?").raise_for_status() for _ in range(2))
     for inv in (first, other):
-        whole_trace(inv)  # metrics leave right after the spans
+        traced(inv)  # metrics leave right after the spans
         facts = embedded(inv)
         assert facts["strands.event_loop.cycle_count"] == 2
         assert facts["strands.tool.call_count"] == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from waiting import wait_until
-from whole_traces import whole_trace
+from whole_traces import traced
 
 import loomlib as loom
 
@@ -18,7 +18,7 @@ def total_ns(inv: loom.Invocation) -> int:
 
 def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 2+2?").raise_for_status()
-    view = whole_trace(inv)
+    view = traced(inv).trace()
     breakdown = view.breakdown()
     assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)
     assert all(breakdown[name].duration_ns > 0 for name in ("cold_start", "agent", "model", "tools"))
@@ -30,7 +30,7 @@ def test_an_invocations_parts_add_up_to_the_clients_duration_exactly(calculator:
 def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculator: loom.Agent) -> None:
     first = calculator.invoke("What is 2+2?")
     second = calculator.invoke("What is 3*7?", session_id=first.session_id).raise_for_status()
-    view = whole_trace(second)
+    view = traced(second).trace()
     breakdown = view.breakdown()
     assert view.trace.trace_id == second.record.trace_id != first.record.trace_id
     assert breakdown["cold_start"].duration_ns == 0
@@ -40,7 +40,7 @@ def test_a_second_call_of_a_session_has_its_own_spans_and_no_cold_start(calculat
 
 def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 1+1?")
-    first, lines = whole_trace(inv), []
+    first, lines = traced(inv).trace(), []
     again = inv.trace(progress=lines.append)
     assert lines == []
     assert again.breakdown() == first.breakdown()
@@ -97,7 +97,7 @@ def test_many_traces_come_together_and_each_adds_up(calculator: loom.Agent) -> N
 
 
 def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent) -> None:
-    whole_trace(calculator.invoke("What is 2+2?"))
+    traced(calculator.invoke("What is 2+2?"))
     echo.invoke("hello")
     queries = calculator.telemetry.queries()
     for name in queries.table()["name"]:
@@ -121,7 +121,7 @@ def test_a_refused_call_has_no_trace_and_gives_the_reason(calculator: loom.Agent
 
 def test_six_layers_stand_side_by_side_each_with_what_it_cannot_see(calculator: loom.Agent) -> None:
     inv = calculator.invoke("What is 6*7?")
-    whole_trace(inv)
+    traced(inv)
     layers = inv.telemetry.layers()
     assert [layer.name for layer in layers.layers] == [
         "client",
@@ -159,7 +159,7 @@ def test_spans_and_durations_are_found_when_the_clock_is_set_by_days_during_a_ca
     for set_by_s in (86_400, -172_800):
         inv = agent.invoke(str(set_by_s), session_id=session_id).raise_for_status()
         session_id = inv.session_id
-        view = whole_trace(inv)
+        view = traced(inv).trace()
         assert {span.name for span in view.trace.spans} >= {"POST /invocations", "execute_tool wait"}
         breakdown = view.breakdown()
         assert sum(part.duration_ns for part in breakdown.parts) == breakdown.total_ns == total_ns(inv)

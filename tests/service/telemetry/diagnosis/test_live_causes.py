@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from waiting import wait_until
+from whole_traces import traced
 
 import loomlib as loom
 from loomlib import local
@@ -75,12 +76,6 @@ def agent(bench: loom.Workbench, request: pytest.FixtureRequest) -> loom.Agent:
 def warm(agent: loom.Agent) -> loom.Invocation:
     """A first call in a session of its own: the others follow in it."""
     return traced(agent.invoke("", payload={"plan": CALM}).raise_for_status())
-
-
-def traced(inv: loom.Invocation) -> loom.Invocation:
-    """The invocation once its trace is whole: on a busy machine spans can come later than one lookup waits."""
-    wait_until(lambda: inv.trace().state == "found", what="the whole trace")
-    return inv
 
 
 def test_a_cold_start_is_named_first(warm: loom.Invocation) -> None:

@@ -19,8 +19,8 @@ from loomlib.telemetry.trace_collector import PollingPolicy, TraceCollector, Tra
 from loomlib.workbench.agent_queries import AgentQueries
 from loomlib.workbench.agent_telemetry import AgentTelemetry
 
-QUICK = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reason="it is a test")
-LATE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0)
+QUICK = PollingPolicy(wait_s=1.5, interval_s=0.05, horizon_s=60.0, reason="it is a test")
+LATE = PollingPolicy(wait_s=1.5, interval_s=0.05, horizon_s=0.0)
 
 
 def trace_id(number: int) -> str:
@@ -130,7 +130,7 @@ def test_late_spans_are_waited_for_and_the_wait_is_reported() -> None:
     (result,) = collect(groups, request, progress=messages.append)
     assert result.state == "found"
     assert result.attempts > 1
-    assert messages[0].startswith("0 spans so far, trace incomplete · 0 s of at most 0.3 s · it is a test")
+    assert messages[0].startswith("0 spans so far, trace incomplete · 0 s of at most 1.5 s · it is a test")
     assert messages[-1] == "3 spans"
 
 
@@ -316,8 +316,8 @@ def test_a_group_too_large_to_page_through_is_asked_by_logs_insights() -> None:
     assert f"filter @message like /{request.trace_id}/" in groups.asked
 
 
-TOLD = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=60.0, reports_exports=True)
-OVERDUE = PollingPolicy(wait_s=0.3, interval_s=0.01, horizon_s=0.0, reports_exports=True)
+TOLD = PollingPolicy(wait_s=1.5, interval_s=0.05, horizon_s=60.0, reports_exports=True)
+OVERDUE = PollingPolicy(wait_s=1.5, interval_s=0.05, horizon_s=0.0, reports_exports=True)
 LINES = "2026/11/21/[runtime-logs]one"
 
 

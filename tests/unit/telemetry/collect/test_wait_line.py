@@ -41,7 +41,7 @@ def test_a_log_gets_a_line_for_each_change_and_one_every_ten_seconds(caplog: pyt
 IN_A_KERNEL = """
 import json
 from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(kernel_name="python3")
+manager, client = start_new_kernel(startup_timeout=240, kernel_name="python3")
 code = '''
 from loomlib.workbench.wait_line import WaitLine
 line = WaitLine(quiet_s=0)
@@ -49,7 +49,7 @@ line("<b>1</b> span so far")
 line("7 spans")
 '''
 shown = []
-client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=120)
+client.execute_interactive(code, output_hook=shown.append, allow_stdin=True, timeout=240)
 client.stop_channels()
 manager.shutdown_kernel(now=True)
 displayed = [each for each in shown if "data" in each["content"]]
@@ -59,7 +59,7 @@ print(json.dumps([[each["msg_type"], each["content"]["data"]["text/html"]] for e
 
 @pytest.mark.slow
 def test_in_a_notebook_the_line_changes_in_place_and_is_text() -> None:
-    ran = subprocess.run([sys.executable, "-c", IN_A_KERNEL], capture_output=True, text=True, timeout=120, check=True)
+    ran = subprocess.run([sys.executable, "-c", IN_A_KERNEL], capture_output=True, text=True, timeout=540, check=True)
     first, second = json.loads(ran.stdout.splitlines()[-1])
     assert (first[0], second[0]) == ("display_data", "update_display_data")
     assert "&lt;b&gt;1&lt;/b&gt; span so far" in first[1]
