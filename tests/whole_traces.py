@@ -1,4 +1,4 @@
-"""Wait for spans: on a busy machine they can come later than one lookup waits for them."""
+"""Wait for spans, which can arrive after a lookup has ended on a busy machine."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def ask(panel: Locator, question: str) -> Locator:
 def test_an_agent_is_asked_watched_stopped_and_inspected(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Test")
     turn = ask(panel, "Where is order A-1042?")
-    # The tool takes ten seconds: its card is there while it runs, before any text is.
+    # The tool takes ten seconds. Its card is shown while it runs, before any text arrives.
     tool = turn.locator(".loom-toolcard")
     expect(tool).to_contain_text(re.compile("find_order.*running", re.S))
     screenshot(page, "test-tool-runs", tmp_path)

@@ -15,7 +15,6 @@ from loomlib import local
 
 FLOOR_MS = 500.0  # on a machine where other tests use both processors; compiling in the service's process took 76 s
 RATIO = 20.0
-LONGEST_MS = 30_000.0  # a process of such a machine may stand still for seconds
 
 
 def timed_ms(call: Callable[[], object]) -> float:
@@ -48,7 +47,7 @@ def test_nine_megabytes_of_assignments_are_compiled_beside_warm_calls(start_serv
     beside_ms = [timed_ms(call) for _ in range(40)]
     assert aws.control.get_agent_runtime(agentRuntimeId=runtime_id)["status"] in ("CREATING", "CREATE_FAILED", "READY")
     assert statistics.median(beside_ms) <= max(FLOOR_MS, RATIO * statistics.median(quiet_ms))
-    assert max(beside_ms) <= LONGEST_MS
+    assert max(beside_ms) <= 5_000
 
 
 def test_a_stopped_service_ends_the_processes_that_extract_packages(start_service: Callable[..., Any]) -> None:

@@ -295,7 +295,7 @@ def test_a_client_that_reads_nothing_slows_only_its_own_shell(aws: Any, plain: d
         socket.send(STDIN + b"yes\n")
         start_s = time.monotonic()
         assert aws.invoke(arn, runtimeSessionId=session)[0]["statusCode"] == 200
-        assert time.monotonic() - start_s < 50  # less than what boto3 waits for an answer
+        assert time.monotonic() - start_s < 10
         with contextlib.suppress(ConnectionClosed):  # the service closes it when the client has read nothing for 10 s
             socket.send(STDIN + b"\x03")
 

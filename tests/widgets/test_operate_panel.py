@@ -27,7 +27,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
         session = agent.invoke("What is 6 * 7?").session_id
         for n in range(3):
             agent.invoke(f"What is {n} * {n}?", session_id=session)
-        # The start of an agent is looked for in its log once.
+        # The panel reads the agent's log once to find its start.
         wait_until(lambda: any("Agent invoked" in str(line) for line in agent.telemetry.logs()["message"]))
         bench.deploy("echo")
         yield bench

@@ -36,7 +36,7 @@ def end_at_first_lookup(_: str) -> None:
 
 
 def has_every_hop(bench: loom.Workbench, inv: loom.Invocation) -> bool:
-    """Whether the spans of all processes are stored: on a busy machine some can come later than one lookup waits."""
+    """Whether the spans of all processes are stored: on a busy machine some arrive after one lookup has ended."""
     logs = bench.clients.logs()
     pages = logs.get_paginator("filter_log_events")
     found: list[dict[str, Any]] = []

@@ -56,7 +56,7 @@ def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
 
 def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: loom.Agent) -> None:
     inv = echo.invoke("hello").raise_for_status()
-    # On a busy machine the notice that the process makes no spans can come later than one lookup waits.
+    # On a busy machine, the notice that the process creates no spans can arrive after a lookup has ended.
     view = wait_until(lambda: view if (view := inv.trace()).state not in ("undelivered", "not_found_yet") else None)
     assert view.state == "exports_nothing"
     assert any("OpenTelemetry" in line for line in view.sentences())
