@@ -11,7 +11,9 @@ BYTES_PER_S = 2 << 20
 """Bytes a second that a session may write in the long run; CloudWatch Logs took five requests of 1 MB a second."""
 
 _LINE_BYTES = 200  # what a line costs beside its text, in memory and in time
-_NOTICE_EVERY_S = 1.0
+
+NOTICE_EVERY_S = 1.0
+"""Seconds between two notices of dropped output."""
 
 
 class IntakeLimit:
@@ -47,7 +49,7 @@ class IntakeLimit:
             final: Whether the output has ended.
         """
         now = time.monotonic()
-        if not self._dropped_bytes or (not final and now - self._noticed_at < _NOTICE_EVERY_S):
+        if not self._dropped_bytes or (not final and now - self._noticed_at < NOTICE_EVERY_S):
             return None
         dropped, self._noticed_at = (self._dropped_lines, self._dropped_bytes), now
         self._dropped_lines = self._dropped_bytes = 0

@@ -8,7 +8,7 @@ import time
 from collections import deque
 
 from ..contract import LogSink
-from .intake_limit import IntakeLimit
+from .intake_limit import NOTICE_EVERY_S, IntakeLimit
 
 MAX_EVENT_BYTES = 262_144 - 26
 """CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
@@ -42,7 +42,8 @@ class SessionOutput:
         self._rest = bytearray()
         self._limit = IntakeLimit()
         self._in_dropped_line = False
-        self._last_dropped = b""
+        self._held = b""  # the newest output beyond the limit: dropped when more follows, shown when none does
+        self._due: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -84,20 +85,22 @@ class SessionOutput:
         now_ms = int(time.time() * 1000)
         if self._limit.exhausted:
             # Without splitting lines: output that is written faster than it is read must not keep the event loop busy.
-            if self._rest:
-                self._write(bytes(self._rest), now_ms)
-                self._rest.clear()
-            self._limit.drop(data)
-            self._last_dropped = (self._last_dropped + data)[-_TAIL_BYTES:]
+            self._write_rest()
+            held = self._held + data
+            self._limit.drop(held[:-_TAIL_BYTES])
+            self._held = held[-_TAIL_BYTES:]
             self._in_dropped_line = not data.endswith(b"\n")
+            self._show_held_later()
             return
-        self._last_dropped = b""
+        self._limit.drop(self._held)
+        self._held = b""
+        if self._in_dropped_line:
+            dropped, newline, data = data.partition(b"\n")
+            self._limit.drop(dropped + newline)
+            self._in_dropped_line = not newline
+            self._show_held_later()
         if notice := self._limit.take_notice():
             self._write(notice.encode(), now_ms)
-        if self._in_dropped_line:
-            dropped, ended, data = data.partition(b"\n")
-            self._limit.drop(dropped)
-            self._in_dropped_line = not ended
         self._limit.count(data)
         *lines, rest = data.split(b"\n")
         if lines:
@@ -110,6 +113,35 @@ class SessionOutput:
             cut = _character_boundary(self._rest, MAX_EVENT_BYTES)
             self._write(bytes(self._rest[:cut]), now_ms)
             del self._rest[:cut]
+
+    def _show_held_later(self) -> None:
+        if self._due is None:
+            self._due = self._loop.call_later(NOTICE_EVERY_S, self._show_held_if_allowed)
+
+    def _show_held_if_allowed(self) -> None:
+        self._due = None
+        if self._limit.exhausted:
+            self._show_held_later()
+        else:
+            self._show_held()
+
+    def _show_held(self) -> None:
+        """Write what was dropped, and the held lines, which often explain why a process ended or stands still."""
+        if self._held:
+            cut_line, newline, rest = self._held.partition(b"\n")
+            self._held = b""
+            self._limit.drop(cut_line + newline)
+        else:
+            newline = rest = b""
+        now_ms = int(time.time() * 1000)
+        if notice := self._limit.take_notice(final=True):
+            self._write(notice.encode(), now_ms)
+        if newline:
+            self._limit.count(rest)
+            *lines, self._rest[:] = rest.split(b"\n")
+            for line in lines:
+                self._write(line, now_ms)
+            self._in_dropped_line = False
 
     def _write(self, line: bytes, now_ms: int) -> None:
         line = line.removesuffix(b"\r")
@@ -129,14 +161,16 @@ class SessionOutput:
         self._loop.remove_reader(self._fd)
         os.close(self._fd)
         self._fd = -1
-        if self._rest:
-            self._write(bytes(self._rest), int(time.time() * 1000))
-            self._rest.clear()
-        if notice := self._limit.take_notice(final=True):
-            self._write(notice.encode(), int(time.time() * 1000))
-        for line in self._last_dropped.split(b"\n")[1:]:  # the last output often explains why a process ended
-            self._write(line, int(time.time() * 1000))
+        if self._due is not None:
+            self._due.cancel()
+        self._write_rest()
+        self._show_held()
+        self._write_rest()
         self._ended.set()
+
+    def _write_rest(self) -> None:
+        self._write(bytes(self._rest), int(time.time() * 1000))
+        self._rest.clear()
 
 
 def _character_boundary(data: bytes | bytearray, at: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import psutil
 import pytest
-from waiting import PATIENCE_S, wait_until
+from waiting import PATIENCE_S, eventually, wait_until
 
 from loomlib.local.contract import AgentProcessError
 from loomlib.local.logs.rotation import STREAM_BYTES, TOTAL_BYTES, Rotation
@@ -71,6 +72,29 @@ async def test_a_line_without_an_end_is_cut_and_then_dropped(lab, call):
         await pool.invoke(call(lab.runtime(source)))
     assert max(map(len, lab.lines.messages)) <= 262_144 - 26
     assert any("dropped" in message for message in lab.lines.messages)
+
+
+@pytest.mark.parametrize("line", [b"z" * 99, b"z"])
+async def test_dropped_output_is_reported_while_the_session_stays_idle(lab, call, read, line):
+    pool, bytes_written = lab.pool(), 64 << 20
+    body = f"""
+        async def invoke(payload, scope, receive, send):
+            line = {line!r} + b"\\n"
+            block = line * ({bytes_written >> 6} // len(line))
+            for _ in range(64):
+                written = 0
+                while written < len(block):
+                    written += os.write(1, block[written:])
+            os.write(1, b"zlast\\n")
+            await answer(send, str(64 * len(block) + 6).encode())
+    """
+    size = int(await read(await pool.invoke(call(lab.asgi(body)))))
+    await eventually(lambda: lab.lines.messages[-1] == "zlast", what="the last line of the output")
+    reported = [re.match(r"Loom: [\d,]+ lines with ([\d,]+) bytes were dropped", text) for text in lab.lines.messages]
+    dropped = sum(int(found[1].replace(",", "")) for found in reported if found)
+    shown = [text for text in lab.lines.messages if text.startswith("z")]
+    # A line that was cut off has no end of its own.
+    assert size - len(shown) <= dropped + sum(map(len, shown)) <= size
 
 
 async def test_what_a_session_writes_on_its_lifeline_becomes_few_records(lab, call, read):
