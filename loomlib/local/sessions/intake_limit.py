@@ -13,7 +13,7 @@ BYTES_PER_S = 2 << 20
 _LINE_BYTES = 200  # what a line costs beside its text, in memory and in time
 
 NOTICE_EVERY_S = 1.0
-"""Seconds between two notices of dropped output."""
+"""Minimum time between two notices of dropped output, in seconds."""
 
 
 class IntakeLimit:

@@ -126,21 +126,19 @@ class SessionOutput:
             self._show_held()
 
     def _show_held(self) -> None:
-        """Write what was dropped, and the held lines, which often explain why a process ended or stands still."""
-        if self._held:
-            cut_line, newline, rest = self._held.partition(b"\n")
-            self._held = b""
-            self._limit.drop(cut_line + newline)
-        else:
-            newline = rest = b""
+        """Write how much was dropped, then the held lines: the last output often shows why a process ended or waits."""
+        cut_line, newline, rest = self._held.partition(b"\n")
+        self._held = b""
+        self._limit.drop(cut_line + newline)
         now_ms = int(time.time() * 1000)
         if notice := self._limit.take_notice(final=True):
             self._write(notice.encode(), now_ms)
         if newline:
             self._limit.count(rest)
-            *lines, self._rest[:] = rest.split(b"\n")
+            *lines, last = rest.split(b"\n")
             for line in lines:
                 self._write(line, now_ms)
+            self._rest += last
             self._in_dropped_line = False
 
     def _write(self, line: bytes, now_ms: int) -> None:
