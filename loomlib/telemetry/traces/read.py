@@ -24,6 +24,7 @@ from .span_decoding import live_span, log_record, otlp_span, sdk_span, stored_sp
 _MAX_PROBLEMS = 200
 _MAX_DEPTH = 12
 _DECODER = json.JSONDecoder()
+_JSON_SPACE = " \t\r\n"
 _EXPORT_KEYS = frozenset({"resourceSpans", "resourceLogs", "resource_spans", "resource_logs"})
 _DATA_ERRORS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
@@ -129,8 +130,10 @@ class _Reader:
             return False
         try:
             text = line.decode() if type(line) is bytes else cast("str", line)
-            raw = _DECODER.decode(text)
-            if type(raw) is not dict or "startTimeUnixNano" not in raw or _EXPORT_KEYS.intersection(cast("Any", raw)):
+            raw, end = _DECODER.raw_decode(text)
+            if text[end:].strip(_JSON_SPACE) or type(raw) is not dict or "startTimeUnixNano" not in raw:
+                return False
+            if not _EXPORT_KEYS.isdisjoint(cast("Any", raw)):
                 return False
             span = stored_span(cast("Mapping[str, Any]", raw), self.pool)
         except _DATA_ERRORS:

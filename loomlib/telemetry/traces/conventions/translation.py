@@ -10,6 +10,7 @@ from loomlib.json_values import as_list, as_mapping, mapping_or_none, parse_embe
 from .envelopes import open_arguments, open_result
 from .tables import CONVENTIONS, MOST_PARTS, MessageLayout, Path, SpanConvention
 
+_KINDS: Final = tuple(convention.kind for convention in CONVENTIONS)
 _MOST_DIGITS: Final = 9
 """Digits of a number in an attribute's name; `int` refuses more than 4,300."""
 
@@ -22,6 +23,8 @@ def translate(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     Args:
         attributes: The span's attributes.
     """
+    if attributes.keys().isdisjoint(_KINDS):  # nearly always, and three times as fast
+        return None
     for convention in CONVENTIONS:
         stated = attributes.get(convention.kind)
         if type(stated) is str:
