@@ -33,6 +33,12 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The environment variables of each setting; of several, the first one that is set and not empty applies."""
 
+JUPYTER_CONFIG: Final = Path(__file__).resolve().parent / "jupyter_config"
+"""A folder for `JUPYTER_CONFIG_PATH`: JupyterLab neither asks about news nor looks for updates on the internet.
+
+They are defaults; users can change them in JupyterLab's settings.
+"""
+
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 

@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from ..errors import LoomError, MissingExtraError
+from ..settings import JUPYTER_CONFIG
 from .command_context import CommandContext, pass_command_context
 from .launcher import FOLDER, prepare_jupyter
 from .output import say
@@ -38,9 +39,8 @@ def lab(command: CommandContext, arguments: tuple[str, ...]) -> None:
     notebooks = _notebooks()
     home = command.settings.home
     os.environ["LOOM_HOME"] = str(home)
-    os.environ["JUPYTER_PATH"] = os.pathsep.join(
-        filter(None, (str(prepare_jupyter(home / FOLDER)), os.environ.get("JUPYTER_PATH")))
-    )
+    for variable, folder in (("JUPYTER_PATH", prepare_jupyter(home / FOLDER)), ("JUPYTER_CONFIG_PATH", JUPYTER_CONFIG)):
+        os.environ[variable] = os.pathsep.join(filter(None, (str(folder), os.environ.get(variable))))
     own = {
         "--ServerApp.root_dir": str(notebooks.parent),
         "--LabApp.default_url": f"/lab/tree/{notebooks.name}/00_start_here.ipynb",

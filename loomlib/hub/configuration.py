@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import LoomError
+from ..settings import JUPYTER_CONFIG
 from .proxy import find_proxy
 from .settings import USER_NAME, HubSettings
 
@@ -89,6 +90,7 @@ def hub_environment(settings: HubSettings) -> dict[str, str | Callable[[Any], st
         "LOOM_HOME": home,
         "LOOM_CATALOG": str(settings.catalog),
         "DATABASE_URL": database,
+        "JUPYTER_CONFIG_PATH": str(JUPYTER_CONFIG),
         "PATH": os.pathsep.join(programs),
     }
     if settings.has_system_users:

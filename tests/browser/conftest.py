@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import secrets
@@ -25,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, Vie
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
-from loomlib.settings import Settings
+from loomlib.settings import JUPYTER_CONFIG, Settings
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -179,7 +178,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def running_lab(place: Path, *start: str) -> Iterator[Lab]:
     """JupyterLab, begun by the command `start` (Jupyter's own when none is given), in folders of its own in `place`."""
-    start = start or (sys.executable, "-m", "jupyterlab", "--allow-root")
+    plain = (sys.executable, "-m", "jupyterlab", "--allow-root")
+    start = start or plain
     root = place / "work"
     shutil.copytree(REPOSITORY / "notebooks", root / "notebooks")
     token = secrets.token_hex(16)
@@ -195,17 +195,13 @@ def running_lab(place: Path, *start: str) -> Iterator[Lab]:
         "LOOM_HOME": str(place / "home"),
         **kernel_environment(),
     }
-    # Jupyter's question about news would cover the page and ask the web.
-    config = Path(own["JUPYTER_CONFIG_DIR"]) / "labconfig"
-    config.mkdir(parents=True)
-    asks = {"@jupyterlab/apputils-extension:announcements": True}
-    (config / "page_config.json").write_text(json.dumps({"disabledExtensions": asks}))
+    if start == plain:  # its question about news would cover the page; `loom lab` prevents it
+        environment["JUPYTER_CONFIG_PATH"] = str(JUPYTER_CONFIG)
     log = place / "lab.log"
     command = [
         *start, "--no-browser", f"--ServerApp.root_dir={root}",
         "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from loomlib.reports import report_notebooks
 
-from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab, running_voila
+from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab, running_voila, turned
 from .panels import LOOK_MS, end_kernels, panel_of, screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -24,6 +24,10 @@ LOOM = str(Path(sys.executable).with_name("loom"))
 PANELS = ("Build", "Test", "Operate", "Evaluate", "Memory", "Tools")
 
 _CLOSE = "() => { window.jupyterapp.shell.currentWidget.dispose(); }"
+_DEFAULTS = """async (id) => {
+    const { schema } = await window.jupyterapp.serviceManager.settings.fetch(id);
+    return Object.fromEntries(Object.entries(schema.properties).map(([name, property]) => [name, property.default]));
+}"""
 _NO_KERNEL = """async () => {
     const sessions = window.jupyterapp.serviceManager.sessions;
     await sessions.refreshRunning();
@@ -85,6 +89,17 @@ def test_loom_lab_has_each_card_once_and_new_from_template_offers_the_reports(lo
     launcher.locator(".jp-Notebook", has_text="latency").wait_for(timeout=DRAWN_MS)
     end_kernels(launcher)
     assert watched.outside == []
+
+
+def test_loom_lab_neither_asks_about_news_nor_looks_for_updates(loom_lab: Lab, watched: Watched) -> None:
+    requests: list[str] = []
+    watched.page.on("request", lambda request: requests.append(request.url))
+    page = launcher_of(loom_lab, watched)
+    turned(page)
+    expect(page.get_by_text("official Jupyter news")).to_have_count(0)
+    assert not [address for address in requests if re.search("/lab/api/(news|update)", address)]
+    defaults = page.evaluate(_DEFAULTS, "@jupyterlab/apputils-extension:notification")
+    assert (defaults["fetchNews"], defaults["checkForUpdates"]) == ("false", False)
 
 
 BUSY = """

@@ -121,7 +121,9 @@ def test_jupyterlabs_short_options_replace_looms_own(
 ) -> None:
     lines: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda _program, line: lines.append(line))
-    result = CliRunner().invoke(cli, ["lab", *arguments], env={"LOOM_HOME": str(tmp_path), "JUPYTER_PATH": ""})
+    result = CliRunner().invoke(
+        cli, ["lab", *arguments], env={"LOOM_HOME": str(tmp_path), "JUPYTER_PATH": "", "JUPYTER_CONFIG_PATH": ""}
+    )
     assert result.exit_code == 0, result.output
     (line,) = lines
     assert line[-len(arguments) :] == arguments

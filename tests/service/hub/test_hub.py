@@ -174,6 +174,15 @@ print(json.dumps(found))
     assert {answer.status_code for answer in answers} <= {403, 404}
 
 
+def test_a_users_jupyterlab_neither_asks_about_news_nor_looks_for_updates(
+    machine: HubMachine, users: dict[str, HubUser]
+) -> None:
+    path = f"{machine.url}user/anna/lab/api/settings/@jupyterlab/apputils-extension:notification"
+    response = requests.get(path, headers=users["anna"].headers, verify=machine.authority, timeout=60)
+    defaults = {name: field["default"] for name, field in response.json()["schema"]["properties"].items()}
+    assert (defaults["fetchNews"], defaults["checkForUpdates"]) == ("false", False)
+
+
 @pytest.mark.skipif(find_programs() is None, reason="needs PostgreSQL's server")
 def test_a_user_reads_no_row_of_another_in_the_shared_database(
     users: dict[str, HubUser], seen: dict[str, dict[str, Any]]
