@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import time
@@ -15,8 +16,12 @@ from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 from loomlib import local
+from loomlib.local.logs.events import LogEvents
 from loomlib.local.logs.patterns import compile_pattern
 from loomlib.local.logs.store import Logs
+from loomlib.local.logs.streams import LogStreams
+from loomlib.local.otlp import TelemetryReader
+from loomlib.local.resources import Place
 
 TALKER = (
     PLAIN_APP
@@ -172,6 +177,22 @@ def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: P
         messages = [event.message for event in again.backend().groups["g"].streams["s"].events]
     again.close()
     assert messages[-len(written) :] == [message.replace("\ud800", "?") for message in written]
+
+
+def test_a_line_that_was_just_written_is_in_every_answer(tmp_path: Path) -> None:
+    place, group = Place("us-east-1", "123456789012"), "just written"
+    logs, telemetry = Logs(tmp_path, account_id=place.account_id, region=place.region), TelemetryReader(tmp_path)
+    moment_ms = int(time.time() * 1000)
+    logs.write(group=group, stream="first", timestamp_ms=moment_ms, message="a line")
+    answer = asyncio.run(LogStreams(logs, telemetry).describe_log_streams({"logGroupName": group}, place=place))
+    (stream,) = answer["logStreams"]
+    assert (stream["logStreamName"], stream["lastEventTimestamp"]) == ("first", moment_ms)
+    logs.write(group=group, stream="second", timestamp_ms=moment_ms, message="a line")
+    request = {"logGroupName": group, "logStreamName": "second"}
+    assert asyncio.run(LogEvents(logs, telemetry).get_log_events(request, place=place)) is None, "moto answers"
+    with logs.backend_lock:
+        assert [event.message for event in logs.backend(place).groups[group].streams["second"].events] == ["a line"]
+    logs.close()
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ class FunctionPool:
         except WorkerEndedError as error:
             answer = {"error": _fault(request_id, "Runtime.ExitError", f"Runtime exited: {error}")}
         except asyncio.CancelledError:
-            process.worker.begin_end("its caller has gone")
+            process.worker.begin_end("its caller disconnected")
             raise
         log.lines(process.worker.take_output())
         log.report(time.monotonic() - begun, init_s, answer.get("memory_mb"))
@@ -169,7 +169,7 @@ class FunctionPool:
         except WorkerEndedError:
             return
         except BaseException:
-            process.worker.begin_end("its caller has gone")
+            process.worker.begin_end("its caller disconnected")
             raise
 
     def _give_back(self, process: FunctionProcess) -> None:

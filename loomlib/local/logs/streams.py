@@ -29,6 +29,7 @@ class LogStreams:
         limit, order, prefix, token = _options(parameters)
         name = group_of(parameters)
         self._logs.wait_restored()
+        self._logs.wait_current()
         with self._logs.backend_lock:
             group = self._logs.backend(place).groups.get(name)
             if group is None:
