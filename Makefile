@@ -58,7 +58,7 @@ long: $(READY) bubblewrap postgresql proxy  ## what takes minutes: a hundred kil
 
 notebooks: $(READY) chromium
 	@$(BIN)/python -m pytest -p tests.executed_notebooks --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider \
-		-p no:randomly -n 2 --dist loadfile  # the cells of a notebook run in their order
+		-p no:randomly -n 4 --dist loadfile  # the cells of a notebook run in their order
 
 browser: $(READY) chromium
 	@$(BIN)/python -m pytest tests/browser -q -m "not aws and not long" -n 2 --dist loadfile $(ORDER)
