@@ -36,7 +36,7 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 JUPYTER_CONFIG: Final = Path(__file__).resolve().parent / "jupyter_config"
 """A folder for `JUPYTER_CONFIG_PATH`: JupyterLab neither asks about news nor looks for updates on the internet.
 
-They are defaults; users can change them in JupyterLab's settings.
+Both are defaults, which users can change in JupyterLab's settings.
 """
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")

@@ -23,7 +23,7 @@ def translate(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     Args:
         attributes: The span's attributes.
     """
-    if attributes.keys().isdisjoint(_KINDS):  # nearly always, and three times as fast
+    if attributes.keys().isdisjoint(_KINDS):  # true for most spans, and three times as fast as the loop
         return None
     for convention in CONVENTIONS:
         stated = attributes.get(convention.kind)
