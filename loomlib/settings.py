@@ -34,7 +34,7 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 """The environment variables of each setting; of several, the first one that is set and not empty applies."""
 
 JUPYTER_CONFIG: Final = Path(__file__).resolve().parent / "jupyter_config"
-"""A folder for `JUPYTER_CONFIG_PATH`: JupyterLab neither asks about news nor looks for updates on the internet.
+"""The folder for `JUPYTER_CONFIG_PATH` that turns off JupyterLab's news and its check for updates.
 
 Both are defaults, which users can change in JupyterLab's settings.
 """

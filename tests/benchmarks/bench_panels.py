@@ -30,7 +30,7 @@ from .table import Row, ms
 
 ANSWERS, CHUNKS, LINES, SPANS = 20, 1_000, 10_000, 5_000
 PAUSE_S = 0.3
-"""An agent's pause before its first word in seconds, as of a fast model; the page has drawn the question by then."""
+"""An agent's pause before its first word in seconds; by then the page has drawn the question."""
 OPENINGS, SCROLLS = 5, 5
 LARGEST_SCRIPT = 60_000
 _NAMES = {"build": "build_agents", "test": "test", "operate": "operate", "evaluate": "evaluate", "memory": "memory"}

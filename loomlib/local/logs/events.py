@@ -26,7 +26,6 @@ class LogEvents:
 
     def _read(self, parameters: Mapping[str, Any], caller: Place) -> dict[str, Any] | None:
         place = (self._logs.keys.of(caller, group_of(parameters)), str(parameters.get("logStreamName")))
-        self._logs.wait_restored()
         self._logs.wait_current()
         with self._logs.backend_lock:
             is_known = place in self._logs.places()

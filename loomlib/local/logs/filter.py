@@ -42,7 +42,6 @@ class LogFilter:
         limit, after = limit_of(parameters, LARGEST_PAGE), read_token(parameters.get("nextToken"))
         stream_names: set[str] = set(parameters.get("logStreamNames") or ())
         prefix = parameters.get("logStreamNamePrefix") or ""
-        self._logs.wait_restored()
         self._logs.wait_current()
         events: list[_FoundEvent] = []
         with self._logs.backend_lock:

@@ -85,7 +85,11 @@ class Logs:
         return self._restored.wait(timeout_s)
 
     def wait_current(self, timeout_s: float = _CURRENT_WITHIN_S) -> None:
-        """Wait until the lines that were written before this call are visible, unless lines are delayed on purpose."""
+        """Wait until the lines of earlier services, and those that were written before this call, are visible.
+
+        Lines that are delayed on purpose are not waited for.
+        """
+        self.wait_restored()
         if self._delay_s or self._closing:
             return
         current_event = threading.Event()

@@ -28,7 +28,6 @@ class LogStreams:
     def _describe(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         limit, order, prefix, token = _options(parameters)
         name = group_of(parameters)
-        self._logs.wait_restored()
         self._logs.wait_current()
         with self._logs.backend_lock:
             group = self._logs.backend(place).groups.get(name)
