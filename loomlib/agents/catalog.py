@@ -153,7 +153,7 @@ class Catalog:
 
         for name in (*tags, *remove):
             if name.lower().startswith(("loom:", "aws:")):
-                raise ValueError(f"the tag {name} is reserved: tags of your own begin neither with loom: nor with aws:")
+                raise ValueError(f"the tag {name} is reserved: your own tags must not begin with loom: or aws:")
         if tags:
             write_tags(self._clients, str(entry.arn), tags, region=entry.region)
         if remove:

@@ -1,4 +1,4 @@
-"""Find the form of an agent's messages from its answers to requests of several forms."""
+"""Find the format of an agent's messages from its answers to requests in several formats."""
 
 from __future__ import annotations
 

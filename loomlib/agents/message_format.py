@@ -85,7 +85,7 @@ def read_message_format(members: Mapping[str, Any]) -> MessageFormat | None:
             error=as_text(members.get("error")),
         )
     except ValueError as error:
-        raise LoomError("The form of an agent's messages cannot be read", on=str(error)) from error
+        raise LoomError("The format of an agent's messages cannot be read", on=str(error)) from error
 
 
 class _Expression(Protocol):

@@ -56,21 +56,21 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def binomial_tail(hits: int, n: int) -> float:
-    """Return the probability of at most `hits` heads in `n` throws of a fair coin.
+    """Return the probability of at most `hits` heads in `n` tosses of a fair coin.
 
-    Summed in whole numbers up to 64 throws; from there I_½(n − hits, hits + 1) (Abramowitz & Stegun, 26.5.24).
+    Summed in whole numbers up to 64 tosses; from there I_½(n − hits, hits + 1) (Abramowitz & Stegun, 26.5.24).
     """
     if not 0 <= hits <= n:
-        raise ValueError(f"hits must be between 0 and the {n} throws, not {hits}")
+        raise ValueError(f"hits must be between 0 and the {n} tosses, not {hits}")
     if n <= _WHOLE:
         return sum(math.comb(n, k) for k in range(hits + 1)) / 2**n
     return 1.0 if hits == n else _incomplete_beta(n - hits, hits + 1, 0.5)
 
 
 def binomial_point(hits: int, n: int) -> float:
-    """Return the probability of exactly `hits` heads in `n` throws of a fair coin."""
+    """Return the probability of exactly `hits` heads in `n` tosses of a fair coin."""
     if not 0 <= hits <= n:
-        raise ValueError(f"hits must be between 0 and the {n} throws, not {hits}")
+        raise ValueError(f"hits must be between 0 and the {n} tosses, not {hits}")
     if n <= _WHOLE:
         return math.comb(n, hits) / 2**n
     return math.exp(math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1) - n * math.log(2))

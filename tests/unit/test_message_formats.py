@@ -1,4 +1,4 @@
-"""The form of an agent's messages: bodies, answers, errors, and what a probe finds."""
+"""The format of an agent's messages: bodies, answers, errors, and what a probe finds."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def check_arguments(values: Mapping[str, Any], schema: Mapping[str, Any], *, wha
         reason = str(first.message)
     field = ".".join(path)
     raise InvalidArgumentsError(
-        f"{what} do not fit: {field or 'the whole'}: {reason}",
+        f"{what} do not match the schema: {f'{field}: ' if field else ''}{reason}",
         on=on,
         try_=", ".join(f"{name} ({_type(part)})" for name, part in properties.items()) or "no arguments",
         field=field,

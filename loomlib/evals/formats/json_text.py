@@ -35,7 +35,7 @@ class _RefusedError(ValueError):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _RefusedError("a key twice")
+        raise _RefusedError("a duplicate key")
     return members
 
 

@@ -31,7 +31,7 @@ class ReceivedSocket(socket.socket):
         poll = select.poll()
         poll.register(self, select.POLLIN)
         if not poll.poll(0):
-            raise BlockingIOError(errno.EAGAIN, "no connection waits")
+            raise BlockingIOError(errno.EAGAIN, "no connection is waiting")
         return super().accept()
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:

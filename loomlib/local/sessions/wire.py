@@ -51,14 +51,14 @@ def encode_request(method: str, path: str, headers: Mapping[str, str], body: byt
         body: The body; if it has 64 KiB or more, the caller must send it.
 
     Raises:
-        ValueError: A header has a line break.
+        ValueError: A header contains a line break or a NUL character.
     """
     lines = [f"{method} {path} HTTP/1.1", f"host: {headers.get('host', '127.0.0.1')}"]
     for name, value in headers.items():
         if name.lower() in _HOP_BY_HOP:
             continue
         if any(character in name + value for character in "\r\n\0"):
-            raise ValueError(f"header {name!r} holds a line break")
+            raise ValueError(f"header {name!r} contains a line break or a NUL character")
         lines.append(f"{name}: {value}")
     if body or method == "POST":
         lines.append(f"content-length: {len(body)}")

@@ -174,7 +174,7 @@ def _point(block: JsonObject) -> _Point:
     point = as_object(block["cachePoint"])
     if as_text(point.get("type")) != "default":
         raise invalid('cachePoint.type must be "default".')
-    lives = as_text(point.get("ttl")) or "5m"
-    if lives not in ("5m", "1h"):
-        raise invalid(f'cachePoint.ttl must be "5m" or "1h", not {lives!r}.')
-    return _Point(_HOUR_S if lives == "1h" else _FIVE_MINUTES_S)
+    ttl = as_text(point.get("ttl")) or "5m"
+    if ttl not in ("5m", "1h"):
+        raise invalid(f'cachePoint.ttl must be "5m" or "1h", not {ttl!r}.')
+    return _Point(_HOUR_S if ttl == "1h" else _FIVE_MINUTES_S)

@@ -187,7 +187,7 @@ export default {
       });
       if (result?.case) refill(kept, capturedView(result));
     };
-    const capturedView = (result) => card(result.case, { state: result.written ? "done" : result.is_new ? "not written" : "known already", kind: result.written ? "good" : "wait" },
+    const capturedView = (result) => card(result.case, { state: result.written ? "done" : result.is_new ? "not written" : "already in the file", kind: result.written ? "good" : "wait" },
       h("p", null, result.written || !result.is_new ? result.sentence : "Preview: this case would be stored. Nothing has been written."),
       h("h5", SPACED, "Redacted"),
       result.redactions.length ? h("ul", { style: { margin: "2px 0" } }, result.redactions.map(([name, count]) => h("li", null, `${count} × ${name}`)))
