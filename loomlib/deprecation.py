@@ -1,4 +1,4 @@
-"""Keep old public names for one release: each use works and raises a `DeprecationWarning` that names the new one."""
+"""Keep old public names for one release: each use works and issues a `DeprecationWarning` that names the new one."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ class StudyInterruptedError(StudyError):
 
 
 class EvalError(LoomError):
-    """The arguments of an evaluation are invalid, or its stored form does not match."""
+    """The arguments of an evaluation are invalid, or differ from those of the stored run."""
 
 
 class EvalInterruptedError(EvalError):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 SET_BY_S: Final = 60.0
-"""The machine's time counts as set when it differs by more than this; time servers correct less gradually."""
+"""The system clock counts as set when it differs by more than this; time servers make smaller corrections."""
 
 
 def unix_s() -> float:

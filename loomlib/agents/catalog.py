@@ -28,7 +28,7 @@ class Catalog:
 
     Args:
         store: The database.
-        clients: The connection.
+        clients: The AWS clients of a connection.
         scope: "local" or "aws".
     """
 
@@ -81,7 +81,7 @@ class Catalog:
         raise AgentNotFoundError("The catalog has no such agent", on=repr(key), try_=suggestion)
 
     def select(self, keys: Iterable[str]) -> tuple[AgentEntry, ...]:
-        """Return the agents of names, ids, ARNs, and groups (`group:team-a`), each agent once.
+        """Return the agents with these names, ids or ARNs, and those of groups (`group:team-a`), each once.
 
         Raises:
             AgentNotFoundError: The catalog has no such agent.
@@ -131,7 +131,7 @@ class Catalog:
         return self._store.groups.remove(self.scope, name, arns)
 
     def read_tags(self, entry: AgentEntry) -> AgentEntry:
-        """Return the agent with the tags that its runtime has now, which are stored."""
+        """Read and store the current tags of the agent's runtime, and return the agent with them."""
         from loomlib.aws.tags import read_tags
 
         tags = read_tags(self._clients, str(entry.arn), region=entry.region)

@@ -39,7 +39,7 @@ class Exchange:
 
     Args:
         request: The invocation.
-        clients: The connection.
+        clients: The AWS clients of a connection.
         engine: The event loop to run on.
         writer: Stores the invocation.
         read_timeout_s: The limit for each wait for the next bytes, in seconds.

@@ -145,7 +145,7 @@ def confirm_format(usual: FoundFormat, trial: FormatTrial, other: FormatTrial, p
 def _elsewhere(
     trial: FormatTrial, others: Iterable[tuple[str, str]], prompt: str, form: MessageFormat, reason: str
 ) -> FoundFormat | None:
-    """Return the form with the best place of a text that another answer does not have there."""
+    """Return the format whose answer path is the best-ranked text that the other answer does not have at that path."""
     for path, text in sorted(set(_leaves(trial)) - set(others), key=_rank):
         if text != prompt and not _ID.fullmatch(text):
             placed = replace(form, answer=path)

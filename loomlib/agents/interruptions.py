@@ -18,7 +18,7 @@ from .entry import AgentEntry
 _log = logging.getLogger(__name__)
 _PAGES: Final = 10
 _BY_ITSELF: Final = "open_files"
-"""A process with too many open files fails by itself; the service ends nothing."""
+"""A process that opens too many files fails on its own; the service does not end it."""
 
 Explain = Callable[[TransportError, float], AwsError]
 """Returns why a response broke off, from what the connection reported and when the request was sent (Unix seconds).
@@ -35,7 +35,7 @@ def interruption(
     Args:
         error: What the connection reported.
         since_s: When the request was sent, in Unix seconds.
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         session_id: The runtime session.
         qualifier: The endpoint.

@@ -1,4 +1,4 @@
-"""Invoking an agent: streaming or not, from plain code or from a running event loop."""
+"""Invoking an agent: streaming or not, from synchronous code or from a running event loop."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 class Invoker:
     """Sends invocations of any agent of a connection; one is enough for a process, and threads may share it.
 
-    The request is stored before it is sent (`StoreFullError` and its kin are raised then), the response as it arrives,
-    the outcome at the end. A failed invocation is a record with the status "error", not an exception; only invalid
-    arguments raise (`RequestRejectedError`, `ValueError`). Nothing is ever sent twice.
+    The request is stored before it is sent (an error at this point, such as `StoreFullError`, is raised), the response
+    as it arrives, the outcome at the end. A failed invocation is a record with the status "error", not an exception;
+    only invalid arguments raise (`RequestRejectedError`, `ValueError`). Nothing is ever sent twice.
 
     Args:
         store: The database.
-        clients: The connection.
+        clients: The AWS clients of a connection.
         engine: The event loop to run on; the process's own by default.
         read_timeout_s: The limit for each wait for the next bytes, in seconds; `timeout_s` limits an invocation as a
             whole.

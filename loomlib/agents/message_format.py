@@ -21,7 +21,7 @@ _USUAL: Final = {"prompt": PROMPT}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFormat:
-    """The form of an agent's requests, and the places of its answer and its errors.
+    """The format of an agent's requests, and the paths to its answer and its errors.
 
     The paths are JMESPath expressions (jmespath.org), as in `aws --query`. They apply to a JSON body, and to each event
     of a stream.

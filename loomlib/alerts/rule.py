@@ -25,7 +25,8 @@ ALERT_STATES: Final = (OK, ALARM, UNCLEAR, NO_DATA)
 
 MIN_N: Final = 20
 """Default of `min_n`. With fewer invocations Wilson's lower bound is too high: 1 failure in 3 would be an alarm at 5 %,
-and it happens in every seventh night to an agent that fails in 5 % of its invocations."""
+and with 3 invocations a night, that happens on about one night in seven to an agent that fails in 5 % of its
+invocations."""
 
 LONGEST_WINDOW: Final = timedelta(days=365_000)
 """A window must not begin before the year 1, the first year of a `datetime`."""

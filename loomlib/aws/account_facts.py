@@ -97,7 +97,7 @@ def simulate_permissions(clients: Clients, principal_arn: str, actions: Sequence
     """Return for each action whether IAM would allow it on any resource (SimulatePrincipalPolicy).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         principal_arn: The user or role.
         actions: The actions, as named by IAM.
 
@@ -139,7 +139,7 @@ def try_call(clients: Clients, action: str) -> AwsError | None:
     """Send the request of `DRY_CALLS` that requires an action; return its error, or None if it succeeds.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         action: A key of `DRY_CALLS`.
     """
     try:
@@ -175,7 +175,7 @@ def read_model_access(clients: Clients, model_id: str) -> ModelAccess:
     """Return whether the account may use a foundation model (GetFoundationModelAvailability).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         model_id: The model; the geography of an inference profile, such as `us.`, is left out.
     """
     base = foundation_model_id(model_id)
@@ -213,7 +213,7 @@ def log_group_names(clients: Clients, prefix: str, *, most: int = 50) -> tuple[s
     """Return the names of log groups with a prefix, at most `most` (DescribeLogGroups).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         prefix: The prefix of their names.
         most: The maximum number of names.
     """

@@ -8,8 +8,8 @@ A declaration is a mapping, such as a parsed TOML file. Members other than those
 - `knowledge_bases`: texts of documents by id, for each knowledge base by name.
 - `guardrails`: the members of CreateGuardrail, by name.
 - `agents`: tables with `name`, `settings` (the members of CreateAgent), `action_groups`, `knowledge_bases` and
-  `collaborators` (lists of the members of the operations that add one), and `alias`. Agents that others call stand
-  before those.
+  `collaborators` (lists of the members of the operations that add one), and `alias`. An agent must be listed
+  before the agents that call it.
 
 Texts of the form `@function:NAME` (an ARN), `@knowledge_base:NAME` (an id), `@guardrail:NAME` (an id), `@alias:AGENT`
 (an ARN) and `@bucket` (a name) are replaced by the ARN, id or name of the created resource.
@@ -77,7 +77,7 @@ def create_agents(
     created again.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         declaration: The declaration; the module's documentation has its members.
         progress: Called with the name of the resource that is being created.
 

@@ -42,7 +42,7 @@ def create_bedrock_agent(
     """Create an agent with one function, prepare it, and create an alias for it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         instruction: Its instruction.
         model: The model's id.

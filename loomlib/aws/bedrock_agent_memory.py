@@ -35,7 +35,7 @@ def list_agent_memory(
     """Yield the summaries of a memory, the newest session first (GetAgentMemory).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         alias_id: Its alias.
         memory_id: The memory, usually one for each user.
@@ -64,7 +64,7 @@ def delete_agent_memory(
     """Delete a memory, or its summary of one session (DeleteAgentMemory).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         alias_id: Its alias.
         memory_id: The memory.
@@ -83,7 +83,7 @@ def end_agent_session(
     """End a session with an agent, which summarizes it if the agent has memory (InvokeAgent with `endSession`).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         alias_id: Its alias.
         session_id: The session.

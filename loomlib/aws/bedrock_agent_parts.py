@@ -96,7 +96,7 @@ def list_routes(clients: Clients, agent_id: str, *, region: str | None = None) -
     """Return the aliases of an agent with the versions that they route to.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent_id: The agent's id.
         region: The region, if it is not the connection's.
     """
@@ -109,7 +109,7 @@ def find_route(clients: Clients, agent_id: str, alias: str, *, region: str | Non
     """Return an alias of an agent with the version that it routes to.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent_id: The agent's id.
         alias: The alias's name, id or ARN, or DRAFT for the test alias.
         region: The region, if it is not the connection's.
@@ -139,7 +139,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
     """Return one version of an agent with all its parts and the resources that they refer to.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent_id: The agent's id.
         version: A number, or DRAFT.
         region: The region, if it is not the connection's.
@@ -201,7 +201,7 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
     """Return the text of an API schema in S3; a failed read is returned as a problem, not raised.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         bucket: The bucket.
         key: The object's key.
         region: The region, if it is not the connection's.

@@ -150,7 +150,7 @@ def find_bedrock_agent(clients: Clients, key: str, *, region: str | None = None)
     """Return an agent by its name, id or ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         key: The agent's name, id or ARN.
         region: The region, if it is not the connection's.
 
@@ -170,7 +170,7 @@ def describe_bedrock_agent(clients: Clients, agent: BedrockAgent, *, version: st
     """Return a version of an agent with all its parts, as returned by Bedrock.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         version: A number, or DRAFT.
 
@@ -211,7 +211,7 @@ def find_alias(clients: Clients, agent: BedrockAgent, key: str) -> str:
     """Return the id of an alias.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         key: The alias's name or id.
 
@@ -249,7 +249,7 @@ def ask_bedrock_agent(
     event stream returns an event, which happens as soon as the last byte of the event is read.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         prompt: The user's text; "" when sending the results of a return of control.
         alias_id: The alias.
@@ -326,7 +326,7 @@ def end_bedrock_session(clients: Clients, agent: BedrockAgent, session_id: str, 
     """End a session of an agent (InvokeAgent with `endSession`).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         session_id: The session.
         alias_id: The alias that was invoked.
@@ -345,7 +345,7 @@ def served_agent_version(clients: Clients, agent: BedrockAgent, alias_id: str) -
     """Return the version that an alias routes to: a number, or DRAFT for the test alias.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
         alias_id: The alias's id.
     """
@@ -362,7 +362,7 @@ def bedrock_agent_arn(clients: Clients, agent: BedrockAgent) -> str:
     """Return an agent's ARN (GetAgent).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent.
     """
     with translated("Reading a Bedrock agent", on=agent.name):

@@ -71,7 +71,7 @@ def identify_model(clients: Clients, identifier: str, *, region: str | None = No
     """Return the models behind a model identifier; a failed read is returned as a problem, not raised.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         identifier: An id or an ARN, as accepted by Converse.
         region: The region, if it is not the connection's.
     """

@@ -25,7 +25,7 @@ def open_page(clients: Clients, automation: str, url: str, *, timeout_s: float =
     """Open an address in the first page of a session, wait until it is loaded, and return its title.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         automation: The address of the session's automation stream.
         url: The address to open.
         timeout_s: The longest wait.

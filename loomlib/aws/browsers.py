@@ -58,7 +58,7 @@ def list_browsers(clients: Clients, *, region: str | None = None) -> Iterator[Br
     """Return every browser for which sessions can be started (ListBrowsers).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         region: The region, if it is not the connection's.
     """
     control, where = clients.control(region), region or clients.region
@@ -84,7 +84,7 @@ def start_browser(
     """Start a session (StartBrowserSession).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         browser: The browser's id or ARN.
         timeout_s: Seconds after which the session ends, even while in use; at most 28,800.
         viewport: Width and height of the pages in pixels; None for the service's default.
@@ -115,7 +115,7 @@ def stop_browser(clients: Clients, browser: str, session_id: str) -> None:
     """Stop a session (StopBrowserSession).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         browser: The browser's id; `aws.browser.v1` is AWS's own.
         session_id: The session's id.
     """
@@ -127,7 +127,7 @@ def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes
     """Return a screenshot of a session as PNG (InvokeBrowser).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         browser: The browser's id; `aws.browser.v1` is AWS's own.
         session_id: The session's id.
 
@@ -152,7 +152,7 @@ def save_browser_profile(clients: Clients, browser: str, session_id: str, profil
     """Save the cookies and the local storage of a session as a profile (SaveBrowserSessionProfile).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         browser: The browser's id; `aws.browser.v1` is AWS's own.
         session_id: The session's id.
         profile: The profile's id; its previous content is replaced.
@@ -177,7 +177,7 @@ def presigned_live_view(clients: Clients, address: str, *, expires_s: int) -> st
     """Return the address of a live view that a web browser can open without credentials.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         address: The live view's address.
         expires_s: Seconds for which it is valid; AWS's SDK allows 300.
     """

@@ -47,7 +47,7 @@ def start_code_session(clients: Clients, interpreter: str, *, name: str = "", ti
     """Start a session and return its id (StartCodeInterpreterSession).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         interpreter: The code interpreter's id or ARN.
         name: The session's name.
         timeout_s: Seconds after which it ends, even while code runs in it; at most 28,800.
@@ -67,7 +67,7 @@ def stop_code_session(clients: Clients, interpreter: str, session_id: str) -> No
     """Stop a session (StopCodeInterpreterSession).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         interpreter: The code interpreter's id; `aws.codeinterpreter.v1` is AWS's own.
         session_id: The session's id.
     """
@@ -81,7 +81,7 @@ def invoke_code(
     """Call a tool of a session and return its result (InvokeCodeInterpreter).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         interpreter: The code interpreter's id or ARN.
         session_id: The session.
         tool: AWS's name of the tool, such as `executeCode`.

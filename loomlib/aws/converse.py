@@ -12,7 +12,7 @@ from .errors import translated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolForm:
-    """A tool that the model must call so that its input is structured output.
+    """A tool; the input of the model's call is structured output that matches `schema`.
 
     `schema` is the JSON schema of an object.
     """
@@ -59,7 +59,7 @@ def converse(
     Needs `bedrock:InvokeModel`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         model_id: The id of a model or inference profile.
         messages: Messages in Converse's format.
         system: The system prompt.

@@ -83,7 +83,7 @@ def create_api_key_provider(
     """Create a provider of an API key and return it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The provider's name, unique in the account and region.
         api_key: The secret; AWS stores it in Secrets Manager.
         region: The region, if it is not the connection's.
@@ -108,7 +108,7 @@ def create_oauth2_provider(
     """Create a provider of an OAuth2 client and return it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The provider's name, unique in the account and region.
         vendor: A vendor of AWS's list, such as `GoogleOauth2` or `CustomOauth2`.
         client_id: The client's id at the vendor.
@@ -133,7 +133,7 @@ def delete_provider(clients: Clients, name: str, *, region: str | None = None) -
     """Delete a provider with its secret and its tokens.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The provider's name.
         region: The region, if it is not the connection's.
 
@@ -168,7 +168,7 @@ def token_status(
     """Return whether a workload gets a user's token; if not, start an authorization session.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         provider: The OAuth2 provider's name.
         user: The user's id, as the workload names it.
         workload: The name of the workload identity.

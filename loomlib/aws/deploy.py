@@ -37,7 +37,7 @@ def deploy_package(
     """Deploy a package and wait until the runtime is READY. An existing runtime of that name gets a new version.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The runtime's name.
         package: The agent's code.
         role_arn: The role that the agent runs as; by default one that only the local service accepts.
@@ -87,7 +87,7 @@ def upload_package(clients: Clients, name: str, package: Package, *, bucket: str
     """Upload a package and return its bucket and key. A missing bucket is created, with public access blocked.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The runtime's name, the folder of the package in the bucket.
         package: The package.
         bucket: The bucket; `code_bucket` by default.

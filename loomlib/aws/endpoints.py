@@ -55,7 +55,7 @@ def describe_endpoints(clients: Clients, runtime_id: str, *, region: str | None 
     """Return the runtime's endpoints, DEFAULT first (ListAgentRuntimeEndpoints).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
 
@@ -74,7 +74,7 @@ def describe_endpoint(
     """Return an endpoint, or None when the runtime does not have it (GetAgentRuntimeEndpoint).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         name: The endpoint's name.
         region: The region, if it is not the connection's.
@@ -102,14 +102,14 @@ def create_endpoint(
     """Create an endpoint and wait until it serves the version.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         name: The endpoint's name.
         version: The version to serve.
         description: The endpoint's purpose.
         tags: Its tags.
         region: The region, if it is not the connection's.
-        progress: Called with the state at each look.
+        progress: Called with the state at each poll.
         on_accepted: Called when AgentCore has accepted the request, before the wait.
 
     Raises:
@@ -141,12 +141,12 @@ def point_endpoint(
     """Point an endpoint at another version, and wait until it serves it; its description is unchanged.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         endpoint: The endpoint.
         version: The version to serve.
         region: The region, if it is not the connection's.
-        progress: Called with the state at each look.
+        progress: Called with the state at each poll.
 
     Raises:
         ConflictError: The endpoint is being changed.
@@ -178,13 +178,13 @@ def wait_until_served(
     """Wait until the endpoint is READY and serves the version, and return it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         name: The endpoint's name.
         version: The version.
         region: The region, if it is not the connection's.
         timeout_s: The longest wait.
-        progress: Called with the state at each look.
+        progress: Called with the state at each poll.
 
     Raises:
         AwsError: The change failed, with AWS's reason, or another change replaced it.
@@ -228,7 +228,7 @@ def delete_endpoint(clients: Clients, runtime_id: str, name: str, *, region: str
     """Delete an endpoint and wait until the deletion is complete; return False if it did not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         name: The endpoint's name.
         region: The region, if it is not the connection's.

@@ -15,7 +15,7 @@ from .errors import translated
 from .memory_calls import pages
 
 LARGEST_SESSION: Final = 20_000
-"""Spans and message records of one call at most (botocore's model of Evaluate: sessionSpans)."""
+"""Maximum number of spans and message records in one call (botocore's model of Evaluate: sessionSpans)."""
 MOST_TARGETS: Final = 10
 """Trace or span ids of one call at most (traceIds, spanIds); more ids are sent in several calls."""
 _LONGEST_TEXT: Final = 100_000
@@ -111,7 +111,7 @@ def evaluate(
     `bedrock-agentcore:Evaluate`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         evaluator_id: An evaluator's id, such as `Builtin.Helpfulness`.
         spans: The spans and their messages, in ADOT's format.
         trace_ids: Traces to judge, for a TRACE-level evaluator.
@@ -146,7 +146,7 @@ def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None =
     """Return an evaluator's level: SESSION, TRACE or TOOL_CALL (GetEvaluator, unless it is one of AWS's own).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         evaluator_id: An evaluator's id.
         region: The region, if it is not the connection's.
     """

@@ -35,7 +35,7 @@ class TriggerFunction:
         handler: `module.function`.
         package: The zip file with its code.
         environment: Its environment variables.
-        timeout_s: Its longest call, in seconds.
+        timeout_s: The function's timeout, in seconds.
         tags: Its tags.
     """
 
@@ -77,7 +77,7 @@ def function_differences(clients: Clients, function: TriggerFunction) -> tuple[s
     """Return the settings of a function that differ from the desired ones; None if the function does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         function: The desired function.
     """
     try:
@@ -111,7 +111,7 @@ def put_function(clients: Clients, function: TriggerFunction, *, is_new: bool) -
     """Create or change a function that does not retry failed events, and wait until it can be called.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         function: The desired function.
         is_new: Whether it does not exist yet.
 
@@ -184,7 +184,7 @@ def put_rule(
     """Create or change a rule whose only target is a function, and allow it to call the function without retries.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The rule's name.
         pattern: The pattern of the events that it matches.
         function: The function.
@@ -252,7 +252,7 @@ def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
     """Turn a bucket's object events to EventBridge on or off; its other notifications are unchanged.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         bucket: The bucket.
         on: Whether the bucket sends its events to EventBridge.
     """

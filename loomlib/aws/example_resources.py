@@ -32,7 +32,7 @@ def example_function(clients: Clients, name: str, code: str) -> str:
     """Return the ARN of a Lambda function; create it if it does not exist, and update it if its code differs.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         code: Python code with `handler(event, context)`.
     """
@@ -56,7 +56,7 @@ def example_bucket(clients: Clients, example: str, objects: Mapping[str, str]) -
     """Create an example's bucket and its objects, and return the bucket's name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         example: The example's name.
         objects: The texts by key.
     """
@@ -77,7 +77,7 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
     """Return the id of a knowledge base with the given documents; create it if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         documents: The documents' texts by id.
 
@@ -128,7 +128,7 @@ def example_guardrail(clients: Clients, name: str, members: Mapping[str, Any]) -
     """Return the id of a guardrail with a version 1; create it again if its members differ.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         members: The other members of CreateGuardrail.
     """

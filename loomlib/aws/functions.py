@@ -111,7 +111,7 @@ def find_function(clients: Clients, key: str, *, region: str | None = None) -> L
     """Return a function by its name or ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         key: The function's name or ARN.
         region: The region, if it is not the connection's.
 
@@ -143,7 +143,7 @@ def create_function(
     """Create a Python function and return it once it can be called.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         package: The zip file with its code.
         handler: `module.function`.
@@ -203,7 +203,7 @@ def call_function(
     """Call a function and wait for its result.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         function: The function.
         event: The event for its handler: any JSON value.
         qualifier: A version or an alias; None for the newest code.

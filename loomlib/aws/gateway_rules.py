@@ -67,7 +67,7 @@ def create_rule(
     """Create a rule and return it once it is ACTIVE.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         gateway: The gateway.
         priority: Its priority, unique within the gateway.
         actions: AWS's `actions`.

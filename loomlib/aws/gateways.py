@@ -82,7 +82,7 @@ def find_gateway(clients: Clients, key: str, *, region: str | None = None) -> Ga
     """Return a gateway by its name, id or ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         key: The gateway's name, id or ARN.
         region: The region, if it is not the connection's.
 
@@ -100,7 +100,7 @@ def get_gateway(clients: Clients, gateway_id: str, *, region: str | None = None)
     """Return a gateway by its id.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         gateway_id: The gateway's id.
         region: The region, if it is not the connection's.
 
@@ -138,7 +138,7 @@ def create_gateway(
     """Create a gateway and return it once it is READY or has failed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         authorizer: AgentCore's type of authorizer.
         role_arn: The role with which it calls its targets; by default one that only the local service accepts.
@@ -210,7 +210,7 @@ def add_target(
     """Add a target and return it once it is READY.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         gateway: The gateway.
         name: The target's name.
         configuration: The member of AWS's `targetConfiguration`.
@@ -235,7 +235,7 @@ def wait_for_target(clients: Clients, gateway: Gateway, target_id: str, *, wait_
     """Return a target once it is READY.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         gateway: The gateway.
         target_id: The target's id.
         wait_s: The maximum number of seconds to wait.
@@ -263,7 +263,7 @@ def remove_target(clients: Clients, gateway: Gateway, name: str) -> None:
     """Delete a target by its name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         gateway: The gateway that has the target.
         name: The target's name.
 

@@ -107,7 +107,7 @@ def find_guardrail(clients: Clients, key: str, *, region: str | None = None) -> 
     """Return a guardrail by its name, id or ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         key: The guardrail's name, id or ARN.
         region: The region, if it is not the connection's.
 
@@ -127,7 +127,7 @@ def get_guardrail(clients: Clients, guardrail_id: str, *, region: str | None = N
     """Return a guardrail by its id.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         guardrail_id: The guardrail's id.
         region: The region, if it is not the connection's.
 
@@ -154,7 +154,7 @@ def create_guardrail(
     """Create a guardrail (CreateGuardrail).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         configuration: The other parameters of the operation, such as `wordPolicyConfig`.
         region: The region, if it is not the connection's.
@@ -172,7 +172,7 @@ def create_version(clients: Clients, guardrail: Guardrail, *, description: str =
     """Save the working draft as a version and return its number.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         guardrail: The guardrail.
         description: The version's description.
     """
@@ -203,7 +203,7 @@ def apply_guardrail(
     """Check a text (ApplyGuardrail).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         guardrail: The guardrail.
         text: The text.
         side: "INPUT" for a prompt, "OUTPUT" for an answer.

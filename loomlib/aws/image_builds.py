@@ -61,7 +61,7 @@ def find_repository(clients: Clients, name: str) -> ImageRepository | None:
     """Return a repository; None if there is none of that name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The repository's name.
     """
     ecr = clients.client("ecr")
@@ -85,7 +85,7 @@ def create_repository(clients: Clients, name: str, tags: Mapping[str, str]) -> I
     """Create a repository with immutable image tags that scans images on push.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The repository's name.
         tags: Its tags.
     """
@@ -115,7 +115,7 @@ def image_digest(clients: Clients, repository: str, tag: str) -> str:
     """Return the digest of an image (`sha256:…`); "" if the repository has no image with that tag.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         repository: The repository's name.
         tag: The image's tag.
     """
@@ -135,7 +135,7 @@ def delete_image(clients: Clients, repository: str, tag: str) -> None:
     """Delete an image by its tag; no error if the image or its repository does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         repository: The repository's name.
         tag: The image's tag.
 
@@ -182,7 +182,7 @@ def put_project(clients: Clients, project: BuildProject, *, is_new: bool) -> Non
     """Create or change a project.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         project: The desired project.
         is_new: Whether it does not exist yet.
 
@@ -240,7 +240,7 @@ def run_build(
     """Build an image and wait until it is pushed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         project: The project's name.
         source: The bucket and key of the zip file with the Dockerfile, as `bucket/key`.
         variables: Variables of this build.
@@ -308,7 +308,7 @@ def upload_source(clients: Clients, bucket: str, key: str, data: bytes) -> None:
     """Upload the source of an image to a bucket of this account.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         bucket: The bucket.
         key: The object's key.
         data: A zip file.

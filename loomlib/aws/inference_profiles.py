@@ -15,7 +15,7 @@ def profile_models(clients: Clients, identifiers: Iterable[str]) -> dict[str, tu
     """Return the ARNs of the models behind each inference profile; profiles that cannot be read are left out.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         identifiers: Ids and ARNs of models; only those of inference profiles are read.
     """
     model_arns: dict[str, tuple[str, ...]] = {}

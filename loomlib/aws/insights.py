@@ -44,7 +44,7 @@ def run_query(
     """Run an Insights query and return its rows.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         groups: Names of log groups.
         query: The query, in CloudWatch Logs Insights syntax.
         start_s: Start of the time range in Unix seconds, inclusive.

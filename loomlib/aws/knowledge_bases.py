@@ -124,7 +124,7 @@ def find_knowledge_base(clients: Clients, key: str, *, region: str | None = None
     """Return a knowledge base by its name, id or ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         key: The knowledge base's name, id or ARN.
         region: The region, if it is not the connection's.
 
@@ -144,7 +144,7 @@ def get_knowledge_base(clients: Clients, base_id: str, *, region: str | None = N
     """Return a knowledge base by its id.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         base_id: The knowledge base's id.
         region: The region, if it is not the connection's.
 
@@ -179,7 +179,7 @@ def create_knowledge_base(
     """Create a knowledge base and wait until it is active (CreateKnowledgeBase).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: Its name.
         role_arn: The role with which it reads its documents; by default one that only the local service accepts.
         configuration: `knowledgeBaseConfiguration`.
@@ -226,7 +226,7 @@ def ingest_from_s3(
     """Ingest the documents below an S3 prefix and wait for completion; create the data source if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         base: The knowledge base.
         bucket: The bucket.
         prefix: Only objects with this prefix.
@@ -299,7 +299,7 @@ def search_knowledge(
     """Return the passages that answer a question best (Retrieve).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         base: The knowledge base.
         question: The question.
         k: The largest number of passages.
@@ -324,7 +324,7 @@ def ask_knowledge(
     """Have a model answer a question from a knowledge base (RetrieveAndGenerate).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         base: The knowledge base.
         question: The question.
         model_arn: ARN of the model or of its inference profile.

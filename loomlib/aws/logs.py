@@ -56,7 +56,7 @@ def filter_events(
     terms differently. An event that two pages repeat is returned once.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         group: The log group's name.
         region: The region, if it is not the connection's.
         term: A text that the events contain; every event by default.
@@ -96,7 +96,7 @@ def list_streams(
     """Return the streams of `group`, most recent event first, without the streams that AWS creates to check access.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         group: The log group's name.
         region: The region, if it is not the connection's.
         limit: The maximum number of streams; all by default.
@@ -127,7 +127,7 @@ def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | N
     """Return the time of a stream's first event (Unix milliseconds), or None when it is empty or missing.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         group: The log group's name.
         stream: The stream's exact name.
         region: The region, if it is not the connection's.
@@ -144,7 +144,7 @@ def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None 
     """Return whether the group has a stream whose name begins with `prefix`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         group: The log group's name.
         prefix: The beginning of a stream's name.
         region: The region, if it is not the connection's.
@@ -160,7 +160,7 @@ def group_exists(clients: Clients, group: str, *, region: str | None = None) -> 
     """Return whether a log group has exactly that name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         group: The log group's exact name.
         region: The region, if it is not the connection's.
     """

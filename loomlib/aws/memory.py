@@ -47,7 +47,7 @@ def describe_memory(clients: Clients, memory_id: str, *, region: str | None = No
     """Return the memory with its strategies.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
 
@@ -72,7 +72,7 @@ def create_memory(
     """Create a memory and return it while it is CREATING.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The memory's name.
         strategies: The extraction strategies, in AWS's form; without any, events are stored and nothing is extracted.
         event_expiry_days: Days until an event expires.
@@ -106,7 +106,7 @@ def wait_until_active(
     """Wait until the memory is ACTIVE and return it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
         wait_s: The maximum number of seconds to wait.
@@ -142,7 +142,7 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
     """Delete a memory with its contents; no error if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
     """
@@ -157,7 +157,7 @@ def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) 
     """Yield the ids of all actors.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
     """
@@ -174,7 +174,7 @@ def iter_sessions(
     Sessions whose events are deleted stay listed for about a day; `with_events` leaves them out.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         actor_id: The actor's id.
         with_events: Leave out sessions without events, which stay listed for about a day after their events were
@@ -207,7 +207,7 @@ def iter_events(
     """Yield a session's events, newest first.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         actor_id: The actor's id.
         session_id: The session's id.
@@ -244,7 +244,7 @@ def iter_records(
     """Yield the records of one namespace, or of a path and everything below it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         namespace: The exact namespace; give this or `path`.
         path: The beginning of the namespaces.
@@ -280,7 +280,7 @@ def retrieve_records(
     """Return the records nearest in meaning to a query, best first, with their scores.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         query: The text whose meaning is compared.
         namespace: The exact namespace; give this or `path`.
@@ -308,7 +308,7 @@ def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str 
     """Return a record by its id.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         record_id: The record's id.
         region: The region, if it is not the connection's.
@@ -327,7 +327,7 @@ def iter_failed_extractions(
     """Yield the extractions that failed and can be started again.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         region: The region, if it is not the connection's.
     """

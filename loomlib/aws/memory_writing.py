@@ -30,7 +30,7 @@ def iter_event_shapes(
     """Yield a session's events as the service returns them, newest first.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         actor_id: The actor's id.
         session_id: The session's id.
@@ -50,7 +50,7 @@ def iter_record_shapes(
     """Yield the records of a path and everything below it as the service returns them.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         path: The beginning of the namespaces.
         region: The region, if it is not the connection's.
@@ -64,7 +64,7 @@ def create_event(clients: Clients, request: Mapping[str, Any], *, region: str | 
     """Create an event (in AWS's form) and return its shape.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         request: The event, as CreateEvent takes it.
         region: The region, if it is not the connection's.
     """
@@ -87,7 +87,7 @@ def create_records(
     Repeating a call with the same `token` and records creates nothing twice.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         records: The records, as BatchCreateMemoryRecords takes them, at most 100; each has a `requestIdentifier`.
         token: The client token: repeating a call with the same token and records creates nothing twice.
@@ -112,7 +112,7 @@ def delete_event(
     """Delete an event; no error if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         actor_id: The actor's id.
         session_id: The session's id.
@@ -132,7 +132,7 @@ def delete_records(
     """Delete records in batches; return the failure reasons by id. A missing record is not a failure.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         record_ids: Ids of the records, any number; they are sent in batches of 100.
         region: The region, if it is not the connection's.
@@ -154,7 +154,7 @@ def get_event(
     """Return an event's shape, or None if the actor's session has no such event.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         memory_id: The memory's id.
         actor_id: The actor's id.
         session_id: The session's id.

@@ -20,7 +20,7 @@ _FAILED: Final[Mapping[str, type[AwsError]]] = {"InternalError": ServiceFailedEr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricTotal:
-    """A metric over a time range: the sum, the mean per minute and the largest value, in the metric's unit."""
+    """A metric over a time range: the number of samples, and their sum, mean and maximum in the metric's unit."""
 
     name: str
     dimensions: Mapping[str, str]
@@ -42,7 +42,7 @@ def metric_totals(
     CloudWatch provides them per minute, with a delay of some minutes.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         namespace: CloudWatch's namespace of the metrics.
         about: A part of a dimension's value, such as a runtime's id.
         start: Start of the time range.
@@ -50,7 +50,7 @@ def metric_totals(
         region: The region, if it is not the connection's.
 
     Raises:
-        AccessDeniedError: CloudWatch may not read a metric.
+        AccessDeniedError: The caller may not read a metric.
         ServiceFailedError: CloudWatch could not read a metric.
     """
     metrics = [

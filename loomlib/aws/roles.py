@@ -40,7 +40,7 @@ def describe_role(clients: Clients, name: str) -> RoleDescription | None:
     """Return a role; None if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The role's name.
     """
     iam = clients.client("iam")
@@ -69,7 +69,7 @@ def create_role(
     """Create a role without permissions and return its ARN.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The role's name.
         trust: Its trust policy.
         description: Its description.
@@ -98,7 +98,7 @@ def put_role_policy(clients: Clients, name: str, policy: Mapping[str, Any]) -> N
     """Replace a role's inline policy; an empty one deletes it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The role's name.
         policy: The policy.
     """
@@ -126,7 +126,7 @@ def delete_role(clients: Clients, name: str) -> None:
     """Delete a role with its inline policies; no error if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The role's name.
 
     Raises:

@@ -14,7 +14,7 @@ def invoke_with(clients: Clients, members: Mapping[str, str]) -> str:
     """Invoke a runtime with the members of a request, and return at most 4 MB of its answer as text.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         members: The members of InvokeAgentRuntime; the payload as text.
 
     Raises:

@@ -18,7 +18,7 @@ _CHUNK_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedCode:
-    """A runtime's package, the role of its sessions, its warm-up hook (see `RuntimeSettings`), and their variables."""
+    """A runtime's package, session role, warm-up hook (see `RuntimeSettings`) and environment variables."""
 
     package: Package
     role_arn: str
@@ -30,7 +30,7 @@ def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -
     """Return the package from which the runtime's newest version was deployed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
 
@@ -67,7 +67,7 @@ def call_once(clients: Clients, arn: str, session_id: str, payload: bytes, *, li
     """Invoke a runtime and return at most `limit_bytes` of its answer; nothing is stored.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         arn: The runtime's ARN.
         session_id: The session's id.
         payload: The request's body, JSON.

@@ -145,7 +145,7 @@ def create_runtime(clients: Clients, request: RuntimeRequest) -> str:
     """Create a runtime and return its id; it becomes READY later (`wait_until_ready`).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         request: The runtime.
 
     Raises:
@@ -161,7 +161,7 @@ def update_runtime(clients: Clients, runtime_id: str, request: RuntimeRequest) -
     """Create a new version of a runtime; it becomes READY later. Settings without an option in Loom are unchanged.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime.
         request: The desired settings; its name and tags are ignored.
 
@@ -180,7 +180,7 @@ def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
     """Create a new version of a runtime that equals an earlier one; it becomes READY later.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime.
         version: The number of the earlier version.
 
@@ -204,7 +204,7 @@ def runtime_changes(
     """Return a runtime's current state, and the changes that an update to `request` would make.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime.
         request: The desired settings.
 

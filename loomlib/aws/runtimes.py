@@ -39,7 +39,7 @@ def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = 
     """Return the current state of a runtime (GetAgentRuntime).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
 
@@ -73,7 +73,7 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
     """Return the names of the runtime's endpoints, DEFAULT first; only DEFAULT, with a warning, when listing fails.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
     """
@@ -97,7 +97,7 @@ def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: 
     Empty while it is being updated, and, with a warning, when it is unknown.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         endpoint: The endpoint's name.
         region: The region, if it is not the connection's.
@@ -118,7 +118,7 @@ def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> s
     """Return the id of the runtime of that name (unique in an account and region), or None.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The runtime's name; a runtime that is being deleted is ignored.
         region: The region, if it is not the connection's.
     """
@@ -183,7 +183,7 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
     """Delete the runtime; no error if it does not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
     """
@@ -198,7 +198,7 @@ def wait_until_gone(clients: Clients, runtime_id: str, *, region: str | None = N
     """Wait until the deletion of a runtime is complete.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
         timeout_s: The longest wait.
@@ -229,7 +229,7 @@ def runtime_variables(
     """Return those of the named environment variables that a runtime has; other values are discarded.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         names: Names of environment variables.
         region: The region, if it is not the connection's.
@@ -253,7 +253,7 @@ def change_environment(
     All other settings are unchanged; no version is created if the runtime already has the variables.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         variables: The variables.
         region: The region, if it is not the connection's.
@@ -286,7 +286,7 @@ def stop_session(
     """End a session (StopRuntimeSession); return False if it had already ended.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         arn: The runtime's ARN.
         session_id: The session.
         qualifier: The endpoint.

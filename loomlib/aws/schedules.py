@@ -68,7 +68,7 @@ def put_schedule(clients: Clients, schedule: ScheduleDescription, *, is_new: boo
     """Create or change a schedule, and wait until Scheduler can use its role.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         schedule: The desired schedule.
         is_new: Whether it does not exist yet.
 

@@ -20,7 +20,7 @@ class SignedRequest:
     """A request ready to be sent.
 
     `endpoint` identifies its keep-alive session; `is_agentcore` is False for another server, whose errors must not
-    advise to start the local AgentCore.
+    advise the user to start the local AgentCore.
     """
 
     endpoint: str
@@ -50,7 +50,7 @@ def sign_invocation(
     It may use the network to refresh credentials, and it hashes the body: call it in a worker thread.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         arn: The runtime's ARN.
         region: The runtime's region.
         qualifier: The endpoint's name.
@@ -80,12 +80,13 @@ def sign_get(
     headers: Mapping[str, str],
     bearer: str | None = None,
 ) -> SignedRequest:
-    """Build a GET below a runtime's address: "ws" opens a WebSocket, the path of an agent card reads it (GetAgentCard).
+    """Build a GET below a runtime's address.
 
-    It may use the network to refresh credentials: call it in a worker thread.
+    The path "ws" opens a WebSocket, and the path of an agent card returns the card (GetAgentCard). It may use the
+    network to refresh credentials: call it in a worker thread.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         path: The path below the runtime's address.
         arn: The runtime's ARN.
         region: The runtime's region.
@@ -114,7 +115,7 @@ def sign_request(
     It may use the network to refresh credentials: call it in a worker thread.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         url: The address, such as a gateway's.
         region: The region of the signature.
         method: The HTTP method.

@@ -25,7 +25,7 @@ def count_tokens(
     CountTokens accepts foundation models only, so the prefix of a cross-region inference profile is removed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         model: The model's id, or that of an inference profile.
         messages: The messages in Converse's format.
         system: The texts of the system prompt.

@@ -120,7 +120,7 @@ def describe_versions(
     """Return the versions of a runtime, newest first (ListAgentRuntimeVersions, GetAgentRuntime, HeadObject).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
         limit: The number of newest versions to return, each of which needs a request; None for all.
@@ -145,7 +145,7 @@ def describe_version(
     """Return one version of a runtime (GetAgentRuntime).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         version: The version's number.
         region: The region, if it is not the connection's.
@@ -187,7 +187,7 @@ def wait_for_version(
     """Wait until a version is READY, and return it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         runtime_id: The runtime's id.
         version: The version's number.
         region: The region, if it is not the connection's.
@@ -225,7 +225,7 @@ def read_package(clients: Clients, place: CodePlace, *, region: str | None = Non
     """Return the zip file of a version.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         place: Where its code is.
         region: The region, if it is not the connection's.
 
@@ -249,7 +249,7 @@ def list_packages(clients: Clients, name: str, *, region: str | None = None) -> 
     """Return the packages of a runtime in Loom's bucket for code, including those of former versions.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         name: The runtime's name.
         region: The region, if it is not the connection's.
     """

@@ -44,7 +44,7 @@ def search_web(
     """Search the web (InvokeWebSearch).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         query: What to search for, up to 200 characters.
         most: The maximum number of results, up to 25.
         include: Only pages of these domains and their subdomains.

@@ -27,7 +27,7 @@ def bedrock_agents() -> None:
 @_JSON
 @pass_command_context
 def list_(command: CommandContext, as_json: bool) -> None:
-    """List the account's agents, how many of their features are kept, and which need a manual step."""
+    """List the account's agents, how many of their features an import would keep, and which need a manual step."""
     with command.connect() as bench:
         rows = records(bench.bedrock_agents())
     if command.as_json or as_json:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LONGEST: Final = timedelta(days=365_000)
-"""A time that many days ago is still after the year 1, the first year of a `datetime`."""
+"""The longest duration accepted: a time that long ago must not be before year 1, the minimum of `datetime`."""
 _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 
 

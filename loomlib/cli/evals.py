@@ -139,7 +139,7 @@ def runs(command: CommandContext, limit: int) -> None:
 def compare(command: CommandContext, run: str, baseline: str, margin: float, junit: str | None) -> int:
     """Compare RUN with BASELINE (ids from `loom runs`), case by case.
 
-    Exit code 2: RUN is worse by more than the margin by at least one evaluator, with 95 % confidence.
+    Exit code 2: RUN is worse by more than the margin according to at least one evaluator, with 95 % confidence.
     """
     from ..evals.exports import write_junit
 

@@ -1,4 +1,4 @@
-"""`loom store export`, `prune` and `query`: the long history."""
+"""`loom store export`, `prune` and `query`: the long-term history in Parquet files."""
 
 from __future__ import annotations
 

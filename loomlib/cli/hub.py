@@ -19,7 +19,7 @@ _FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Pa
 
 @click.group()
 def hub() -> None:
-    """JupyterHub for a class or a team: a folder with its settings, checks, and its start."""
+    """Set up, check and start a JupyterHub for a class or a team."""
 
 
 @hub.command()
@@ -30,8 +30,8 @@ def hub() -> None:
 def init(folder: Path, host: str, address: str, port: int) -> None:
     """Create FOLDER: settings, a certificate for the host, the shared catalog, and JupyterHub's configuration.
 
-    Existing files are not changed. Run as root, the hub has users of the operating system; otherwise all its users
-    share one account.
+    Existing files are not changed. If it runs as root, the hub's users are users of the operating system; otherwise all
+    its users share one account.
     """
     from ..hub import HubSettings, prepare_folder, read_settings
 

@@ -71,7 +71,7 @@ def load(
 ) -> int:
     """Offer AGENT a fixed number of calls a second, and decide whether it meets an SLO at this load.
 
-    The whole 95 % interval of every limited figure decides. The result is a stored load test.
+    The decision is based on the whole 95 % interval of every metric that has a limit. The result is a stored load test.
 
     Exit code 0: it meets the SLO; 1: not decided, or the test could not be run; 2: it does not meet the SLO.
     """

@@ -44,7 +44,11 @@ def cli(
 
 
 def main() -> None:
-    """Run `loom`. Exit codes: 0 done, 1 failed, 2 a gate was missed or the command line is invalid."""
+    """Run `loom`.
+
+    Exit codes: 0 done; 1 failed; 2 a gate was missed, a check found a problem (an alarm, a regression, a leak), or the
+    command line is invalid; 130 interrupted.
+    """
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:

@@ -43,9 +43,10 @@ def endpoints(command: CommandContext, agent: str, history: bool) -> None:
 @click.option("--version", type=click.IntRange(min=1), help="The version that ENDPOINT is to serve, without SOURCE.")
 @pass_command_context
 def promote(command: CommandContext, agent: str, names: tuple[str, ...], version: int | None) -> None:
-    """Let ENDPOINT of AGENT serve what SOURCE serves, or a version: `loom promote support staging prod`.
+    """Make ENDPOINT of AGENT serve the version that SOURCE serves, or a given version.
 
-    Waits until it does. An endpoint that does not exist is created; one never serves a version that is not READY.
+    Such as `loom promote support staging prod`. Waits until the endpoint serves it. An endpoint that does not exist is
+    created; an endpoint never switches to a version that is not READY.
     """
     *sources, endpoint = [*names]
     if len(sources) > 1 or bool(sources) == (version is not None):

@@ -1,4 +1,4 @@
-"""`loom store copy`: move the store between SQLite and PostgreSQL."""
+"""`loom store copy`: copy the store between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PASSWORD = re.compile(r"//[^/@]*:[^@]+@|[?&]password=", re.IGNORECASE)
 
 @click.group()
 def store() -> None:
-    """Move the store."""
+    """Copy the store to another database."""
 
 
 @store.command(name="copy")

@@ -1,4 +1,4 @@
-"""Commands about what invokes an agent by itself: `loom trigger list` and `loom trigger fire`."""
+"""Commands for triggers, which invoke an agent automatically: `loom trigger list` and `loom trigger fire`."""
 
 from __future__ import annotations
 

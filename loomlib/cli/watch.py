@@ -76,7 +76,7 @@ def watch(
     """Search the stored latency studies and evaluations of AGENT for a day on which it became slower or worse.
 
     Reads the database only: no agent is called, and no service is started. A night is one value; a change is reported
-    when its 95 % interval, which holds for a look every night, supports it.
+    when its 95 % interval supports it; the interval remains valid although the data are checked every night.
 
     Exit code 0: no regression; 1: too few nights, or nothing stored of this agent; 2: a regression.
     """

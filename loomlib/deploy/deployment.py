@@ -46,7 +46,7 @@ class DeployTarget:
     """The target of an agent's deployment.
 
     Attributes:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         where: "local" or "aws".
         home: Loom's home folder, for the journal and custom prices.
     """
@@ -61,7 +61,7 @@ class DeployTarget:
 
     @property
     def scope(self) -> str:
-        """The environment, account and region in one word."""
+        """The environment, account and region in one string, such as "aws-123456789012-us-east-1"."""
         return f"{self.where}-{self.clients.account_id()}-{self.clients.region}"
 
 
@@ -83,13 +83,14 @@ class DeployInput:
     """The input of a deployment.
 
     Attributes:
-        spec: The deployment's description.
+        spec: The agent's configuration.
         package: The agent's code with its dependencies.
         code: The agent's folder or file, from which its permissions are derived.
         variables: Environment variables beside those of the spec, such as ids of bound resources. They are neither
             shown nor stored.
-        role: The ARN of an existing role, "own", or None for the default: "own" on AWS and if the description
-            names resources or secrets, else the local AgentCore's own role, whose permissions suffice for most agents.
+        role: The ARN of an existing role, "own", or None for the default: "own" on AWS, and locally if the
+            configuration names resources or secrets, else the local AgentCore's own role, whose permissions suffice for
+            most agents.
         assumptions: How the agent is used, for the cost estimate.
         notes: Notes about the package for the plan.
         is_described: Whether the spec comes from a `loom-agent.toml`, so that triggers that are no longer in it are
@@ -137,7 +138,7 @@ class Deployment:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        has_triggers = request.is_described or spec.triggers  # without a file there are none to remove either
+        has_triggers = request.is_described or spec.triggers  # without a file, removed triggers are unknown
         triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
         self._parts: Sequence[DeployPart] = (*parts, self._runtime, *endpoints, *triggers)
 
@@ -163,7 +164,7 @@ class Deployment:
         )
 
     def template_policy(self) -> RolePolicy | None:
-        """Return the policy of the role in a template, which creates a role even if this deployment does not.
+        """Return the role policy for a CloudFormation template, which always creates a role.
 
         None if an existing role is used.
         """

@@ -66,7 +66,7 @@ class DeployJournal:
         return self._file.exists()
 
     def add(self, intent: Intent) -> None:
-        """Write an intent; of two for one resource, only the first is stored, which has the state before both."""
+        """Write an intent, unless the resource already has one: the first intent has the state before all changes."""
         if not any((intent.kind, intent.name) == (existing.kind, existing.name) for existing in self._intents):
             self._intents.append(intent)
             self._write()

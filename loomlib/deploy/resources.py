@@ -68,7 +68,7 @@ def locate_resources(clients: Clients, spec: AgentSpec) -> LocatedResources:
     `_ARN`, `_URL` or `_NAME` is set to that attribute.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The deployment.
 
     Raises:

@@ -14,7 +14,7 @@ Action = Literal["create", "change", "keep"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """One resource of a deployment.
+    """What a deployment does with one resource: create, change or keep it.
 
     Attributes:
         kind: The kind of resource: "bucket", "package", "role", "runtime", "endpoint" or "trigger".

@@ -1,4 +1,4 @@
-"""Undoing an interrupted deployment: the resources in its journal are deleted or restored, independent of the file."""
+"""Undo an interrupted deployment: delete or restore the resources in its journal, whatever `loom-agent.toml` says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def undo_interrupted(clients: Clients, spec: AgentSpec, journal: DeployJournal, 
     """Undo the changes in a journal, newest first, and return a sentence about each resource.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration, of which only the name is used.
         journal: The journal, locked for this process.
         report: Called with lines of progress.
@@ -39,7 +39,7 @@ def part_to_undo(clients: Clients, spec: AgentSpec, intent: Intent) -> DeployPar
     """Return the part that undoes an intent.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration, of which only the name is used.
         intent: The intent.
 

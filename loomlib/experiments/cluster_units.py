@@ -34,7 +34,7 @@ class DistributedStudy(Protocol[U]):
         ...
 
     def chain(self, unit: U) -> str:
-        """Return the name of a unit's chain, which one worker measures in its order."""
+        """Return the name of a unit's chain: units that one worker measures in the plan's order."""
         ...
 
     def for_workers(self) -> WorkerReference:

@@ -83,8 +83,8 @@ class StudyLedger(RunLedger["StudyRow"]):
 
         Args:
             units: All units.
-            stored_outcome: Returns the outcome of a unit that was stored elsewhere, such as with its invocation; None
-                when no outcome was recorded. Such a unit is measured again.
+            stored_outcome: Returns the outcome of a unit if it was stored elsewhere, such as with its invocation; None
+                when none was recorded, in which case the unit is measured again.
         """
         for unit in units:
             if unit.state == RUNNING:

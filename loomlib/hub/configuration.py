@@ -77,7 +77,7 @@ def configure(config: Any, settings: HubSettings) -> None:
 
 
 def hub_environment(settings: HubSettings) -> dict[str, str | Callable[[Any], str]]:
-    """Return the environment variables of users' servers: texts, and functions of JupyterHub's spawner."""
+    """Return the environment variables of users' servers: strings, or functions that take JupyterHub's spawner."""
 
     def home(spawner: Any) -> str:
         return str(_home_of(str(spawner.user.name), settings) / ".loom")

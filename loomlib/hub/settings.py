@@ -10,7 +10,7 @@ from typing import Final
 
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|[0-9a-f:]+")
 USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,31}$"
-"""User names of a hub: those that `useradd` accepts on Debian. None of them can leave a folder."""
+"""User names of a hub: those that `useradd` accepts on Debian. None can be a path out of a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class HubSettings:
         address: The address to listen on; `0.0.0.0` for all of the machine's addresses.
         port: The port to listen on.
         group: The group of the operating system whose members may sign in. Used by a hub that root runs.
-        teachers: The group whose members administrate the hub and may open the servers of others.
+        teachers: The group whose members administer the hub and may open the servers of others.
         idle_s: Seconds without activity after which a user's server is stopped, with its kernels and AgentCore.
         first_page: The notebook that opens first, relative to the user's home folder.
         starts_at_once: The maximum number of servers that start at the same time; others wait.

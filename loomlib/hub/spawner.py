@@ -1,7 +1,7 @@
 """JupyterHub's spawner of a hub with system users: each server has its own certificate, in a folder of the hub's.
 
 The connections between proxy, hub and servers are encrypted and both sides are known by certificate (`internal_ssl`): a
-user who takes the port of another's ended server receives nothing. JupyterHub's own LocalProcessSpawner puts the
+user who binds the port of another user's stopped server receives nothing. JupyterHub's own LocalProcessSpawner puts the
 certificates into the user's home folder as root, and follows links that the user made there; this one does not enter
 the home folder.
 """

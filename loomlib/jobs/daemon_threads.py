@@ -1,4 +1,4 @@
-"""Run foreign functions, each in a daemon thread that does not keep the process alive.
+"""Run user-supplied functions, each in a daemon thread that does not keep the process alive.
 
 An executor has few threads and waits for them at the end. A function that hangs would delay others, which would then
 seem late too, and would keep the run open beyond its own timeout.

@@ -25,7 +25,7 @@ def is_watched_notebook() -> bool:
 
 
 class InPlace:
-    """The output: shown once, then updated there."""
+    """A notebook output that is shown once, then updated in place."""
 
     def __init__(self) -> None:
         self._id = f"loom-{uuid.uuid4().hex}"

@@ -62,7 +62,7 @@ def judge(
     scenario: Scenario,
     planned: int | None = None,
 ) -> LatencyGate:
-    """Compare a stored study with a limit; earlier ones of the agent and prompt show since when it is missed.
+    """Compare a stored study with a limit; earlier studies of the agent and prompt show since when it has been missed.
 
     Args:
         store: The store with the studies.

@@ -105,7 +105,7 @@ class AgentWithPauses(Protocol):
     def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
         """Return for each invocation how long full garbage collections paused its process; may block.
 
-        Invocations of which nothing is known are left out.
+        Invocations about which nothing is known are left out.
         """
         ...
 
@@ -117,7 +117,7 @@ class AgentWithProcessStarts(Protocol):
     def process_starts(self, invocation_ids: Sequence[int]) -> Mapping[int, bool]:
         """Return for each invocation whether a process was started for it; may block.
 
-        Invocations of which nothing is known are left out.
+        Invocations about which nothing is known are left out.
         """
         ...
 
@@ -148,7 +148,7 @@ class AgentWithRelease(Protocol):
     def release(self) -> Mapping[str, str]:
         """Return the `version` and the `code` (a digest) that the endpoint serves, without what is unknown; may block.
 
-        A later watch names the version that made an agent slower.
+        `loom watch` uses it to name the version that made an agent slower.
         """
         ...
 

@@ -29,7 +29,7 @@ class Measurement(MeasuredUnit):
         ttft_ms: Time to the first byte.
         connect_ms: Time to open the connection, 0 for one that was open.
         connection_reused: Whether the connection was open before the call.
-        start_latency_ms: The agent's own start line minus the client's send, by two clocks.
+        start_latency_ms: Time of the agent's start line (its clock) minus the time of sending (the client's clock).
         start_state: How the search for the start line ended; None when there was no search.
         session_plan: Which session the call was planned to use.
         garbage_collection_ms: How long full garbage collections paused the agent's process during the call; None when

@@ -19,7 +19,7 @@ from .measurements import Measurement
 from .stopping import StudyIntervals
 
 FEWEST: Final = 12
-"""Smallest number of calls in which a gap is searched."""
+"""Smallest number of calls in which a gap is searched for."""
 BY_STARTS: Final = "process starts"
 BY_GAP: Final = "a gap between the durations"
 

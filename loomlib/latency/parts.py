@@ -39,7 +39,7 @@ def split_time(measurements: Sequence[Measurement], floor: Floor, scenario: Scen
     """Return the shares of a scenario's time; none when no call was answered.
 
     With start times: the time before the agent starts (service and network included), its answer, and the harness.
-    Without: the harness and the rest. Start lines of a clock that disagrees are corrected by the middle of its bound.
+    Without: the harness and the rest. Starts are corrected by the middle of the clock bound if the clocks disagree.
 
     Args:
         measurements: The study's calls.

@@ -35,7 +35,7 @@ class RuntimeVersion:
         node: The Node.js that runs its script; None for Python.
         allowed_ports: First and last port of each range that session endpoints reach.
         platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
-        warm_up: Path that is called once before the snapshot is taken, and in each session that is booted all the
+        warm_up: Path that is called once before the snapshot is taken, and in each session that is booted, not restored
             same; empty without a hook.
         warm_up_port: The agent's port to which the warm-up request is sent.
     """

@@ -1,6 +1,6 @@
 """Packages whose initialisers run when one of their names is first used, not when a submodule is imported.
 
-The initialisers of moto load what patches boto3 in tests, and that of uvicorn its command line and its supervisors: a
+moto's initialisers load its patches of boto3 for tests, and uvicorn's loads its command line and its supervisors: a
 tenth of the processor time that the service needs to start, for names that it does not use.
 """
 

@@ -39,7 +39,7 @@ _SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "awsssoportal": ("sso",),
     "sso-oauth": ("sso-oidc",),
 }
-"""Services by the name that requests are signed for, where botocore has other names for them."""
+"""botocore's names of services by their signing names, where these differ."""
 
 
 def has_form(headers: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""The time by which stored data expires: data is deleted by age only while the machine's time can be trusted."""
+"""The clock for the expiry of stored data: data is deleted by age only while the machine's time can be trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from ..wall_clock import WallClock, steady_s, unix_s
 
 STABLE_S: Final = 3_600.0
-"""Time since the last change of the machine's clock, in seconds, before anything is deleted by age."""
+"""Seconds that must pass after a change of the machine's clock before anything is deleted by age."""
 
 _log = logging.getLogger(__name__)
 

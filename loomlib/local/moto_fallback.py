@@ -148,7 +148,7 @@ class MotoFallback:
     def _application(self) -> WsgiApplication:
         with self._loading:  # requests come from several threads
             if self._loaded is None:
-                from .moto_application import AwsApplication  # 60 ms that a service without such requests does not cost
+                from .moto_application import AwsApplication  # takes 60 ms to load, so only when needed
 
                 self._loaded = AwsApplication()
             return self._loaded

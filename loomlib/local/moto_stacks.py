@@ -117,7 +117,7 @@ def _has_failed(stack: Any) -> bool:
 
 
 def _correct_templates(models: Any, parsing: Any) -> None:
-    import yaml  # 20 ms that a service without stacks does not cost
+    import yaml  # takes 20 ms to load, so only when needed
     from moto.cloudformation.exceptions import ValidationError
 
     find_class, parse, load = parsing.resource_class_from_type, models.Stack.parse_template, parsing.ResourceMap.load

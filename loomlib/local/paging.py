@@ -49,7 +49,7 @@ class PageRequest:
         Args:
             name: Member that holds the items.
             items: Up to `fetch` items, in the order of the listing.
-            position: The position of the item with an index.
+            position: Returns the position of the item at a given index.
         """
         result: dict[str, Any] = {name: items[: self.size]}
         if len(items) > self.size:
@@ -67,7 +67,7 @@ def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, si
         size: Items of a page when `maxResults` is not given.
 
     Raises:
-        Refused: The token is damaged, or belongs to another listing (another resource, session or filter).
+        RefusedError: The token is damaged, or belongs to another listing (another resource, session or filter).
     """
     request = {name: value for name, value in parameters.items() if name not in _NOT_THE_QUERY and value is not None}
     query = hashlib.sha256(json.dumps([operation, request], sort_keys=True).encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
 """Callers' regular expressions, matched in time linear in the length of the text.
 
-Python's `re` backtracks: `(a+)+$` on forty letters takes hours and holds the interpreter, so one log filter would stop
+Python's `re` backtracks: `(a+)+$` on forty letters takes hours and holds the GIL, so one log filter would stop
 the service. RE2 (google-re2) never backtracks and bounds its memory. It does not support look-around or
 back-references; neither does CloudWatch Logs.
 """

@@ -179,7 +179,7 @@ class Router:
             None if the request was answered; otherwise the body, to be passed to moto, which implements the operation.
 
         Raises:
-            Refused: The answer is an AWS error; 501 for an operation that nothing implements.
+            RefusedError: The answer is an AWS error; 501 for an operation that nothing implements.
         """
         handler = self._handler(match.name, region, account_id)
         if handler is None:

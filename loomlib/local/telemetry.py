@@ -74,7 +74,7 @@ class ServiceTelemetry:
         )
 
     def close_in(self, closing: AsyncExitStack) -> None:
-        """Have a stack end the queries first, then the collection, then the store."""
+        """Register the shutdown with an exit stack: the queries end first, then the collection, then the store."""
         closing.callback(self.logs.close)
         closing.push_async_callback(self._collector.close)
         closing.push_async_callback(self._insights.close)

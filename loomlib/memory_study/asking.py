@@ -106,7 +106,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
             ledger.save("running", settled=[*others, state.summary()])
 
     def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
-        """Return False: the conversation is written as events, not sent to an agent."""
+        """Return whether the turns were sent to the agent: False, since `begin` writes them as events."""
         return False
 
     def _extracted(self, unit: AskedQuestion, actor: str) -> dict[str, Any]:

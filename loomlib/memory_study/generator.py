@@ -115,7 +115,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
 
 
 def _turns_of(draw: random.Random, fact: FactPool, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
-    """Return a fact's turns, each with its session: stated once, and possibly changed or retracted later."""
+    """Return a fact's turns, each with its session: stated once, and possibly changed or taken back later."""
     values = draw.sample(fact.values, 2)
     text = draw.choice(fact.statements).format(v=values[0])
     turns = [(first, ScriptedTurn(text=text, fact=fact.key, value=values[0]))]

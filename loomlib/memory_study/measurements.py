@@ -133,13 +133,13 @@ class AskedQuestion(MeasuredUnit):
 
     @property
     def verdict(self) -> str:
-        """The result in words: recalled, recalled beside a former value, stale, missed, correctly nothing and so on."""
+        """The result in words: recalled, recalled beside a former value, stale, missed, correctly absent and so on."""
         if self.score is None:
             return self.failure or "failed" if self.is_failed else self.state
         if not self.needs_memory:
             return "no memory needed"
         if not self.probe.expected:
-            return "stale" if self.is_stale else "correctly nothing"
+            return "stale" if self.is_stale else "correctly absent"
         if self.is_recalled:
             return "recalled beside a former value" if self.is_stale else "recalled"
         return "stale" if self.is_stale else "missed"

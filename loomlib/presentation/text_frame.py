@@ -1,6 +1,6 @@
 """A DataFrame whose cells stay text in a notebook, and whose texts are left-aligned.
 
-pandas escapes markup, but lets JupyterLab render `$…$` as formulas, with the links and colours in an untrusted text;
+pandas escapes markup, but lets JupyterLab render `$…$` as formulas, so untrusted text can add links and colours;
 even two prices in a row become a formula. It also right-aligns all cells of a table, which suits only numbers, and
 shows times with microseconds and an offset: here they are formatted like `formats.timestamp`. Its limit of 50
 characters per cell cuts sentences off: here it is 160, unless the user has set another limit.

@@ -64,7 +64,7 @@ class Redactor:
         finders: External recognizers.
         placeholder: One text that replaces everything. Without it a value is replaced by a numbered placeholder such as
             `[email 1]`, the same everywhere in a document.
-        numbered: False for placeholders without numbers (`[email]`), where texts of several documents meet.
+        numbered: False for placeholders without numbers (`[email]`), for texts of several documents side by side.
     """
 
     def __init__(

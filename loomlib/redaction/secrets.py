@@ -44,7 +44,7 @@ def _key_in_words(text: str) -> list[tuple[int, int]]:
 
     It must have at least 3 bits per character (Shannon entropy over its own letters), and change between lower-case
     letters, upper-case letters and digits at 20 % of the steps or more: random hexadecimal digits do so at 47 % on
-    average. Without digits, of which 16 random characters have none in 6 %, it must do so at 40 %. Words, in CamelCase
+    average. Without digits (as in 6 % of random 16-character values), it must do so at 40 %. Words, in CamelCase
     too, and numbers between hyphens, points and slashes are not a key.
     """
     value = text.rstrip(_END_OF_SENTENCE)
@@ -170,14 +170,14 @@ _NOT_A_PASSWORD: Final = frozenset(
     temporary that the their them then there this those to too two under unique unknown unsafe updated used useful
     valid very visible weak what when where which with without working written wrong your yours""".split()  # noqa: SIM905
 )
-"""Words that follow "the password is" and are not one."""
+"""Words that follow "the password is" and are not a password."""
 
 
 def _password_in_words(text: str) -> list[tuple[int, int]]:
     """Return the span of the value after "the password is", without quotation marks and the end of the sentence.
 
     An adjective or participle is not a password, nor is a number of fewer than six digits ("is 12 characters"). In
-    quotation marks everything is one.
+    quotation marks, any text counts as a password.
     """
     if text[0] in "\"'“‘`":
         return [(1, len(text))]

@@ -72,9 +72,9 @@ class AbResult:
     Attributes:
         design: The design.
         seen: Number of sessions that have joined.
-        sessions: Number of evaluated sessions, of control and treatment: the planned number of first ones.
+        sessions: Number of evaluated sessions, of control and treatment: the first to join, up to the planned number.
         metrics: The figures.
-        share_p: p-value of the test that the versions got their planned shares of the sessions.
+        share_p: p-value of the sample ratio mismatch (SRM) test: low if the shares differ from the planned ones.
         notes: Notes for the reader.
     """
 

@@ -34,7 +34,7 @@ def compare_versions(clients: Clients, arn: RuntimeArn, before: str, after: str)
     """Compare two versions of a runtime.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         arn: The runtime's ARN.
         before: The earlier version.
         after: The later version.

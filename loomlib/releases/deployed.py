@@ -24,7 +24,7 @@ class DeployedBeside:
     """Triggers, repository, build project and build role of one agent. Their names are derived from its name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent's name.
     """
 

@@ -33,7 +33,7 @@ class EndpointReleases:
     reads the endpoint.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         store: The database.
         scope: The environment: "local" or "aws".
         arn: The runtime's ARN.

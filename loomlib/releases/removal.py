@@ -33,7 +33,7 @@ class Removal:
     recognized by their packages in Loom's bucket, under the runtime's name.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         store: The database.
         catalog: The catalog.
         entry: The agent.

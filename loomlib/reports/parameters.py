@@ -1,7 +1,7 @@
 """A report's parameters: read from its cell tagged `parameters`, checked and typed before anything runs.
 
 papermill only warns about a misspelt name and then runs with the default, which for a nightly report is a wrong
-number that looks right. It also writes the values into the executed notebook, so it must never be a credential.
+number that looks right. It also writes the values into the executed notebook, so a value must never be a credential.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
 
 
 def longest_bars(view: TraceView) -> list[Bar]:
-    """Return the spans to draw: all, or `SHOWN_SPANS` in their order, those of agent and model first, then tools.
+    """Return the spans to draw, in order: all, or `SHOWN_SPANS`, preferring those of the agent and models to tools.
 
     A hundred tools at once must not hide the two model calls around them; among equals the longest are chosen.
     """

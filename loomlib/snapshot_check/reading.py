@@ -1,4 +1,4 @@
-"""Reads what the probe reports. It runs beside the agent's code, so the report is untrusted."""
+"""Reads what the probe reports. The probe runs in the agent's process, so its report is untrusted."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class SnapshotReport:
 
     @property
     def is_safe(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings; parts named in `not_checked` may still be unsafe."""
         return not self.findings
 
     def of(self, kind: str) -> tuple[SnapshotFinding, ...]:

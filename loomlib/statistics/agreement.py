@@ -1,9 +1,10 @@
 """Agreement of raters beyond chance: Krippendorff's alpha and Cohen's kappa, with bootstrap intervals over units.
 
 Alpha is 1 − (n − 1)·Σ o_ck·δ²_ck / Σ n_c·n_k·δ²_ck (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011): o
-counts the pairs of values within a unit, each unit's weighed by 1/(m_u − 1); n_c are its row sums and n their sum. δ²
-is 1 for different values (nominal), the squared number of values between two ranks, half of the ends' (ordinal), or
-the squared difference (interval). A unit that fewer than two raters judged is left out.
+counts the pairs of values within a unit, weighted by 1/(m_u − 1) for a unit with m_u ratings; n_c are the row sums of
+o, and n is their sum. δ² is 1 for different values (nominal), the squared number of ratings from one value to the
+other, with half of those at either end (ordinal), or the squared difference (interval). A unit that fewer than two
+raters judged is left out.
 
 The intervals resample units, since raters of one unit are not independent. They are percentile intervals of 2,000
 resamples; those with only one distinct value (where agreement is not defined) are left out.

@@ -102,7 +102,9 @@ def known_change_evidence(before: FloatArray, after: FloatArray) -> float:
 
 
 def fewest_nights(needed: float = 1 / ALPHA) -> int:
-    """Return the number of nights from which a change can be found: the clearest one at the best night.
+    """Return the smallest number of nights in which a change can be detected.
+
+    It is the number for the clearest change at the most favourable night.
 
     Args:
         needed: The evidence that is needed.

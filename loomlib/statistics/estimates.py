@@ -70,7 +70,7 @@ class Estimate:
 
     @property
     def interval(self) -> str:
-        """The interval as a plain number, `311–326`; empty when there is no value."""
+        """The interval as text without a unit, `311–326`; empty when there is no value."""
         return self.interval_text()
 
     def interval_text(self, kind: NumberKind = "number") -> str:

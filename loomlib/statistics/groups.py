@@ -39,9 +39,9 @@ WELCH_METHOD: Final = "difference of means, Welch's t test"
 _PERMUTATIONS: Final = 9_999
 _FEWEST_PERMUTATIONS: Final = 1_999
 _MOST_DRAWN: Final = 20_000_000
-"""Drawn numbers in all, about 0.5 s; larger samples are permuted less often."""
+"""Maximum number of random numbers drawn, which takes about 0.5 s; larger samples are permuted less often."""
 _MOST_PERMUTED: Final = 20_000
-"""Values from which Welch's t test is used, which agrees with the permutations then."""
+"""Number of values from which on Welch's t test is used; it agrees with the permutation test at that size."""
 _CHUNK: Final = 2_000_000
 _TIE: Final = 1e-9
 

@@ -4,7 +4,8 @@ Repeats of one case share its difficulty, so the case is what was drawn and what
 Error Bars to Evals, arXiv:2411.00640, 2024, §2.2). Each case counts once, with the mean of its repeats: with equally
 many repeats that is the plain mean, its standard error is the cluster-robust one with CR2's small-sample correction
 (Bell & McCaffrey, Survey Methodology 28:2, 2002; for a mean of equal clusters it is C/(C−1)), and t has C−1 degrees of
-freedom. With unequal ones (some repeats failed) it keeps a case from weighing less because it failed.
+freedom. With unequal numbers of repeats (some failed), a case with failed repeats still has the same weight as the
+others.
 
 Three intervals were simulated (95 % wanted; 4,000 samples; n = 30 and 100). For scores between 0 and 1:
 
@@ -98,7 +99,7 @@ def estimate_mean(
         confidence: Confidence level of the interval.
 
     Returns:
-        The estimate; without a value below six cases, and when all values are equal inside the scale.
+        The estimate; without a value below six cases, and when all values are equal and not at an end of the scale.
     """
     sample = finite_sample(values) if clusters is None else cluster_means(values, clusters)
     method = UNBOUNDED_METHOD if bounds is None else MEAN_METHOD

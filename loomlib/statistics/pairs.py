@@ -75,7 +75,7 @@ def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
 
 
 def paired_t(differences: Sequence[float] | FloatArray) -> PairedTest:
-    """Test one difference for each case by Student's paired t; by the exact sign test when all differ by the same."""
+    """Test one difference for each case by Student's paired t, or by the exact sign test if all are equal."""
     sample, method = _differences(differences), "paired t"
     n = int(sample.size)
     if n < SMALLEST_N:
@@ -220,8 +220,8 @@ def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimat
     """Estimate McNemar's odds ratio: wins to losses among cases that differ, by Wilson's interval of the share of wins.
 
     2.0 means that a case that differs is twice as likely to be won as lost. Without a loss the odds have no upper end:
-    the value then counts half a flip more on both sides (Haldane, Annals of Human Genetics 20, 1956) and is marked open
-    above. Without a flip the odds are undefined.
+    the value is then computed with half a case added to both counts (Haldane, Annals of Human Genetics 20, 1956) and is
+    marked open above. Without a flip the odds are undefined.
 
     Args:
         won: Cases that only the new variant passes.

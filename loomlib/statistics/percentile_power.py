@@ -9,9 +9,9 @@ Generation, 1986, §V.2), so 10,000 calls cost no more than 20.
 
 A pilot of 20 calls may underestimate the spread, so the spread of the logarithms is increased by the factor 1 + 2.5/m
 for a pilot of m calls. Pilots of 20 and 40 lognormal or gamma durations gave sizes of which 80 to 87 % of the studies
-were narrow enough where 80 % is stated; of the comparisons, 84 to 91 % detected the difference
-(tests/unit/test_percentile_power.py). What happens to the calls (an hour, a release, a mixture of cold and warm) is
-assumed to stay as it was.
+had narrow enough intervals where 80 % was requested; 84 to 91 % of the comparisons detected the difference
+(tests/unit/test_percentile_power.py). The conditions of the calls (time of day, release, proportion of cold starts) are
+assumed to stay the same.
 """
 
 from __future__ import annotations

@@ -201,9 +201,10 @@ def estimate_percentile_difference(
 
 
 def difference_of(before: Estimate, after: Estimate, *, method: str, needed_n: int | None = None) -> Estimate:
-    """Estimate `after` minus `before` from the intervals of two independent estimates; see the function above.
+    """Estimate `after` minus `before` from the intervals of two independent estimates.
 
-    For shares with Wilson's intervals this is Newcombe's interval (Statistics in Medicine 17, 1998, method 10).
+    The method is that of `estimate_percentile_difference`. For shares with Wilson's intervals this is
+    Newcombe's interval (Statistics in Medicine 17, 1998, method 10).
 
     Args:
         before: The estimate that is subtracted.
@@ -256,7 +257,7 @@ def estimate_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Esti
     """Estimate the share `hits / n` with Wilson's score interval (JASA 22, 1927), which is valid at 0 of n as well.
 
     Args:
-        hits: Observations that count.
+        hits: Number of observations in the numerator.
         n: Observations in all.
         confidence: Confidence level of the interval.
     """

@@ -27,7 +27,7 @@ def estimate_shift(before: Sequence[float], after: Sequence[float], *, confidenc
         confidence: Probability that the interval contains the shift.
 
     Returns:
-        The shift. Where there are too few nights to bound it, an end is infinite below, and open above.
+        The shift. Where there are too few nights to bound it, the lower end is −∞ and the upper end is marked open.
     """
     first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     n = int(first.size + second.size)

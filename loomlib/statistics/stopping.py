@@ -21,7 +21,8 @@ class StoppingRule:
 
     Attributes:
         p: The percentile of the answered calls as a share; None for the share of failed calls.
-        within: The margin: a share of the percentile's value, or percentage points (as a share) of the failed calls.
+        within: The margin: relative to the percentile's value, or an absolute difference of the share of failed calls
+            (0.02 is 2 points).
     """
 
     p: float | None

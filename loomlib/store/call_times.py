@@ -22,7 +22,7 @@ class CallTimes:
         asked_s: Time of the request in Unix seconds.
         durations_ms: Duration in ms; NaN where it is unknown.
         failed: Whether the invocation failed.
-        kinds: The place of each one's failure class in `failures`.
+        kinds: The index of each invocation's failure class in `failures`.
         failures: The failure classes; None for none.
     """
 
@@ -67,7 +67,7 @@ class CallTimes:
 
     @classmethod
     def joined(cls, parts: Sequence[CallTimes]) -> CallTimes:
-        """Return at least one set of calls together, in the order of their requests."""
+        """Concatenate one or more `CallTimes`, in the order of their requests."""
         import numpy as np
 
         failures = tuple(dict.fromkeys(failure for part in parts for failure in part.failures))

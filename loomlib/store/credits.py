@@ -20,7 +20,7 @@ from .tenancy import identity_of
 from .tenant_tables import invocation_charges, tenants
 
 PICOS: Final = Decimal(10) ** 12
-"""Units of a US dollar in which amounts are stored."""
+"""Number of stored units, 10⁻¹² of the currency, in one unit of the currency."""
 
 _LIMITED: Final = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c.call_picos).where(
     tenants.c.credit_picos.is_not(None)

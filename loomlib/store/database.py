@@ -122,7 +122,7 @@ class Database:
                 yield connection
 
     def limit_to(self, identity: StoreIdentity) -> StoreIdentity:
-        """Read and write the rows of one tenant from now on; before, the database is not limited.
+        """Restrict all reads and writes to one tenant's rows from now on; before this call, nothing is restricted.
 
         On PostgreSQL, the tenant of the address's role counts.
 

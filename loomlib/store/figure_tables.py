@@ -30,7 +30,7 @@ figure_days = Table(
     Column("timed", Integer),
     Column("outcomes", JsonText),
     Column("costs", JsonText),
-    # Little-endian arrays: floats of 64 bits, digests of session ids of 64 bits, and places in `outcomes` of 16 bits.
+    # Little-endian arrays: 64-bit floats, 64-bit digests of session ids, and 16-bit indexes into `outcomes`.
     Column("cold_starts", LargeBinary),
     Column("sessions", LargeBinary),
     Column("durations", LargeBinary),

@@ -83,7 +83,7 @@ class StoredHistory:
     ) -> pd.DataFrame:
         """Return the rows of one SELECT over the exported history and the store.
 
-        DuckDB runs it on a connection that reads these rows and no file, variable or address beside them.
+        DuckDB runs it on a connection that reads these rows and no other file, variable or network address.
 
         Args:
             folder: The exported history; it need not exist.

@@ -326,7 +326,7 @@ class Invocations:
         """Mark abandoned invocations as errors of class `interrupted`; return their number.
 
         Abandoned are those that ended processes of this machine left open, and those that other machines left open for
-        eight hours. Reading does this by itself.
+        eight hours. Reading invocations does this automatically.
         """
         writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
         with self._database.read() as connection:

@@ -20,7 +20,7 @@ MEASUREMENT_STATES: Final = ("planned", "running", "done", "failed", "lost")
 class AgentRow:
     """An agent of the catalog.
 
-    `scope` is the service that it belongs to ("local", "aws"); an ARN is unique within it.
+    `scope` is the environment that it belongs to ("local", "aws"); an ARN is unique within it.
     """
 
     id: int

@@ -59,7 +59,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, tenant: str = DEFAULT_TENANT, user: str = "", lock_timeout_s: float = 30.0) -> Store:
-        """Open the store at a database address; create or migrate it as needed.
+        """Open the store at a database URL; create or migrate it as needed.
 
         A new SQLite file and its folder are readable by the user only. A damaged file is set aside, and its readable
         rows are copied into a new one (`loomlib.recovery`).

@@ -36,7 +36,7 @@ class TenantRow:
         created_at: When it was added.
         credit: Its credit in US dollars; None is unlimited.
         used: The part of the credit that is spent or held, in US dollars.
-        call: The amount that a call holds until its cost is known, in US dollars.
+        call: The amount held for each call until its cost is known, in US dollars.
     """
 
     name: str
@@ -89,7 +89,8 @@ class TenantAccount:
 
     Attributes:
         use: The calls and costs of all its users.
-        tenant: Its credit; None for one that was not added, such as `default`: it is unlimited.
+        tenant: The tenant, with its credit; None for one that was not added, such as `default`, whose credit is
+            unlimited.
     """
 
     use: TenantUse
@@ -294,7 +295,7 @@ class Tenants:
 
 
 def total_use(rows: Sequence[TenantUse]) -> dict[str, TenantUse]:
-    """Return the sum of the users of each tenant, by tenant.
+    """Return the use of each tenant, summed over its users, by tenant.
 
     Args:
         rows: The users.

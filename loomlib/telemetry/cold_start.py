@@ -44,7 +44,7 @@ LookupProgress: TypeAlias = Callable[[int, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart:
-    """When an agent started one invocation, or why that is unknown.
+    """When an agent began to process one invocation, or why that is unknown.
 
     Attributes:
         state: One of `START_STATES`.

@@ -29,7 +29,7 @@ def read_layers(clients: Clients, source: RuntimeSource, row: InvocationRow, tra
     """Read each layer's data about an invocation, outermost first, without waiting for late data.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         source: The agent's runtime.
         row: The stored invocation.
         trace: Its trace.

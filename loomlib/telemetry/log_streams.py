@@ -30,7 +30,7 @@ class LogStreamReader:
     """Reads the lines of log groups; the layout of a group is looked up once.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
     """
 
     def __init__(self, clients: Clients) -> None:

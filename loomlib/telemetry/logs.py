@@ -53,7 +53,7 @@ class LogReader:
     are raised (`AccessDeniedError` and so on).
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
     """
 
     def __init__(self, clients: Clients) -> None:

@@ -28,7 +28,7 @@ def processes_began(
     logs nothing, or a stream that all processes share). One query for each session, and one for each of its streams.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         source: The agent's runtime.
         requests: The invocations, of one agent.
 

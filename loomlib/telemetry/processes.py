@@ -108,7 +108,7 @@ def list_processes(
     """List the processes of an endpoint that logged a line in a time range.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         source: The agent's runtime.
         qualifier: The endpoint.
         start: Start of the range, timezone-aware.

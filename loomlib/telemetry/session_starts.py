@@ -142,7 +142,7 @@ def find_session_starts(
     A session starts again when its process has ended and another call arrives.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         source: The agent's runtime.
         session_ids: The sessions.
         qualifier: The endpoint.

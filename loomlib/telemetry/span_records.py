@@ -55,7 +55,7 @@ class SpanReader:
     Only one quoted term is sent to CloudWatch; the records' own fields decide which of them belong together.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
     """
 
     def __init__(self, clients: Clients) -> None:

@@ -70,7 +70,7 @@ class TraceCollector:
     """Collects traces through one connection.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         elsewhere: A plugin's span source to use instead of CloudWatch.
     """
 

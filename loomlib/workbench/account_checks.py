@@ -84,7 +84,7 @@ class AccountCheck:
 
     Attributes:
         name: What was checked.
-        state: Whether it passed.
+        state: `passed`, `failed`, or `unknown` if the account does not permit the check.
         seen: What was found.
         fix: What to do if it did not pass, "" if it did.
     """
@@ -99,7 +99,7 @@ def check_account(clients: Clients, *, models: Sequence[str] = (DEFAULT_MODEL,))
     """Yield the checks of an account, each as soon as it is done. Nothing is changed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         models: Models whose access is checked: ids, inference profiles or ARNs.
     """
     yield _region(clients)

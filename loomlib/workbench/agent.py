@@ -267,7 +267,9 @@ class Agent:
         return self.refresh()
 
     def remove(self, *, delete_runtime: bool = False) -> None:
-        """Remove the agent from the catalog; `releases.removal_plan` also deletes its packages, endpoints and role.
+        """Remove the agent from the catalog.
+
+        To delete its packages, endpoints and role as well, apply `releases.removal_plan()`.
 
         Args:
             delete_runtime: Delete the deployed runtime as well.

@@ -55,7 +55,7 @@ class AgentQueries:
         The result has no rows where the log group does not exist yet. AWS charges for the data that a query scans.
 
         Args:
-            name: The query's name; `agent.telemetry.queries` lists them.
+            name: The query's name; `agent.telemetry.queries().table()` lists them.
             start: Start of the time range; 24 hours before its end by default.
             end: End of the time range; now by default.
             progress: Called with a line of progress.

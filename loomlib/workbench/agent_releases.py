@@ -172,7 +172,7 @@ class AgentReleases:
             agent.releases.diff(3, 4)
             agent.releases.diff("prod", "staging")
 
-        Secrets in the code are redacted; of environment variables only the names are shown.
+        Secrets in the code are redacted; only the names of environment variables are shown.
 
         Args:
             before: A version, or an endpoint for the version that it serves.
@@ -307,7 +307,7 @@ class AgentReleases:
             test.result()
 
         AgentCore's endpoints have no weights. The other version gets an endpoint of its own, and `test.route` chooses
-        the endpoint of a session by a hash of its id, here and on AWS.
+        the endpoint of a session by a hash of its id, both locally and on AWS.
 
         Args:
             endpoint: The endpoint, which serves one of the versions.

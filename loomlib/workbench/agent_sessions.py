@@ -22,7 +22,7 @@ from .context import Context
 def agent_mcp(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str, callbacks: Callbacks
 ) -> McpSession:
-    """Return an MCP session of an agent that is not open yet.
+    """Return an unopened MCP session with an agent.
 
     Args:
         context: The workbench's resources.
@@ -46,7 +46,7 @@ def agent_mcp(
 def agent_a2a(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
 ) -> A2aSession:
-    """Return an A2A session of an agent that is not open yet.
+    """Return an unopened A2A session with an agent.
 
     Args:
         context: The workbench's resources.
@@ -66,7 +66,7 @@ def agent_a2a(
 
 
 def check_protocol(entry: AgentEntry, *protocols: str) -> None:
-    """Raise a `ProtocolError` when the agent speaks none of these protocols."""
+    """Raise a `ProtocolError` unless the agent speaks one of `protocols`."""
     if entry.protocol in protocols:
         return
     name = entry.protocol

@@ -38,7 +38,7 @@ class AgentSnapshotView:
 
     @property
     def digest(self) -> str:
-        """A hash of what the agent does; equal agents have equal hashes."""
+        """A hash of the agent's definition, without its versions and aliases; equal definitions have equal hashes."""
         return self.value.digest
 
     def features(self) -> pd.DataFrame:

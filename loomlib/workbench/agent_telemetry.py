@@ -106,7 +106,7 @@ class AgentTelemetry:
     def traffic(self, since: datetime | timedelta | None = None) -> SessionTraffic:
         """Return the traffic of the stored calls, excluding studies, for `bench.telemetry.start_economics`.
 
-        Sessions are spread evenly over the time from the first call to the last one.
+        Sessions are assumed to be evenly spread between the first call and the last one.
 
         Args:
             since: Only calls at or after this time; a timedelta counts back from now. All calls by default.
@@ -129,7 +129,7 @@ class AgentTelemetry:
         """Return the agent's figures, sessions, latency over time and newest log lines.
 
         Only the log lines are read from the service; they are those of this object's endpoint. The rest comes from the
-        store, and is of all endpoints. The sessions are the newest 1,000 with a call in the window.
+        store, and covers all endpoints. The sessions are the newest 1,000 with a call in the window.
 
             agent.telemetry.overview(since=timedelta(hours=24)).latency()
 

@@ -69,13 +69,13 @@ class AuthorizationView:
     Attributes:
         title: The agent and the invocation.
         labels: Provenance labels.
-        state: "recorded" by the local AgentCore; "signed": a signed call of the owner, which leaves no record because
-            there is nothing to decide; "unknown": there is no record, with the reason in `reason`.
+        state: "recorded" by the local AgentCore; "signed": a call signed with the account's credentials, which leaves
+            no record because there is nothing to decide; "unknown": there is no record, with the reason in `reason`.
         decision: "allow" or "deny"; empty when unknown.
         method: The credentials that the runtime requires: "jwt" or "sigv4".
         caller: The ARN that signed, or the issuer and the subject of the token.
         reason: Why the call was refused, or why nothing is known.
-        user_id: The user that a signed call named; nothing proves it.
+        user_id: The user that a signed call named, unverified.
         issuer: The token's issuer.
         subject: Its subject.
         client_id: Its client.

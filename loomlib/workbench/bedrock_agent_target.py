@@ -332,7 +332,7 @@ class _AskedTurn:
     def read_timeout_s(self) -> float | None:
         """Return the number of seconds to wait for each event; None if there is no limit.
 
-        It is the turn's limit, halved as often as the seconds that are left permit: calls of different turns share a
+        The turn's limit is halved until it is less than twice the remaining time: calls of different turns share a
         client and its connections only if they wait equally long.
         """
         left_s, wait_s = self.left_s(), self._timeout_s

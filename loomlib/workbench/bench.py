@@ -278,7 +278,7 @@ class Workbench(Closing):
         return plan_agent(self.context, what, options)
 
     def panel(self, name: str, **options: Any) -> Any:
-        """Return a panel of a plugin; loom-widgets provides build, test, operate, evaluate and memory.
+        """Return a panel of a plugin; loom-widgets provides build, test, operate, evaluate, memory and tools.
 
             bench.panel("test")
 

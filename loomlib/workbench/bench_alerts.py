@@ -30,7 +30,7 @@ class BenchAlerts:
             bench.alerts.add("error_rate", above=0.05, agent="calculator", window=timedelta(hours=1), min_n=20)
 
         Args:
-            rule: A `loomlib.alerts.AlertRule`, or the name of its figure, such as "error_rate".
+            rule: A `loomlib.alerts.AlertRule`, or the name of its metric, such as "error_rate".
             **options: The other fields of the rule, where `rule` is a name.
         """
         from ..alerts import AlertRule
@@ -76,7 +76,7 @@ class BenchAlerts:
             bench.alerts.check().alarms
 
         Args:
-            notify: False sends nothing; a function sends instead of Apprise.
+            notify: Whether to send notifications; or a function that sends them instead of Apprise.
         """
         from ..alerts import apprise_notify, check_alerts
         from .alerts import AlertCheckView

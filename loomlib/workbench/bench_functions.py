@@ -129,7 +129,7 @@ class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
 
         Args:
             name: Its name.
-            code: The path of a Python file, or of a folder with `app.py`. Of a folder, caches, virtual environments,
+            code: The path of a Python file, or of a folder with `app.py`. From a folder, caches, virtual environments,
                 version control, `.env` files and links that lead outside are not uploaded.
             handler: `module.function`; `lambda_handler` of the file by default.
             role_arn: The role that it runs as; by default `loom-functions`, which may write logs and is created

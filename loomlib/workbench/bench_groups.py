@@ -109,7 +109,7 @@ class BenchGroups:
         self._context.catalog.add_to_group(group, map(_key, agents))
 
     def remove(self, group: str, *agents: str | Agent) -> int:
-        """Remove agents from a group, and return how many were in it; an empty group is deleted.
+        """Remove agents from a group, and return how many were removed; an empty group is deleted.
 
         Args:
             group: The group's name.

@@ -1,4 +1,4 @@
-"""The long history of a workbench: exported invocations, and SQL over them and the store."""
+"""The exported history of a workbench: its invocations in Parquet files, and SQL over them and the store."""
 
 from __future__ import annotations
 

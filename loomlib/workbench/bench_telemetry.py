@@ -206,7 +206,8 @@ class BenchTelemetry:
     ) -> StartEconomics:
         """Return the cost of keeping sessions warm, and the effect on latency, from a stored study.
 
-        Durations come from the study, CPU time and memory from the usage logs of its calls. Other hosts are priced too.
+        Durations come from the study, CPU time and memory from the usage logs of its calls. The cost on Lambda, Fargate
+        and other hosts is given too.
 
             from loomlib.latency.economics import SessionTraffic, ThinkTimes
 
@@ -221,7 +222,7 @@ class BenchTelemetry:
             assumptions: Assumptions in addition to measurements and prices.
             prices: A file of your own prices; by default `prices.toml` in the home folder, if it exists.
             max_p90_ms: The latency that 9 of 10 calls must not exceed, in milliseconds; 0 for no limit.
-            moment: The moment up to which latency is counted.
+            moment: The end of the measured latency: "answer" (its end) or "first byte".
             seed: Seed of the bootstrap.
 
         Raises:

@@ -124,7 +124,7 @@ class Browser(Closing):
         return PageImage(browser_screenshot(self._context.clients, self.browser, self._session().session_id))
 
     def live_view_url(self, *, expires_s: int = _MOST_EXPIRES_S) -> str:
-        """Return the address of a page with the live view: screenshots here; on AWS a stream that its SDK shows.
+        """Return the address of a page with the live view: screenshots locally; on AWS a stream for the AWS SDK.
 
         Args:
             expires_s: Seconds for which the address is valid; at most 300.

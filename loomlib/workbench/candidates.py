@@ -21,7 +21,7 @@ _LONGEST_STEM = 36
 class AgentCandidates:
     """Deploys a blueprint, or the agent at a path, with varying variables, for `loomlib.evals.autoresearch`.
 
-    Each set of variables has a runtime of its own, named by their hash, so a resumed research finds its candidates and
+    Each set of variables has a runtime of its own, named by their hash, so a resumed search finds its candidates and
     their answers again.
 
         Autoresearch(AgentCandidates(bench, "assistant"), evalset, …)

@@ -39,7 +39,7 @@ class Environment(Protocol):
         ...
 
     def labels(self) -> tuple[str, ...]:
-        """Return the provenance labels shown beside every figure from here."""
+        """Return the provenance labels shown beside every figure from this environment."""
         ...
 
     def environment(self) -> Mapping[str, str]:
@@ -87,7 +87,7 @@ class LocalEnvironment:
         return True
 
     def patience(self) -> PollingPolicy:
-        """Return a lookup every 50 ms for as long as for a log line; agents export within 0.2 s of an answer."""
+        """Poll every 50 ms, for as long as for a log line; agents export spans within 0.2 s of an answer."""
         wait_s, delay_s = self._wait_s(), self.state.options.log_delay_s
         return PollingPolicy(
             wait_s=wait_s,

@@ -35,7 +35,7 @@ class InvocationTelemetry:
         self._context, self._entry, self._record = context, entry, record
 
     def logs(self, *, limit: int = 100) -> pd.DataFrame:
-        """Return the newest log events of the invocation's session, oldest first (see `Agent.logs`).
+        """Return the newest log events of the invocation's session, oldest first (see `AgentTelemetry.logs`).
 
         Args:
             limit: Maximum number of log events.

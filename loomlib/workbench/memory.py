@@ -248,7 +248,7 @@ class Memory:
 
         Args:
             inv: The invocation.
-            scan: Maximum number of events to read.
+            scan: Maximum number of records to compare.
             progress: Called with a sentence while events are read.
         """
         warn_renamed("Memory.used_in(inv)", "Invocation.telemetry.memories_used(memory)")

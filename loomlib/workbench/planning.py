@@ -57,5 +57,5 @@ def roll_back(
 
 
 def _installer_environment(scratch: Path) -> Mapping[str, str]:
-    """Return the variables of pip's process: none of the user's keys, and pip's own settings."""
+    """Return the environment variables for pip's process: pip's own settings, but no credentials of the user."""
     return local.installer_environment(local.service_environment(os.environ), scratch)

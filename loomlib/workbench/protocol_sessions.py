@@ -190,7 +190,7 @@ def gateway_session(
     signed: bool,
     bearer: Bearer | None = None,
 ) -> McpSession:
-    """Return an MCP session with a gateway that is not open yet.
+    """Return an unopened MCP session with a gateway.
 
     Args:
         context: The workbench's resources.

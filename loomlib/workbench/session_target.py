@@ -41,7 +41,7 @@ class AskedSession(Protocol):
         """Send a request and return its outcome.
 
         Args:
-            prompt: The prompt, which is also stored as the prompt.
+            prompt: The prompt; stored with the invocation even when `payload` is sent instead.
             payload: The protocol's parameters, sent instead of the prompt.
             timeout_s: Timeout of the request in seconds; None for the client's.
             labels: Labels stored with the invocation.

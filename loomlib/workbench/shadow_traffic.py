@@ -170,7 +170,7 @@ class ShadowTraffic(Closing):
         return list(self._file.pairs())
 
     def parity(self, **options: Any) -> AgentParity:
-        """Judge the stored pairs; a session counts once, with the prompts of its user.
+        """Judge the stored pairs; each session, with all of its prompts, counts as one observation.
 
         Args:
             **options: `rule` (an `AlikeRule`) and `least` (the share of answers that must be alike).
@@ -299,7 +299,7 @@ class _ShadowSession:
         self._turn: asyncio.Lock | None = None
 
     def in_turn(self) -> asyncio.Lock:
-        """Return the lock that processes prompts one after another, in order."""
+        """Return the lock that makes prompts run one after another, in order."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         return self._turn

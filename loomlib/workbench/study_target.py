@@ -124,7 +124,7 @@ class StudyTarget:
         return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
 
     def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
-        """Return the milliseconds of full garbage collections in each stored call; only the local service does so."""
+        """Return the ms of full garbage collections in each stored call; only the local service records them."""
         if self.scope != "local":
             return {}
         rows = [stored_row(self._context, id) for id in invocation_ids]

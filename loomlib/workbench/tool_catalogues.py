@@ -90,8 +90,8 @@ def find_catalogues(
 ) -> ToolCatalogues:
     """Return catalogues that exist already, such as those on AWS.
 
-    The agent of 20 tools of seed 0 is `catalogue_20_0`: the code that `write_catalogue` writes, as an MCP runtime. Its
-    gateway is `catalogue-20-0`, with tool search and the target `tools`, which is that agent.
+    The agent with 20 tools and seed 0 is `catalogue_20_0`: the code that `write_catalogue` writes, as an MCP runtime.
+    Its gateway is `catalogue-20-0`, with tool search and the target `tools`, which is that agent.
 
     Args:
         bench: The workbench.
@@ -170,7 +170,7 @@ class ToolCatalogues:
         return self._context.environment.patience()
 
     def caller(self, tools: int, *, direct: bool = False) -> _McpToolCaller:
-        """Return a caller of a catalogue's tools that is not open yet.
+        """Return an unopened caller of a catalogue's tools.
 
         Args:
             tools: The catalogue, by the number of its tools.

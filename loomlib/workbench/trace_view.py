@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class TraceView:
-    """One invocation's trace; returned by `Invocation.trace()` and `Agent.traces()`.
+    """One invocation's trace; returned by `Invocation.trace()`.
 
     `state` is one of `loomlib.telemetry.TRACE_STATES`. In every state `breakdown()` adds up to the client's
     duration and names what is unknown.
@@ -205,7 +205,7 @@ class TraceView:
         return rows_frame(self.cost().table())
 
     def causes(self) -> pd.DataFrame:
-        """Return one row per finding, the costliest first."""
+        """Return the findings as a table, one row each, the costliest first."""
         return rows_frame(self.findings().table(), CAUSE_COLUMNS)
 
     def model_calls(self) -> pd.DataFrame:

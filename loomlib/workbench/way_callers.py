@@ -54,7 +54,7 @@ def way_caller(
     bearer: Bearer | None = None,
     tool: str = "ask",
 ) -> WayCaller:
-    """Return a caller of an agent that is not open yet.
+    """Return an unopened caller of an agent.
 
     Args:
         context: The workbench's resources.

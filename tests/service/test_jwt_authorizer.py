@@ -451,7 +451,7 @@ def test_an_issuer_that_redirects_is_refused(aws: Any, own_issuer: TokenIssuer) 
     ("address", "message"),
     [
         ("https://192.168.1.1/jwks", "not a public address"),
-        ("https://example.com/jwks", "it is not on the same side of loopback as the issuer"),
+        ("https://example.com/jwks", "only one of it and the issuer is on loopback"),
         ("file:///etc/passwd", "must be an http or https URL"),
     ],
 )

@@ -86,8 +86,8 @@ def is_agui(value: object) -> bool:
 def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:
     """Parse the data of one server-sent event (`Chunk.data`); None when it is not an AG-UI event. Never raises.
 
-    An object whose `type` is in capitals, as AG-UI's are, is an event of an unknown type; a known type without its
-    required fields is malformed.
+    An object with an unknown `type` in capitals, like AG-UI's types, is an event of an unknown type; a known type
+    without its required fields is malformed.
     """
     value: object = data
     if isinstance(data, (bytes, str)):

@@ -22,7 +22,8 @@ _LENIENT: Final = ("RUN_STARTED", *_ENDS, "TOOL_CALL_RESULT")
 class AguiFold:
     """Assembles events into a run; a stream may contain several runs, and no event raises an error.
 
-    An event costs what it contains, however large the state is; `run()` costs the size of the run so far.
+    Applying an event takes time proportional to its size, whatever the size of the state; `run()` takes time
+    proportional to the run so far.
 
     Args:
         state: The initial state.

@@ -17,7 +17,7 @@ Wire = dict[str, Any]
 
 
 def messages_of_run(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return the messages after the user's last one in a conversation: those of the run that sends it."""
+    """Return the messages of a conversation's last run: those after the last user message."""
     result: list[Mapping[str, Any]] = []
     for message in map(as_mapping, messages):
         if message.get("role") == "user":
@@ -87,7 +87,7 @@ class History:
         Args:
             kind: `message`, `call` or `result`.
             id: Its id.
-            name: The id of the message that a result is.
+            name: For a result, the id of its message; "" otherwise.
         """
         self._order.setdefault((kind, id), name)
 

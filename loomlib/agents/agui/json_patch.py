@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) on JSON values, with JSON Pointers (RFC 6901).
 
-Patches are untrusted: a few `copy` operations of the whole could exhaust memory, and a few nested `add` operations
-could create a value that nothing can serialize. Both are refused.
+Patches are untrusted: a few `copy` operations on the whole document could exhaust memory, and a few nested `add`
+operations could create a value that nothing can serialize. Both are refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 MAX_COPIED: Final = 1_000_000
-"""Limit of a value's size together with what is copied within it, in values and characters."""
+"""Maximum size of a value after a `copy`, as the number of values plus characters."""
 MAX_COPIED_TOTAL: Final = 10_000_000
 """Limit of the total that all patches of one document copy, whether the copies remain or not."""
 MAX_DEPTH: Final = 200

@@ -1,13 +1,13 @@
-"""The document of a view's frame: a page around the page, so that the view can reach nothing but its channel.
+"""The document of a view's frame: an outer page that isolates the view, so that it can use nothing but its channel.
 
 The outer document goes into `<iframe sandbox="allow-scripts" srcdoc=…>` and holds the view in a second frame of the
 same kind, whose source is inline too. As a result:
 
 - A page with an inline source has its parent's content security policy, so the view can load and send nothing, whatever
-  it says of itself. Where it would go elsewhere (`location = …`), the outer document's `frame-src 'none'` refuses.
-- No policy of the browser's forbids WebRTC, whose first packet (STUN) would leave the machine. So it is taken away, in
+  policy it declares. If it tries to navigate (`location = …`), the outer document's `frame-src 'none'` blocks it.
+- No browser policy blocks WebRTC, whose first packet (STUN) would leave the machine. So it is removed from
   every window that the view can make: the only inline script that runs is the starter below, named by its hash. It
-  takes WebRTC away and then starts the view's own scripts as `data:` addresses, which nobody else is allowed to do.
+  removes WebRTC and then loads the view's own scripts from `data:` URLs, which no other script is allowed to do.
   A frame that the view makes runs that starter or nothing.
 
 One gap remains: where a page tries to go elsewhere, Chromium opens a connection before the policy refuses the request.
@@ -18,8 +18,9 @@ the page as JSON text, with limits on messages per second and on their length: t
 Chromium, and one that floods the page (a million messages, one of 100 MB) is taken away there, before the page has to
 read any of it. Then the page receives `{closed: why}`; a view cannot say that, for an object is never passed on.
 
-Nothing keeps a view from `top.postMessage`, past its channel and these bounds. So the page that shows a frame also
-listens for messages whose source lies within it, and takes the frame away at the first.
+Nothing prevents a view from calling `top.postMessage`, which bypasses its channel and these limits. So the page that
+shows a frame also listens for messages whose source is inside the frame, and removes the frame at the first such
+message.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class CallbackRunner:
             raise ProtocolError(message, on=self._name, code=INTERNAL_ERROR) from error
 
     def run(self, call: MeasuredCall | None, callback: Callable[[], object]) -> None:
-        """Run a function that is notified, without waiting for it."""
+        """Run a notification callback without waiting for it."""
 
         def work() -> None:
             try:

@@ -20,7 +20,8 @@ class Running(Generic[T]):
 
     Args:
         engine: The engine.
-        make: Makes the work; it gets a function that runs another one in the thread that waits in `result`.
+        make: Returns the coroutine to run. Its argument is a function that runs a callback in the thread that waits in
+            `result`.
     """
 
     def __init__(self, engine: Engine, make: Callable[[RunInCaller], Coroutine[Any, Any, T]]) -> None:

@@ -62,7 +62,7 @@ class SocketSession:
 
     Args:
         engine: The engine.
-        clients: The connection.
+        clients: The AWS clients of a connection.
         entry: The agent.
         writer: Stores the invocation.
         session_id: The runtime session.

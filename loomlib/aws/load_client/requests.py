@@ -2,7 +2,7 @@
 
 Only the session, the time and the body differ between the requests of a load step. What stays the same is computed
 once, so that a signature takes about 20 µs instead of the 200 µs of botocore's general implementation. The format is
-that of "Create a signed AWS API request" (IAM user guide); a test compares them with botocore's.
+that of "Create a signed AWS API request" (IAM user guide); a test compares the signed requests with botocore's.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def read_with_default(read: Value, other: Value) -> CodeText | None:
 
 
 def optional_value(value: Value) -> Value:
-    """Return a value with "" for variables without a value, which are replaced by another value."""
+    """Return a value in which environment variables that may be unset have the default ""."""
     if not isinstance(value, CodeText):
         return value
     parts = (

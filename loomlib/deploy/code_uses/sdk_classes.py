@@ -40,7 +40,7 @@ class SdkCallable:
         first: The first parameter of most of its methods, such as `memory_id`; "" if there is none.
         forwards: Services whose operations it offers as further methods, named as in boto3.
         makes: Methods that return an object of the same kind.
-        required: The parameter without which the resource depends on the SDK's release; "" if there is none.
+        required: The parameter that the code has to set because its default depends on the SDK's release; "" for none.
     """
 
     package: str

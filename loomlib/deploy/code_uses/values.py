@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SIGNED_REQUEST: Final = "(signed request)"
-"""The operation of a use that signs an HTTP request itself; the called operation is not visible."""
+"""`CodeUse.operation` where the code signs an HTTP request itself, so that the called operation is not visible."""
 
 UNSEEN_CALLS: Final = "(calls that are not visible)"
 """The operation of a use that creates a client whose calls are not visible, because other code makes them."""

@@ -9,7 +9,7 @@ from ..policies import AwsPlace
 
 
 def repository_name(agent: str) -> str:
-    """Return the name of an agent's repository: ECR allows only lower-case letters."""
+    """Return the name of an agent's ECR repository, in lower case: ECR does not allow upper-case letters."""
     return f"loom-{agent.lower()}".rstrip("_")
 
 
@@ -29,7 +29,7 @@ def source_key(agent: str, tag: str) -> str:
 
 
 def build_policy(agent: str, bucket: str, place: AwsPlace) -> dict[str, Any]:
-    """Return the policy of builds: read the source, write their log, push to the agent's repository.
+    """Return the policy of the build role: read the source, write the build's log, push to the agent's repository.
 
     Args:
         agent: The agent's name.

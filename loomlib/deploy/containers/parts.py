@@ -40,7 +40,7 @@ class ImageParts:
     """The parts that create an agent's image.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         source: The source of the image.
     """
@@ -85,7 +85,7 @@ def part_of_image(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart | 
     """Return the part of a kind, to undo an interrupted deployment; None if images do not have such a part.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         kind: The part's kind.
     """

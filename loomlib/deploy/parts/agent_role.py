@@ -27,7 +27,7 @@ class AgentRole:
     """Reads, writes and restores a role of an agent.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         kind: The role's designation in reports and in the journal.
         name: The role's name.

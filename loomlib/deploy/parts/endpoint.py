@@ -18,8 +18,8 @@ class EndpointPart:
     """An endpoint of the agent's runtime. A new one serves the deployed version; later versions have to be promoted.
 
     Args:
-        clients: The connection.
-        spec: The deployment.
+        clients: The AWS clients of a connection.
+        spec: The agent's configuration.
         name: The endpoint's name.
         purpose: The environment that it represents.
     """

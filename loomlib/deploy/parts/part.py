@@ -13,7 +13,7 @@ Report = Callable[[str], None]
 
 
 class DeployPart(Protocol):
-    """A resource of a deployment."""
+    """A part of a deployment: creates, changes or restores one resource."""
 
     @property
     def kind(self) -> str:

@@ -22,7 +22,7 @@ class RolePart:
     """A role for this agent only, with the permissions that its code and configuration require.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The deployment.
         policy: Its permissions and trust policy; None if it is only undone.
     """

@@ -44,7 +44,7 @@ class RuntimePart:
     """The agent's runtime.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         request: The desired settings.
         timeout_s: Seconds to wait for READY.
     """
@@ -176,7 +176,7 @@ class RuntimePart:
         return read_tags(self._clients, runtime.arn).get(AGENT_TAG) == self._request.name
 
     def _check_unused(self, runtime_id: str) -> None:
-        """Refuse to delete a runtime that has been released since: this deployment's endpoints are already deleted.
+        """Raise an error if the runtime has endpoints that this deployment did not create; its own are already deleted.
 
         The journal is local to one machine; later deployments from other machines do not know it.
         """

@@ -20,7 +20,7 @@ class ServiceRolePart:
     """A role that a service of AWS uses for one agent.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         kind: The role's purpose, such as "role of builds".
         name: The role's name.

@@ -182,7 +182,7 @@ def _matching(service: str, resource: str, form: re.Pattern[str]) -> Callable[[s
 
 
 def _simple(service: str, resource: str) -> Callable[[str, AwsPlace], tuple[str, ...]]:
-    """Return the maker of ARNs that contain the resource's name."""
+    """Return a function that creates the ARNs of a resource from its name."""
 
     def make(name: str, place: AwsPlace) -> tuple[str, ...]:
         return () if name.startswith("*") else (place.arn(service, resource.format(name.lstrip("/"))),)

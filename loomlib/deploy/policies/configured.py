@@ -58,7 +58,7 @@ UNSEEN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "lambda": ("functions",),
     "s3": ("buckets",),
 }
-"""The kinds of configured resources that a client's invisible calls may access."""
+"""The kinds of configured resources that a client may access by calls that are not visible in the code."""
 
 CONFIGURED_KINDS: Final[Mapping[str, str]] = {
     "objects": "buckets",

@@ -24,7 +24,7 @@ class AwsPlace:
 
     @property
     def partition(self) -> str:
-        """The first part of ARNs in this region, such as `aws`."""
+        """The partition of ARNs in this region, such as `aws`."""
         starts = {"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc"}
         return next((name for start, name in starts.items() if self.region.startswith(start)), "aws")
 

@@ -43,7 +43,7 @@ def fire_trigger(clients: Clients, trigger: AgentTrigger, *, key: str = "", size
     called with the event that EventBridge would send; the object need not exist.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         trigger: The trigger.
         key: The key of the object, for a trigger of S3.
         size: The size of the object in bytes, for a trigger of S3.

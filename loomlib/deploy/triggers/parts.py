@@ -58,7 +58,7 @@ def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tup
     """Return the parts of an agent's triggers, which are created after its runtime, and of those that were removed.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         agent_arn: Returns the agent's ARN.
 
@@ -81,7 +81,7 @@ def part_of_trigger(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart 
     """Return the part of a kind, to undo an interrupted deployment; None if triggers do not have such a part.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
         kind: The part's kind.
     """
@@ -151,10 +151,11 @@ class TriggerRolePart:
 class FormerSchedules:
     """The agent's schedules before a deployment; they are read when they are first needed.
 
-    A schedule is named by the number of its trigger in the agent file; removing an earlier trigger changes it.
+    A schedule is named by the number of its trigger in `loom-agent.toml`; removing an earlier trigger renumbers the
+    later ones.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
     """
 
@@ -163,7 +164,7 @@ class FormerSchedules:
         self._described = {_times_and_payload(item) for item in agent_triggers(spec) if item.kind == SCHEDULE}
 
     def state(self, trigger: AgentTrigger, schedule: ScheduleDescription | None) -> str:
-        """Return the state for a trigger's schedule: that of the deployed schedule with the same times and payload.
+        """Return ENABLED or DISABLED, as the deployed schedule with the same times and payload is.
 
         Args:
             trigger: The trigger.

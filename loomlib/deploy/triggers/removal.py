@@ -22,7 +22,7 @@ def deployed_triggers(clients: Clients, agent: str) -> list[str]:
     """Return the names of the triggers that an agent has in the account, such as `schedule-1`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent's name.
     """
     start = f"loom-{agent}-"
@@ -37,7 +37,7 @@ def remove_trigger(clients: Clients, agent: str, name: str) -> bool:
     The bucket's notifications stay enabled: other rules may use them.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent: The agent's name.
         name: The trigger's name, such as `schedule-1`.
     """
@@ -68,7 +68,7 @@ def removed_parts(clients: Clients, spec: AgentSpec) -> tuple[RemovedTriggerPart
     """Return the parts that remove triggers in the account that are no longer in `loom-agent.toml`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         spec: The agent's configuration.
     """
     configured_names = {trigger.name for trigger in agent_triggers(spec)}

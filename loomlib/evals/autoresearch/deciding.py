@@ -10,7 +10,7 @@ from ..compare import Comparison
 from .trials import DROPPED, KEPT, Trial
 
 MAX_UNSCORED_SHARE = 0.05
-"""A candidate is dropped when a larger share of its answers has no score."""
+"""Maximum share of answers without a score; a candidate with a larger share is dropped."""
 
 
 def next_alpha(alpha: float, trials: Sequence[Trial], most: int) -> float:

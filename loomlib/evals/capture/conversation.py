@@ -90,7 +90,7 @@ class Capturable(Protocol):
 
     @property
     def evals(self) -> ConversationSource:
-        """The conversation."""
+        """Object whose `conversation()` returns the conversation."""
         ...
 
 

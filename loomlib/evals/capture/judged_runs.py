@@ -14,7 +14,7 @@ from .conversation import CapturedTurn, Conversation
 
 
 def with_runs_opened(sources: Iterable[object] | EvalRun) -> Iterator[object]:
-    """Yield the sources, with the conversations of a run in its place."""
+    """Yield the sources, each stored run replaced by its conversations."""
     for source in [sources] if isinstance(sources, EvalRun) else sources:
         if isinstance(source, EvalRun):
             yield from conversations_of_run(source)

@@ -43,7 +43,7 @@ class Evidence(Protocol):
         ...
 
     def folds(self, flips: Sequence[Flip], names: tuple[str, str]) -> Markup:
-        """Return HTML with a foldable part for each changed case."""
+        """Return HTML with a collapsible section for each changed case."""
         ...
 
 

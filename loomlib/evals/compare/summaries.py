@@ -136,7 +136,7 @@ class Summary:
         cases: Number of cases.
         repeats: Largest number of repeats of a case.
         title: A title for display.
-        conditions: What the machine did while the cases were asked.
+        conditions: The machine's load while the cases were run.
         timed: Evaluators that judge durations.
     """
 

@@ -1,4 +1,4 @@
-"""Judge each tool call by itself: tool, arguments, result, status and duration."""
+"""Judge each tool call separately: tool, arguments, result, status and duration."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ class BaseEvaluator:
 
     @property
     def _version(self) -> int:
-        """Version of the rules that apply with these options; with others, the scores of release 0.1 still apply."""
+        """Version of the scoring rules, one higher for a threshold other than 1.
+
+        With a threshold of 1, the scores of release 0.1 remain valid.
+        """
         return self.VERSION + (self.threshold != 1.0)
 
     @abstractmethod

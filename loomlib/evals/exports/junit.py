@@ -1,7 +1,7 @@
 """A run as JUnit XML, with one test case per case.
 
 A case that did not pass is a failure; a missing answer or verdict is an error, also of a case that a stopped run never
-asked; a case to which no evaluator applies is skipped. A case with repeats fails when one of them does.
+reached; a case to which no evaluator applies is skipped. A case with repeats fails when one of them does.
 
 The format is the one that Jenkins, GitLab and GitHub Actions read (`testsuites` with one `testsuite`). XML 1.0 allows
 neither control characters nor lone surrogates, not even escaped: each becomes U+FFFD.

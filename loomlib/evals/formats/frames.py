@@ -47,7 +47,7 @@ def from_frame(frame: pd.DataFrame, *, name: str | None = None) -> EvalSet:
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], *, name: str = "rows") -> EvalSet:
-    """Return the set of dicts with at least a `prompt`; common synonyms of columns are accepted.
+    """Return an eval set created from dicts, each with at least a `prompt`; common synonyms of columns are accepted.
 
     Args:
         rows: One dict per turn.

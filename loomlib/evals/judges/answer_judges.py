@@ -69,7 +69,7 @@ class RubricJudge(ModelJudge):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectnessJudge(ModelJudge):
-    """Judges each answer against its golden answer."""
+    """Judges each answer against the expected answer."""
 
     name: str = "judge:correctness"
     instructions: str = _CORRECT

@@ -27,7 +27,7 @@ class ModelJudge:
         name: Name of the score column.
         instructions: The instructions to the model; part of the digest.
         scale: The verdicts that the model may give.
-        threshold: Value that passes; the scale's own threshold when None.
+        threshold: Minimum value that passes; the scale's own threshold when None.
         model: A judge model, or a model id. With an id the judge must be connected (`connected_to`) before it can
             judge; `loom.evaluate` does this with the agent's connection.
         level: What is judged, one of `LEVELS`.

@@ -84,7 +84,7 @@ class ConverseJudge:
     """A judge model on Bedrock's Converse API, on AWS or local.
 
     Attributes:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         model_id: A model id or inference profile.
         structured: "tool" to have the model call a tool (Anthropic's and Amazon's models support this), "json" to have
             it reply with one JSON object.

@@ -33,7 +33,7 @@ class JudgePanel:
     """Several judges asked concurrently; a rule combines their votes into one score.
 
     A judge that fails, or returns no verdict, is a missing vote. Where a judge has several parts of the same name, the
-    second is named "<name> (2)" and so on. Of several scores without a part, their mean is the judge's vote.
+    second is named "<name> (2)" and so on. If a judge returns several scores without a part, their mean is its vote.
 
     Attributes:
         judges: The judges.
@@ -159,7 +159,7 @@ class JudgePanel:
 
 
 def panel_agreement(scores: Iterable[Score], *, of: str = "value", level: str = "interval", seed: int = 0) -> Estimate:
-    """Return Krippendorff's alpha of a panel's judges over many of its scores, each a unit.
+    """Return Krippendorff's alpha of a panel's judges; each of the panel's scores is one unit.
 
     Args:
         scores: Scores of a `JudgePanel`.
@@ -188,7 +188,7 @@ async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Sco
 
 
 def _votes_of(returned: object, judge: Evaluator) -> list[Score] | NotApplicable | JudgeFailedError:
-    """Return a judge's votes: one without a part, from all of the judge's scores without one, and those on parts.
+    """Return a judge's votes: one overall vote, combined from its scores without a part, and one vote for each part.
 
     Raises:
         TypeError: `returned` is not a verdict.

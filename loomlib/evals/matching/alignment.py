@@ -17,9 +17,9 @@ ROW_KINDS: Final = ("kept", "changed", "moved", "missing", "extra")
 
 ROW_SIGNS: Final[Mapping[str, str]] = {"kept": " ", "changed": "~", "moved": ">", "missing": "-", "extra": "+"}
 """The sign shown beside each kind of row."""
-# Most cells of the edit-distance table. For longer paths it contains only a band around its diagonal: the distance is
-# still the least when it is at most the width of the band to either side, else an upper bound. Of paths whose lengths
-# differ by more, all calls between the common start and end become missing and extra.
+# Maximum number of cells of the edit-distance table. For longer paths it has only a band around its diagonal: the
+# distance is exact when it is at most the width of the band on either side, else an upper bound. For paths whose
+# lengths differ by more, all calls between the common start and end become missing and extra.
 _MAX_CELLS: Final = 250_000
 _OUTSIDE: Final = 1 << 62  # the cost outside the band
 # Of alignments with equally few edits, prefer those that replace a call by one of the same tool.

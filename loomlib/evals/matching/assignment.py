@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 
 def assign(expectations: int, calls: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
-    """Return a maximum matching of `range(wanted)` to `range(offered)`.
+    """Return a maximum matching: the index of a call by the index of the expectation that it is assigned to.
 
     Taking the first that fits is not enough where an expectation fits several calls (a matcher, no arguments). Uses
     augmenting paths (Kuhn, 1955), iteratively. Earlier expectations prefer earlier calls.

@@ -46,7 +46,7 @@ class PendingCase:
 
 
 class Judges:
-    """The evaluators of a run in execution.
+    """Runs the evaluators of an evaluation run.
 
     Args:
         evaluators: The run's evaluators.

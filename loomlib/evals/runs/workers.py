@@ -48,7 +48,7 @@ async def ask_slice(
     Args:
         asker: Calls the function.
         cases: The cases of the set.
-        units: What is to be asked; asked units are removed.
+        units: The (repeat, position) pairs to run; a pair is removed when its case starts.
         store: Receives the answers.
         limit: The largest number of answers.
 
@@ -92,7 +92,7 @@ class AskingWorkers:
     Args:
         asker: Sends cases to the target.
         cases: The cases of the set.
-        units: What is to be asked; asked units are removed.
+        units: The (repeat, position) pairs to run; a pair is removed when its case starts.
         count: The number of workers.
         attempts: Number of earlier attempts of each unit.
         is_late: Returns true when the time limit has passed.

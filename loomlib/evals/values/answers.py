@@ -20,7 +20,7 @@ class CaseFailure:
     Attributes:
         stage: "answer" or "judge".
         kind: For an answer, a class of `loomlib.agents.FAILURES` ("throttle", "timeout", …); for a judge "exception",
-            "timeout", "malformed", "no_trajectory", "aws:<error code>" or "budget".
+            "timeout", "malformed", "aws:<error code>" or another kind of `JudgeFailedError`.
         message: What happened.
         evaluator: The evaluator that failed; None for an answer.
         attempts: Number of attempts, the first included.

@@ -36,7 +36,7 @@ class CaseResult:
         return worst([state_of(judgement) for judgement in self.judgements])
 
     def failing(self) -> tuple[Judgement, ...]:
-        """Return the repeats in that state."""
+        """Return the repeats whose state is the case's state."""
         return tuple(judgement for judgement in self.judgements if state_of(judgement) == self.state)
 
 

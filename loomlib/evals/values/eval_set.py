@@ -138,7 +138,7 @@ class EvalSet:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], *, name: str = "rows") -> EvalSet:
-        """Return the set of dicts with at least a `prompt`.
+        """Return an eval set created from dicts, each with at least a `prompt`.
 
         Args:
             rows: One dict per turn, with the columns of `to_frame` as keys.

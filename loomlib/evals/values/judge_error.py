@@ -10,7 +10,7 @@ from .answers import CaseFailure
 class JudgeFailedError(LoomError):
     """An evaluator could not judge.
 
-    `kind` is one of the kinds of `CaseFailure` for a judge: "malformed", "no_trajectory", "no_model", "not_recorded",
+    `kind` is the reason, stored as `CaseFailure.kind`: "malformed", "no_trajectory", "no_model", "not_recorded",
     "timeout", "transport", "too_large" or "aws:<error code>". `tokens` and `cost` (US dollars) are those of the replies
     that gave no score; 0 where they are unknown.
     """

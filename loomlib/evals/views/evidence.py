@@ -42,7 +42,7 @@ def compare_runs(new: EvalRun, baseline: EvalRun, **options: Any) -> Comparison:
 
 
 def _names(new: EvalRun, baseline: EvalRun) -> tuple[str, str]:
-    """Return the targets' names, the runs' names where those are the same, else the ids."""
+    """Return the targets' names; if they are equal, the runs' names; if these are equal too, the ids."""
     for names in (
         (new.target.name, baseline.target.name),
         (new.name, baseline.name),

@@ -50,7 +50,7 @@ def take_inventory(
     that cannot be read is an entry with a problem.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agents: The agents.
         region: The region, if it is not the connection's.
         progress: Called with a line after each agent is read.

@@ -1,7 +1,7 @@
 """Work on the workers of a Dask cluster (`dask.distributed`, extra `dask`), which is imported when it is used.
 
-`cluster` names a cluster, `connection` gives tasks to its workers, `slots` bounds how many, `references` say in JSON
-what a worker makes, `worker` runs asynchronous code there.
+`cluster` names a cluster, `connection` submits tasks to its workers, `slots` limits how many run at once, `references`
+describes in JSON the objects that a worker creates, `worker` runs asynchronous code on a worker.
 """
 
 from .cluster import DASK, PROCESS, DaskCluster, chosen_cluster

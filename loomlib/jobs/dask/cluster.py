@@ -33,7 +33,7 @@ class DaskCluster:
 
     Attributes:
         address: The scheduler's address. With `tls://` the certificates are those of Dask's own configuration.
-        batch: Cases in one task. Each thread of a worker asks that many at once. Larger batches cost the scheduler
+        batch: Cases in one task, run concurrently by one thread of a worker. Larger batches cost the scheduler
             less; a worker that is killed loses its unfinished ones.
         connect_timeout_s: Seconds to wait for the scheduler.
     """
@@ -119,7 +119,7 @@ def chosen_cluster(runner: str, dask: DaskCluster | str | None) -> DaskCluster |
 
 @contextmanager
 def _quiet_client() -> Generator[None, None, None]:
-    """Silence the log of Dask's client for the block: the run reports itself that a scheduler ended."""
+    """Silence the log of Dask's client for the block: the run itself reports that the scheduler ended."""
     logger = logging.getLogger("distributed.client")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

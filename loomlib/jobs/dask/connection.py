@@ -19,7 +19,7 @@ _POLL_S: Final = 0.5
 """Seconds between two checks of the workers."""
 
 _MOST_LOSSES: Final = 5
-"""How often a task is given to the cluster again after Dask gave up on it, each time after several killed workers
+"""How many times a task is submitted again after Dask gave up on it, each time after several killed workers
 (`distributed.scheduler.allowed-failures`, 3 by default)."""
 
 _AHEAD: Final = 2
@@ -163,7 +163,7 @@ class ClusterConnection:
         threads: dict[str, int] = await self._client.scheduler.ncores()
         self.workers, self.threads = len(threads), sum(threads.values())
         ahead = _AHEAD * self.threads * self.batch
-        # Without workers nothing is given out: what waits at the scheduler could not be withdrawn by a budget.
+        # Without workers no task is submitted: a used-up budget could not cancel a task at the scheduler.
         self.slots.resize(ahead if self._at_once is None else min(self._at_once, ahead))
         stage = "" if threads else f"waiting for workers of {self.address}"
         if stage or self._stage:

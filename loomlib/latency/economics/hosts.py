@@ -71,7 +71,7 @@ def other_hosts(
 def tasks_for(load: float, share: float, calls_per_task: int, least: int) -> int:
     """Return the number of tasks that have capacity for all calls during a share of the time.
 
-    Calls that arrive as a Poisson process and never wait: their number is Poisson distributed with mean `load`
+    When calls arrive as a Poisson process and never wait, the number in progress is Poisson with mean `load`
     (M/G/∞).
 
     Args:

@@ -33,7 +33,7 @@ RESAMPLES: Final = 2_000
 BOOTSTRAP_METHOD: Final = "expanded percentile bootstrap of the measured calls"
 GIVEN_METHOD: Final = "given, not measured"
 _MOST_THINK_TIMES: Final = 2_000
-"""Most observed think times that are resampled; longer samples are thinned, which widens intervals."""
+"""Largest number of observed think times that are resampled; longer samples are thinned, which widens intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

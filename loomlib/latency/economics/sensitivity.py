@@ -170,7 +170,7 @@ def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredS
 
 
 def _with_longer_start(call: PricedCall, warm_ms: float, times: float) -> PricedCall:
-    """Return a cold call with a longer start, its time beyond a warm call; the memory does not change."""
+    """Return a cold call with its start (time beyond a warm call) scaled by `times`; mean memory stays the same."""
     more_ms = max(0.0, call.duration_ms - warm_ms) * (times - 1)
     ratio = (call.duration_ms + more_ms) / call.duration_ms if call.duration_ms else 1.0
     return replace(

@@ -57,7 +57,7 @@ def simulate_starts(
     """Simulate sessions, one after the other in the order in which they begin.
 
     They begin as a Poisson process at the traffic's rate; a start for the pool takes as long as a random cold call.
-    Sessions have whole numbers of calls, the two nearest to the mean.
+    The number of calls of each session is one of the two whole numbers nearest to the mean.
 
     Args:
         measured: The calls whose durations are drawn.

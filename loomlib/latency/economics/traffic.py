@@ -24,7 +24,7 @@ class SessionTraffic:
         think: Times between an answer and the next call.
         hours_per_day: Hours of a day in which sessions begin.
         ended_share: Share of sessions that the client ends after their last answer (StopRuntimeSession); the others
-            wait until they end by themselves.
+            stay open until a timeout ends them.
         source: Where the figures come from.
     """
 

@@ -251,7 +251,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         """Python code that recreates the stored study."""
         return f'GatewayStudy.resume(subject, "{self.study_id}")'
 
-    # Methods that the kernel calls (see `Study`).
+    # Methods that `loomlib.experiments` calls (see `Study`).
 
     def header(self) -> StudyRow:
         """Return the study's row for the store."""

@@ -66,7 +66,7 @@ class LatencyObjective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorObjective:
-    """At most a share of the calls that were sent fails.
+    """The share of failed calls, among those that were sent, is at most `limit`.
 
     Attributes:
         limit: The share, such as 0.01.

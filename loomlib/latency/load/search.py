@@ -1,4 +1,4 @@
-"""The highest load that holds an SLO, found in a limited time although every measurement is noisy.
+"""The highest load at which an SLO is met, found in a limited time although every measurement is noisy.
 
 1. Bracket: short steps at doubling loads until one is beyond the SLO (downwards from the first load when that one
 already is).
@@ -55,9 +55,9 @@ to its load."""
 _SHORTEST_LIMITS: Final = 8.0
 """Length, in longest limits on a latency, of the shortest step that is fitted."""
 _INTERVAL: Final = 0.985
-"""Probability of the interval that is to hold 95 % of the time: wider for the few steps and the early end of a
-search. Of 320 simulated searches of 60 s at eight M/D/c and M/M/c, 89 % of the intervals held the law's load: 93 %
-without the law whose share beyond the limit hardly grows with the load up to the crossing (65 %). The errors were
+"""Nominal level of the interval, above the intended 95 %, as a search has few steps and may stop early. In simulated
+searches (320 of 60 s each, with eight M/D/c and M/M/c queues) 89 % of the intervals contained the true load, and 93 %
+without the queue whose share beyond the limit hardly grows up to the crossing (65 % for that one). The errors were
 below 5 % in 93 % of the searches at four workers of constant 20 ms, in 70 % for exponential 20 ms and 95 % for
 exponential 5 ms, and in 10 to 25 % for 200 ms, where a search of 60 s is too short."""
 
@@ -300,7 +300,7 @@ class _Search:
         return self._centre / _NEAR <= load <= self._centre * _NEAR
 
     def _is_near(self, crossing: LoadCrossing) -> bool:
-        """Whether enough steps were made near the crossing, on both sides of it apart from the tolerance."""
+        """Whether enough steps were run near the crossing on both sides; one within the tolerance counts for both."""
         margin = 1 + self._tolerance
         loads = [step.load for step in self._steps if step.load * _NEAR >= crossing.load >= step.load / _NEAR]
         return (

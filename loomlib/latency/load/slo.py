@@ -51,7 +51,7 @@ class ObjectiveResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SloResult:
-    """Whether a step holds an SLO. It holds when every objective does; no correction for several is needed then.
+    """Whether a step meets an SLO: it must meet every objective, so no correction for multiple comparisons is needed.
 
     (An intersection-union test: Berger, Technometrics 24:4, 1982.)
 

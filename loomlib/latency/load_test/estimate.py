@@ -15,9 +15,9 @@ from .design import MOST_SEARCH_STEPS, LoadDesign
 from .subject import LoadedAgent
 
 NEW_SESSIONS_PER_MINUTE: Final = 100
-"""New sessions a minute and endpoint (Amazon Bedrock AgentCore quotas, adjustable)."""
+"""New sessions per minute for each endpoint (Amazon Bedrock AgentCore quotas, adjustable)."""
 CALLS_PER_S: Final = 50
-"""Calls a second and endpoint (the same; adjustable)."""
+"""Calls per second for each endpoint (Amazon Bedrock AgentCore quotas, adjustable)."""
 MOST_CALLS_ON_AWS: Final = 5_000
 """Largest number of calls of a test on AWS without `most_calls`."""
 

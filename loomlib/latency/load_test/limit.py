@@ -1,4 +1,4 @@
-"""Why an agent holds no more load: first the client's own limit, then refusals, then the evidence of the traces.
+"""Why an agent cannot take a higher load: first the client's own limit, then refusals, then the evidence of the traces.
 
 The traces of calls at the lowest load are compared with those beyond the highest load that holds. The part of the time
 that grew most is the limit; within the agent's own time, the span that grew most.

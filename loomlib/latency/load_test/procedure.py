@@ -114,7 +114,7 @@ class LoadSteps(Procedure[LoadedStep]):
     async def _step(
         self, unit: LoadedStep, planned_step: PlannedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
     ) -> UnitOutcome:
-        """Run the step; with `most`, until this number of calls was sent, for which credit is reserved."""
+        """Run the step; with `most`, only until that many calls, for which credit is reserved, have been sent."""
         study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False
         # Each user has at most one call that is not answered yet.
         last = None if most is None else most - credit.sent_before - round(planned_step.load)

@@ -193,7 +193,7 @@ def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequen
 
 
 def _of_steps(design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
-    """Return the highest load of a sweep below which all hold; None before a step was made."""
+    """Return the highest load at which this and every lower step met the SLO; None before a step was run."""
     done_steps = sorted(
         (step for step in steps if step.is_done and step.load is not None), key=lambda step: step.load or 0.0
     )

@@ -267,7 +267,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         """Open the sessions by a call in each, and store these calls.
 
         Args:
-            plan: The plan of a step in them.
+            plan: The plan of the step that uses the sessions.
             unit: The step.
             stop: When it is set, no more calls are sent.
 

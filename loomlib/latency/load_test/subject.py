@@ -102,7 +102,7 @@ class LoadedAgent(StudiedAgent, Protocol):
         ...
 
     def usual_cost(self) -> tuple[float, int] | None:
-        """Return the mean cost of a call in US dollars and its number of stored calls; None when no cost is known."""
+        """Return the mean cost of a call in US dollars and the number of calls behind it; None if no cost is known."""
         ...
 
     def keep(self, calls: Sequence[SampledCall], prompt: str, labels: Sequence[str]) -> list[int]:

@@ -41,7 +41,7 @@ class PrewarmArm:
         calls: Its calls.
         p50: Median latency of the first call after a gap, in milliseconds.
         saved: Median paired difference to the baseline arm, in milliseconds; None for the baseline.
-        pings: Mean number of pings in a gap, of those whose next call was answered.
+        pings: Mean number of pings per gap, over the gaps whose next call was answered.
         session_s: Seconds of a gap for which the session is kept and billed.
         usd_per_1000: Memory price of 1000 gaps at list prices, in dollars; None when the price is unknown.
     """

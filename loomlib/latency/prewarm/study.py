@@ -70,7 +70,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
     """A study of the time that a ping every N seconds saves on the first call after an idle gap, and of its cost.
 
     Each unit opens a session, lets a gap pass, and times the next call. Without pings the session ends when the gap is
-    longer than the runtime's idle time-out, and the call is cold. Every ping is a whole invocation of the agent.
+    longer than the runtime's idle timeout, and the call is cold. Every ping is a whole invocation of the agent.
 
     On AgentCore the idle time-out is at least 60 s (900 s by default). The local service accepts a shorter one through
     the runtime's environment variable LOOM_LOCAL_IDLE_TIMEOUT_S, so that a study with seconds for minutes is short.

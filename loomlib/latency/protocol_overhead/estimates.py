@@ -16,7 +16,7 @@ MeasuredValue = Callable[[WayCall], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayEstimates:
-    """Medians of one way, times in milliseconds, and median paired differences to HTTP JSON (None for itself).
+    """Medians of one way, times in milliseconds, and median paired differences from HTTP JSON (None for HTTP JSON).
 
     Attributes:
         way: The way.

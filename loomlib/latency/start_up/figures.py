@@ -30,7 +30,7 @@ _LEAST_LABELLED = 0.06
 
 
 def figures(result: StartUpResult) -> dict[str, go.Figure]:
-    """Return the chart `shares`: what a new session costs on each platform, as shares of its parts."""
+    """Return the chart `shares`: the share of each part in what a new session costs, by platform."""
     from loomlib.presentation.charts import Chart
 
     starts = [start for start in (*platform_starts(result), *process_starts(result)) if start.parts]

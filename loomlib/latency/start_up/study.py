@@ -107,7 +107,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     Args:
         v1: The agent on platform V1.
         v2: The agent on platform V2.
-        sessions: Sessions started on each platform; 6 bound the median, 13 the third quartile of the gate.
+        sessions: Sessions started on each platform; intervals need 6 (median) and 13 (third quartile, `gate`).
         later_calls: Calls in each session after its first one.
         prompt: Sent with every call.
         seed: Seed of the order of the sessions and calls.

@@ -24,7 +24,7 @@ def watched_figures(nights: Sequence[Night], scenarios: Sequence[str], metrics: 
 
     Args:
         nights: The nights.
-        scenarios: The scenarios; empty for all, and for evaluations with them.
+        scenarios: The scenarios; empty for all scenarios and the evaluations.
         metrics: The metrics; empty for all, but the mean score only of evaluators whose scores do not pass or fail.
     """
     of_calls: list[WatchedFigure] = [

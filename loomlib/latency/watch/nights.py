@@ -119,7 +119,7 @@ def read_nights(
 def join_days(nights: Iterable[Night]) -> tuple[Night, ...]:
     """Combine the nights of one day with the same conditions and facts; oldest first.
 
-    A release at noon: the two halves of that day are two nights.
+    Results before and after a release on the same day remain separate.
 
     Args:
         nights: One night per study or run.

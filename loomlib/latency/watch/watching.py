@@ -59,16 +59,16 @@ def watch_agent(
         agent_arn: The runtime's ARN.
         agent_name: The agent's name; its ARN by default.
         qualifier: The endpoint.
-        scenarios: The scenarios, such as "warm"; all by default, and evaluations with them.
+        scenarios: The scenarios, such as "warm"; by default, all of them and the evaluations.
         metrics: The figures, of `WATCH_METRICS`; all by default, but the mean score only of evaluators whose scores do
-            not pass or fail. Fewer figures find smaller changes.
+            not pass or fail. With fewer figures, smaller changes can be detected.
         days: Number of days up to now: only changes found in them count.
         max_slower: How much slower is allowed, as a share (0.1 for 10 %).
         max_dearer: How much more a call may cost, likewise.
         max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
         since: Where the history begins, such as the day from which a change is accepted as the new level. By default
-            between `days` and twice as many days ago, at a day that stays the same for `days` days, since the
-            probability of a false alarm holds for looks at one growing history.
+            between `days` and 2 × `days` days ago; this date moves only once every `days` days, because the
+            probability of a false alarm holds only for repeated looks at the same growing history.
         allow_overload: Whether to include studies that an overloaded machine disturbed.
         allow_empty: Whether to return a result without nights instead of raising an error.
         now: The reference time; the present by default.

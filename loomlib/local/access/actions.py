@@ -114,7 +114,7 @@ def _tool(kind: str, identifier: str, region: str, account_id: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def is_signed_for(service: str, region: str) -> bool:
-    """Return whether requests of a service are signed with this name and region.
+    """Return whether a credential scope has a known signing name and a well-formed region.
 
     moto selects a service by patterns that match `s3x`, or `ec2` in the region `s3.us-east-1`, as S3. A policy that
     names `s3` would not apply to such requests.

@@ -110,7 +110,7 @@ class Keyring:
         self._keys[key.access_key] = key
 
     def end(self, mark: str) -> None:
-        """End the key of a session."""
+        """Revoke the key of a session."""
         key = self._by_mark.pop(mark, None)
         if key is None:
             return

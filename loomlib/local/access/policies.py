@@ -49,9 +49,9 @@ PolicyStatement = Mapping[str, Any]
 def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     """Return the permissions of a session whose runtime's role has no local policies.
 
-    Models, telemetry, its runtime's own log group, the memories, runtimes, gateways, knowledge bases, code interpreters
-    and browsers that its runtime's variables name, the code interpreter, browser and web search that AWS manages, and
-    its runtime's own workload identity with the account's credential providers.
+    They cover models, telemetry, its runtime's own log group, the memories, runtimes, gateways, knowledge bases, code
+    interpreters and browsers that its runtime's variables name, the code interpreter, browser and web search that AWS
+    manages, and its runtime's own workload identity with the account's credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]

@@ -137,8 +137,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         """Start a WebSocket.
 
-        Clients that receive the SDK's header fields send those of the opening handshake twice. Their own fields come
-        first, and the response must match their own key.
+        Clients that are given the SDK's header fields send the opening handshake's twice. Their own come first and are
+        kept, because the response must match their own key.
         """
         seen_names: set[bytes] = set()
         fields: list[tuple[bytes, bytes]] = []

@@ -186,7 +186,7 @@ class ResourcePolicies:
 
 
 def _names(principal: object, caller: PolicyCaller, *, allows: bool) -> bool:
-    """Return whether a caller is a principal; the account alone allows its root user only, and denies all its users."""
+    """Return whether a principal matches a caller; an account matches its root user (Allow) or all users (Deny)."""
     principals = (
         texts(cast("Mapping[str, Any]", principal).get("AWS")) if isinstance(principal, Mapping) else [principal]
     )

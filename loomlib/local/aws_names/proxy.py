@@ -1,4 +1,4 @@
-"""The proxy: it leads CONNECT for AgentCore's names to the service, refuses AWS's others, and tunnels the rest."""
+"""The proxy: it routes CONNECT for AgentCore's hosts to the service, refuses AWS's other hosts, tunnels the rest."""
 
 from __future__ import annotations
 

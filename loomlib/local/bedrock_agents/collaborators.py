@@ -33,7 +33,7 @@ def collaborator_request(
         request: The request of the supervisor's turn.
         tool: The collaborator.
         text: What it is asked.
-        results: What the caller returns of its calls.
+        results: The results that the caller returned for the collaborator's calls.
 
     Raises:
         RefusedError: The collaborator no longer exists (424).
@@ -66,7 +66,7 @@ def shown_call(
         session: The supervisor's session.
         tool: The collaborator.
         text: What it is asked.
-        results: What the caller returns of its calls.
+        results: The results that the caller returned for the collaborator's calls.
     """
     call_input: dict[str, Any] = {"type": "TEXT", "text": text}
     if results:

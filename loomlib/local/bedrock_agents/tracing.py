@@ -38,7 +38,7 @@ class AgentTracing:
 
         Args:
             member: Such as `observation`.
-            content: Its members beside the id.
+            content: Its members besides the id.
         """
         return self.event("orchestrationTrace", member, content)
 
@@ -48,7 +48,7 @@ class AgentTracing:
         Args:
             kind: Such as `preProcessingTrace`.
             member: Such as `modelInvocationInput`.
-            content: Its members beside the id.
+            content: Its members besides the id.
         """
         return self._event(kind, {member: {"traceId": self.trace_id, **content}})
 

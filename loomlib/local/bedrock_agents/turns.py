@@ -68,7 +68,7 @@ class AgentTurn:
         """Run the turn and yield its trace events.
 
         Raises:
-            RefusedError: The turn failed; the session keeps only what confirmed calls returned, which are not executed
+            RefusedError: The turn failed; the session keeps only the results of confirmed calls, which are not executed
                 again.
         """
         if len(self._request.chain) > _MOST_LEVELS:

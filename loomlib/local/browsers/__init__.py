@@ -1,4 +1,4 @@
-"""AgentCore Browser: sessions of a headless Chromium behind the boundary of agents' sessions."""
+"""AgentCore Browser: sessions of a headless Chromium, isolated in the same way as agents' sessions."""
 
 from .actions import BrowserActions
 from .plane import BrowserPlane

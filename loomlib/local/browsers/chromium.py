@@ -66,7 +66,7 @@ async def start_chromium(
     """Start a browser and return it once it answers.
 
     Args:
-        place: The folder, the isolation and the limits of sessions.
+        place: The settings that all sessions share.
         program: The browser.
         mark: The session's mark.
         profile: The folder of its profile, within the session's folder.

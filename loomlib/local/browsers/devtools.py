@@ -249,7 +249,7 @@ class DevToolsChannel:
         self._arrived.set()
 
     def end(self) -> None:
-        """Let `receive` raise once all messages have been read."""
+        """Make `receive` raise `BrowserGoneError` once all messages have been read."""
         self._has_ended = True
         self._arrived.set()
 

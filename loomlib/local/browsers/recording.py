@@ -98,7 +98,7 @@ class Recording:
     frames: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     async def run(self) -> None:
-        """Take a screenshot every second, store it if it differs from the last one, then the page."""
+        """Take a screenshot every second and store it if it differs from the last one; finally store `index.html`."""
         former = b""
         try:
             while self.session.is_ready and len(self.frames) < _MOST_FRAMES:

@@ -49,7 +49,7 @@ class Session:
 
 
 def read_session(documents: Sequence[Mapping[str, Any]]) -> Session:
-    """Read the session in `documents`; refuse them (ValidationException) without a span, or without one session id."""
+    """Read the session in `documents`; refuse them (ValidationException) unless they have spans of just one session."""
     spans = sorted((document for document in documents if _is_span(document)), key=_start)
     records = [document for document in documents if not _is_span(document)]
     ids = list(dict.fromkeys(filter(None, (as_text(_attributes(span).get("session.id")) for span in spans))))

@@ -1,4 +1,4 @@
-"""Lambda functions of the local AWS: moto stores them, and their code runs in processes behind the boundary."""
+"""Lambda functions of the local AWS: moto stores them, and their code runs in isolated processes."""
 
 from .plane import FunctionPlane
 from .pool import FunctionPool

@@ -81,7 +81,7 @@ class McpServers:
             name: The tool's name at the server.
             arguments: Its arguments.
             timeout_s: How long the call may take.
-            owner: Whose session the call uses: a server may keep what a session said.
+            owner: Whose session the call uses: the server may keep state in it, so it is never shared.
 
         Raises:
             TargetError: The server did not answer as an MCP server.

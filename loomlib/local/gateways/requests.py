@@ -88,7 +88,7 @@ class TargetClient:
 
         Args:
             method: HTTP method.
-            url: The address; one of AWS is asked of this service.
+            url: The URL; a request to an AWS address is sent to this service instead.
             headers: Header fields.
             body: The body; None without one.
             timeout_s: Time limit of the whole response, in seconds.
@@ -115,7 +115,7 @@ class TargetClient:
 
         Args:
             method: HTTP method.
-            url: The address; one of AWS is asked of this service.
+            url: The URL; a request to an AWS address is sent to this service instead.
             headers: Header fields.
             body: The body; None without one.
             timeout_s: Time limit of the block, including the whole response, in seconds.

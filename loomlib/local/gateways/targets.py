@@ -118,7 +118,7 @@ class Targets:
         kind, config = _configuration(target)
         if kind == "mcpServer":
             credentials = self._authorized(gateway, target, bearer, trace)
-            # A token that the target passes on or exchanges makes the session its caller's; only its hash is kept.
+            # With a caller's token, each caller has its own session with the server; only the token's hash is kept.
             owner = f"{target.arn} {hashlib.sha256(bearer.encode()).hexdigest()}"
             return await self._servers.call(
                 str(config["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S, owner=owner

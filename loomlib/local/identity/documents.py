@@ -93,7 +93,7 @@ async def ask(
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves names, and refuses those that resolve to the other side of loopback.
+    """Resolves names; refuses loopback addresses for external names, and all other addresses for local ones.
 
     Args:
         here: Whether names must resolve to this machine rather than to a public address.

@@ -1,4 +1,4 @@
-"""Finds the images that a buildspec builds and pushes. Its shell is not run: only its `docker` lines count."""
+"""Finds the images that a buildspec builds and pushes. Only `docker` and `cd` commands are read; no shell is run."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _rows(question: Mapping[str, Any], query: Query) -> Iterator[Row]:
             )
     telemetry = TelemetryReader(Path(question["home"]), delay_s=question["delay_s"])
     for key in question["groups"]:
-        group = key.rpartition(":")[2]  # groups of other places than the service's own are stored with their place
+        group = key.rpartition(":")[2]  # other accounts' and regions' groups have these as a prefix
         events = telemetry.events(
             key, begin_ms=question["begin_ms"], end_ms=question["end_ms"], containing=query.required
         )

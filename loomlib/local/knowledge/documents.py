@@ -47,7 +47,7 @@ class SourceDocument:
         address: Its S3 address, or the id of a directly ingested document.
         content: Its bytes.
         metadata: Its attributes.
-        kind: The format of its content, such as "html"; "" for the ending of its address.
+        kind: The format of its content, such as "html"; "" if the file name extension of its address determines it.
         failure: Why it cannot be read, such as malformed metadata; "" if no reason is known yet.
     """
 

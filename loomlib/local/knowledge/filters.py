@@ -22,7 +22,7 @@ def check_filter(condition: Mapping[str, Any]) -> None:
         condition: The filter, with exactly one member.
 
     Raises:
-        RefusedError: The value of `in` or `notIn` is no list (400).
+        RefusedError: The value of `in` or `notIn` is not a list (400).
     """
     ((kind, operand),) = condition.items()
     if kind in ("andAll", "orAll"):

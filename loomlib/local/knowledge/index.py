@@ -13,7 +13,7 @@ from loomlib.embeddings import DIMENSIONS, embed
 from ..memory.records.words import WordIndex, words_of
 
 _WORDS_SHARE: Final = 0.5
-"""Weight of the words in a hybrid search; the meaning has the remaining weight."""
+"""Weight of the keyword (BM25) score in a hybrid search; the semantic (cosine) score has the remaining weight."""
 _LEAST_COVERAGE: Final = 0.3
 """Share of the largest possible BM25 score at and above which the best score counts in full."""
 _FIRST: Final = 256  # rows that are sorted at first; few questions need more
@@ -68,7 +68,7 @@ class KnowledgeIndex:
         Args:
             question: The question.
             documents: Only chunks of these documents; all when None.
-            hybrid: Whether words count beside meaning.
+            hybrid: Whether the keyword score counts in addition to the semantic score.
         """
         if not self._live:
             return

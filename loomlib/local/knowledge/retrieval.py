@@ -139,7 +139,7 @@ class RetrievalPlane:
     async def search(
         self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int = 0
     ) -> tuple[list[RankedPassage], int]:
-        """Return the best passages, one more than requested, and the requested number.
+        """Return the best passages (up to one more than requested, to detect a next page) and the number requested.
 
         Args:
             key: A knowledge base's id or ARN.

@@ -259,7 +259,7 @@ class KnowledgeStore:
     def _index(self, base: str) -> tuple[KnowledgeIndex, dict[int, StoredDocument]]:
         """Return a knowledge base's chunks, and its documents by number."""
         if base not in self._indexes:
-            from .index import KnowledgeIndex  # numpy takes 0.1 s, which a service without questions does not cost
+            from .index import KnowledgeIndex  # numpy takes 0.1 s to load, so only when needed
 
             rows = self._db.execute(
                 "SELECT number, document, text, vector FROM chunks WHERE base=? ORDER BY number", (base,)

@@ -35,7 +35,7 @@ def limit_of(parameters: Mapping[str, Any], largest: int) -> int:
     """Return the request's limit; the default is the maximum.
 
     Raises:
-        Refused: It is not a number from 1 to the largest.
+        RefusedError: It is not a number from 1 to the largest.
     """
     limit = parameters.get("limit") or largest
     if not isinstance(limit, int) or not 1 <= limit <= largest:

@@ -43,7 +43,7 @@ class Logs:
         home: The home folder.
         account_id: The service's own account.
         region: Its own region.
-        delay_s: How long a line stays invisible, as CloudWatch's ingestion would have it.
+        delay_s: Seconds for which a line stays invisible, to imitate CloudWatch's ingestion delay.
     """
 
     def __init__(self, home: Path, *, account_id: str, region: str, delay_s: float = 0.0) -> None:

@@ -84,7 +84,7 @@ def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> Memor
         parameters: The request's parameters.
 
     Raises:
-        Refused: The memory does not exist, or belongs to another tenant (404).
+        RefusedError: The memory does not exist, or belongs to another tenant (404).
     """
     memory_id: str = parameters["memoryId"].rpartition("/")[2]
     row = connection.execute("SELECT tenant, body FROM memories WHERE id = ?", (memory_id,)).fetchone()

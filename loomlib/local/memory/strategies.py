@@ -95,7 +95,7 @@ def checked(strategies: Sequence[StrategyDocument]) -> list[StrategyDocument]:
     """Return the strategies of one memory.
 
     Raises:
-        Refused: There are too many, or two have the same name.
+        RefusedError: There are too many, or two have the same name.
     """
     names = [strategy["name"] for strategy in strategies]
     if twice := sorted({name for name in names if names.count(name) > 1}):

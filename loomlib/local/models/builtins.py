@@ -27,5 +27,5 @@ def _tiny(profile: str, url: str | None) -> ConverseModel:
 
 @hookimpl
 def loom_models() -> dict[str, ModelFactory]:
-    """Return Loom's models: scripted, a client of OpenAI's protocol, and a small one that computes."""
+    """Return Loom's models: scripted, a client of OpenAI's protocol, and a small one that runs locally."""
     return {"scripted": _scripted, "openai": _openai, "tiny": _tiny}

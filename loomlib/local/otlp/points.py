@@ -45,7 +45,7 @@ def exponential_middles(
     "ExponentialHistogram".
 
     Args:
-        scale: The scale; one more halves the buckets.
+        scale: The scale; adding one splits each bucket into two.
         zero: Number of values that are zero.
         positive: Offset of the first bucket and the counts of positive values.
         negative: Offset of the first bucket and the counts of negative values, by size.

@@ -27,7 +27,7 @@ class TelemetryEvent(NamedTuple):
 
 _VISIBLE: Final = "(visible_ms <= ? OR visible_ms > ?)"
 _RECENT: Final = 50_000
-"""The latest records among which a stream's last arrival is searched; a stream without any uses its newest event."""
+"""Number of newest records in which a stream's last arrival is looked up; if none is there, its newest event counts."""
 
 
 class StreamTimes(NamedTuple):

@@ -87,7 +87,7 @@ class ResourceEngine:
             account_id: The caller's account; empty for the service's own.
 
         Raises:
-            Refused: The answer is an AWS error.
+            RefusedError: The answer is an AWS error.
         """
         return await self.handlers[operation](parameters, Place(region, account_id or self._account_id))
 

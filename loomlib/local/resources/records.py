@@ -20,7 +20,7 @@ class ResourceRecord:
         parent: ARN of the parent resource; empty at the top.
         tenant: The tenant of the caller that created it; empty if it is shared by all.
         version: Number of the newest version; 0 if the resource has no versions.
-        failure: The reason of a failure status, otherwise empty (`failureReason`).
+        failure: The reason for a failure status, otherwise empty (`failureReason`).
         document: The members from requests, by their names in the API.
         internal: Further data that the service stores and never returns.
         tokens: Client token and digest of the parameters for `create` and `update`; an empty digest is unknown.

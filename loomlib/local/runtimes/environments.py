@@ -29,7 +29,7 @@ from .pythons import Python
 _PIP_LINES_SHOWN = 12
 _LOOKS_FOR_THE_LAST_PROCESS = 100
 _JOIN = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo 0 > "$1"; shift; count=$((count - 1)); done; exec "$@"'
-"""A shell's script: join the control groups that the arguments name after their number, then run the rest."""
+"""Shell script: join control groups ($1 is their number, their files follow), then run the other arguments."""
 
 
 class Environments:

@@ -41,7 +41,7 @@ def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, reg
         to: File to write.
 
     Raises:
-        Refused: The object does not exist or is larger than AWS allows.
+        RefusedError: The object does not exist or is larger than AWS allows.
     """
     backend = s3_backends[account_id][get_partition(region)]
     where = f"s3://{bucket}/{key}" + (f" (version {version_id})" if version_id else "")

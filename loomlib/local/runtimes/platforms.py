@@ -1,4 +1,4 @@
-"""The platform of a runtime's version, V1 or V2, and its build hook."""
+"""The platform of a runtime's version, V1 or V2, and its warm-up hook."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def own_runtime() -> str:
 def find_python(runtime: str) -> Python | None:
     """Return the Python of a runtime such as PYTHON_3_12; None without one.
 
-    It is searched on the path and among the versions that pyenv and uv have installed.
+    The path and the versions that pyenv and uv have installed are searched for it.
     """
     minor = int(runtime.removeprefix("PYTHON_3_"))
     for candidate in _candidates(f"python3.{minor}"):

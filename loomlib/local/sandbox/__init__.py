@@ -1,1 +1,1 @@
-"""The boundary around agent code: the files, networks and resources that its processes may use."""
+"""The sandbox of agent code: the files, networks and resources that its processes may use."""

@@ -1,7 +1,8 @@
 """Unprivileged user ids for agents, where the service runs as root and bubblewrap cannot be used.
 
 Each session gets a unique id, and its files are handed over to that id. A session's first process, the
-supervisor, stays root's and runs no code of the agent's; it drops all rights before it starts the agent.
+supervisor, keeps running as root and runs none of the agent's code; the child that it forks drops all privileges before
+it becomes the agent.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def take_user(home: Path, folder: Path, read: Sequence[Path]) -> tuple[int, Path
     Args:
         home: The service's home folder.
         folder: The session's working folder, which is handed over.
-        read: What the session reads; what of it is in the service's home folder, is opened to agents.
+        read: Files and folders that the session reads; those in the service's home folder are made readable for agents.
 
     Raises:
         OSError: There is no id, or it cannot use the interpreter, which comes first in `read`.
@@ -192,7 +193,7 @@ def take_user(home: Path, folder: Path, read: Sequence[Path]) -> tuple[int, Path
     try:
         _check_passable(read[0])
         open_way(home, folder.parent)
-        # Packages have no links: where there are some, a large one is linked to and not copied.
+        # A package has no links: a link here is the service's own, to a part of the package too large to copy.
         linked = [Path(entry.path).resolve() for entry in os.scandir(folder) if entry.is_symlink()]
         installed = [path for path in read[1:] if path.is_relative_to(home / "environments") or path.is_file()]
         for path in (*linked, *installed):

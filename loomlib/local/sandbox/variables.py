@@ -47,7 +47,7 @@ _PIP_SETTINGS = frozenset(
 )
 _USER_INFO = re.compile(r"(?<=//)[^/\s]*@")
 _PROXY_USER_INFO = re.compile(r"(?<![^/\s])[^/\s]*@")
-"""Also that of a proxy without a scheme, such as `user:password@proxy.example.com:3128`."""
+"""Matches the credentials of a proxy, also without a scheme, such as `user:password@proxy.example.com:3128`."""
 
 
 def service_environment(user: Mapping[str, str]) -> dict[str, str]:

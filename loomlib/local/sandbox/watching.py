@@ -48,7 +48,7 @@ class Watch:
 
         Args:
             mark: The session's mark.
-            leader: Its first process, of which all others descend.
+            leader: Its first process, from which all others descend.
             folders: Its working folder, and its storage.
             limits: Its limits.
             on_reached: Called on the event loop with the name of a limit, once for each.

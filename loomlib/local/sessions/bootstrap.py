@@ -252,7 +252,7 @@ def send_times(lifeline_fd: int, *times_ns: int) -> None:
 
 
 def keep_limits(text: str) -> None:
-    """Set the limits in `text`, such as `7:1024,6:1024`: numbers of resources and their values, as setrlimit(2) has."""
+    """Set the limits in `text`, such as `7:1024,6:1024`: pairs of resource number and value for setrlimit(2)."""
     from resource import RLIM_INFINITY, getrlimit, setrlimit
 
     for pair in filter(None, text.split(",")):
@@ -265,12 +265,12 @@ def keep_limits(text: str) -> None:
 def follow_the_service(
     lifeline_fd: int, mark: str, network: LockType, answer: Callable[[int], object] | None = None
 ) -> None:
-    """Wait until the service closes the lifeline, also by being killed; then end the whole session.
+    """Wait until the lifeline closes, because the service closes it or is killed; then end the whole session.
 
     The lock `network` is released when the service reports that the network is up. A byte with a descriptor is the
     beginning of a request (see `spawning`), which `answer` is called with.
 
-    Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
+    Where this thread cannot run, because native code holds the GIL, the service's keeper ends the session.
     """
     import _socket
 

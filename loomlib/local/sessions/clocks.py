@@ -22,7 +22,7 @@ class SessionClocks:
         max_lifetime_s: Seconds after which it ends in any case.
         ask: Pings the agent; returns None if it cannot be reached.
         end: Ends the session for a reason.
-        unix_time: Returns the Unix time, on which agents date their last change of status.
+        unix_time: Returns the Unix time, in which agents report the time of their last status change.
     """
 
     def __init__(

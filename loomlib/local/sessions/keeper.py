@@ -1,6 +1,6 @@
 """A process that ends the agents of a killed service.
 
-Each agent has a thread that waits for the service's end; it cannot run while foreign code holds the interpreter or the
+Each agent has a thread that waits for the service's end; it cannot run while native code holds the GIL or the
 process is stopped. The keeper can: it waits on a pipe that closes with the service, then sweeps the sessions. Until
 then it is a bare interpreter, which imports nothing. It leaves the folder to the next service if that has started
 already: that service sweeps what it finds, and the sessions may be its own.
@@ -39,7 +39,7 @@ class Keeper:
 
 
 def _is_taken_over(sessions: str, service: str) -> bool:
-    """Return whether another service than the given process runs in the home folder of the sessions."""
+    """Return whether a service other than the given process runs in the home folder of the sessions."""
     try:
         lock = os.open(os.path.join(os.path.dirname(sessions), "service.lock"), os.O_RDONLY)
     except OSError:

@@ -28,7 +28,7 @@ class SessionProcess(ABC):
         environment: The variables with which it was started.
         address: Where its server accepts connections.
         output_fd: The pipe of its stdout and stderr.
-        leader: The pid of its first process, of which all others descend.
+        leader: The pid of its first process, from which all others descend.
         pid: The agent's pid; 0 until its first message.
         home: Its home folder if it has its own user id; it is writable like `folder`.
         user: Its user id if that differs from the service's; otherwise 0.

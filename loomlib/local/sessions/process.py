@@ -222,7 +222,7 @@ class AgentProcess(SessionProcess):
             self._loop.remove_reader(pidfd)
             os.close(pidfd)
         self._stop_waiting_for_network()
-        # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
+        # In a thread: searching /proc takes milliseconds, in which the event loop must serve other sessions.
         self._loop.run_in_executor(None, self._end_the_rest).add_done_callback(self._on_reaped)
 
     def _end_the_rest(self) -> int:

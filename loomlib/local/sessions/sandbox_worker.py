@@ -140,7 +140,7 @@ class SandboxWorker:
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
     def check_limits(self) -> None:
-        """End the worker if the kernel has killed one of its processes at a limit; the watch looks once a second.
+        """End the worker if the kernel has killed one of its processes at a limit; the watch notices it only later.
 
         Raises:
             WorkerEndedError: A process was killed at a limit.

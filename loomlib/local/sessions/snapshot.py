@@ -341,7 +341,7 @@ class Snapshot:
 
 
 def _obstacles(answer: bytes) -> tuple[str, ...]:
-    """Return the reasons that prevent a fork from the answer to `FREEZE`, which is not trusted.
+    """Parse the answer to `FREEZE`, which is not trusted: return the reasons that prevent a fork.
 
     Raises:
         SnapshotError: The answer is malformed.

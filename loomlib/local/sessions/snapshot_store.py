@@ -15,9 +15,9 @@ from .warming import name_of_hook
 _log = logging.getLogger(__name__)
 
 KEPT_UNUSED = 8
-"""Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`).
+"""Maximum number of frozen processes kept without a session; a Strands agent's uses 80 to 90 MB (`bench_snapshots`).
 
-`LOOM_KEPT_SNAPSHOTS` takes precedence, such as 1 on a machine that many users share.
+`LOOM_KEPT_SNAPSHOTS` overrides it, for example with 1 on a machine that many users share.
 """
 
 _SnapshotKey = tuple[str, str]
@@ -55,7 +55,7 @@ class Snapshots:
     async def find(self, runtime: RuntimeVersion, mark: str = "") -> Snapshot | None:
         """Return the snapshot from which sessions of a version are forked; None if they boot.
 
-        Sessions boot on V1, and for `reasons_to_boot`.
+        Sessions boot on V1, and on V2 if `reasons_to_boot` returns a reason.
 
         Args:
             runtime: The version.

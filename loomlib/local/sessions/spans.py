@@ -31,7 +31,7 @@ SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
 class InvocationClock:
     """Unix time of one invocation: read once at its arrival, and counted by the monotonic clock from then on.
 
-    So its spans keep their durations, and stay together, if the machine's time is set meanwhile.
+    So its spans keep correct durations and stay in sequence if the system clock is changed in the meantime.
     """
 
     __slots__ = ("arrived_ns", "monotonic_ns")
@@ -89,7 +89,7 @@ class Spans:
 
     def patch_providers(self, module: ModuleType) -> None:
         """Detect other span processors, which may already export the agent's spans, and set the clock of spans."""
-        # Handlers of a fork run in the order of their modules' import, and a provider's submits work to a thread pool.
+        # Fork handlers run in their modules' import order; a provider's handler submits work to a thread pool.
 
         add = module.TracerProvider.add_span_processor
 
@@ -104,7 +104,7 @@ class Spans:
             self.be_global(module)  # AWS's distribution, which the package asks for, does so before the agent runs
 
     def time_ns(self) -> int:
-        """Return the time of the invocation, or of the last one outside of any, for spans and their events."""
+        """Return the Unix time by the current (or else the last) invocation's clock, for spans and their events."""
         arrival = self.arrivals.get()
         return (self.clock if arrival is None else arrival[1]).now_ns()
 

@@ -278,7 +278,7 @@ def _offered(scope: AsgiScope) -> list[str]:
 
 
 def _chosen(scope: AsgiScope, chosen: str | None) -> str | None:
-    """Return the subprotocol to accept: a browser that offered the name of its token's wants one of its offers."""
+    """Return the agent's subprotocol, else the token's if offered: a browser requires one of those that it offered."""
     return chosen or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
 
 

@@ -31,7 +31,7 @@ class ServedWebSocket(WebSocketsSansIOProtocol):
         super().handle_connect(event)
 
     async def send(self, message: Any) -> None:
-        """Send a message of the application; a refusal of the opening request completes it, as an acceptance does."""
+        """Send the application's message; an HTTP response that refuses the handshake also completes the handshake."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True

@@ -42,7 +42,7 @@ class ImportPreview(TableReport):
         is_redacted: Whether the export is redacted.
         labels: Provenance labels.
         progress: The preview's progress callback, which `confirm` uses unless it gets its own.
-        gone: What an earlier import of the export wrote and was deleted since: ids in the memory by ids in the export.
+        gone: What an earlier import wrote and has since been deleted from the memory: ids there by ids in the export.
     """
 
     columns: ClassVar = COLUMNS

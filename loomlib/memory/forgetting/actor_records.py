@@ -16,7 +16,7 @@ from ..reading import MemoryReader
 Progress = Callable[[str], None]
 
 OWN, BY_SOURCE, UNSURE = "own namespace", "stated sources", "unsure"
-"""How a record belongs to an actor: in a namespace of the actor; elsewhere, with all its stated source events the
+"""How a record belongs to an actor: in a namespace of the actor; elsewhere, but all its stated source events are the
 actor's; or it may belong to another actor."""
 _PROGRESS_RECORDS: Final = 500
 

@@ -18,8 +18,11 @@ from .scan import MemoryScan
 from .statements import is_negated, plain_words, statement_text
 
 ALIKE_FROM: Final = 0.88
-"""The least cosine of two records with the same meaning. "lives in Berlin" and "lives in Rome" are at 0.32, "owns a dog
-called Rex" and "has a dog named Rex" at 0.91. The words that differ must reach `_SAME_WORDS_FROM` as well."""
+"""Minimum cosine similarity of two records with the same meaning.
+
+"lives in Berlin" and "lives in Rome" are at 0.32, "owns a dog called Rex" and "has a dog named Rex" at 0.91. The words
+that differ must reach `_SAME_WORDS_FROM` as well.
+"""
 _SAME_WORDS_FROM: Final = 0.4
 _BATCH: Final = 512
 _MOST_NEIGHBORS: Final = 8  # bounds the comparisons when thousands of records follow one pattern

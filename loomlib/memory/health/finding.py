@@ -55,7 +55,7 @@ class Finding:
         evidence: The records or events that show it; may be only the first.
         count: Number of records or events concerned.
         certainty: "stated" (in the data, or stated by the service) or "inferred" (by rules on language or similarity).
-        crosses_tenants: Whether two tenants are concerned.
+        crosses_tenants: Whether the finding involves data of more than one tenant.
     """
 
     kind: str

@@ -26,7 +26,7 @@ class MemoryPrices:
 
     Attributes:
         events_per_1000: Per 1000 events.
-        built_in_records_per_1000_months: Per 1000 records of built-in strategies and month.
+        built_in_records_per_1000_months: Per 1000 records of built-in strategies, per month.
         own_records_per_1000_months: Per 1000 records of custom strategies and month.
         retrievals_per_1000: Per 1000 retrievals.
         as_of: Date of the prices.

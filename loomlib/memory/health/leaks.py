@@ -98,7 +98,7 @@ def _inside(scan: MemoryScan, template: str, strategy_id: str) -> list[str]:
 
 
 def _writers(scan: MemoryScan, names: list[str]) -> set[str]:
-    """Return the actors whose events are stated sources of the records there."""
+    """Return the actors whose events are stated sources of the records in these namespaces."""
     writers: set[str] = set()
     for name in names:
         for record in scan.namespaces[name]:

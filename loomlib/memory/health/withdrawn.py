@@ -138,7 +138,7 @@ def find_withdrawn(scan: MemoryScan, *, extraction: timedelta = EXTRACTION) -> I
         withdrawn, is_summary = of_actor[owner.actor_id], bool(owner.session_id)
         where = f"{'the summary' if is_summary else 'a record'} in {safe_id(namespace)}"
         for record in records:
-            # A record of facts that changed later is what extraction made of the withdrawal; a summary retells.
+            # A fact record changed after the withdrawal already reflects it; a summary may still repeat the fact.
             standing = withdrawn.standing(record, since=None if is_summary else changed_at(record))
             if standing is not None:
                 withdrawal, sentence = standing
@@ -198,11 +198,11 @@ def _withdrawn_fact(sentence: str) -> StatedFact | None:
 
 
 def _forgotten_words(sentence: str) -> frozenset[str]:
-    """Return the words of what a sentence asks to forget; none when it names nothing of its own."""
+    """Return the words of the topic that a sentence asks to forget; empty when it names no specific topic."""
     match = _FORGET_WHAT.match(sentence)
     if match is None:
         return frozenset()
     words = frozenset(plain_words(match["what"])) - _VAGUE
-    # A word that is not the actor's own ("forget Berlin") has to be a name to be more than a manner of speaking.
+    # Without "my" ("forget Berlin"), the topic must contain a name: otherwise the sentence may be just a phrase.
     is_named = match["own"] is not None or any(word[:1].isupper() for word in match["what"].split())
     return words if is_named else frozenset()

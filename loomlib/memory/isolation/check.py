@@ -1,7 +1,7 @@
 """Tests isolation as a property: reading as one actor never returns another actor's records or events.
 
 The test uses seeded random actors and tenants with very similar ids, and runs against the memory itself, in a temporary
-namespace with temporary actors. What it wrote is always deleted afterwards.
+namespace with temporary actors. It deletes its test data afterwards and reports what could not be deleted.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class SourceFile:
         return next((node.lineno for node in nodes if isinstance(node.ctx, ast.Store)), 0)
 
     def assigns(self, line: int, name: str) -> bool:
-        """Return whether a line assigns a name, or `self.NAME` or a like attribute."""
+        """Return whether a line assigns a name, or an attribute of that name such as `self.NAME`."""
         return any(
             name in (getattr(node, "attr", None), getattr(node, "id", None))
             and isinstance(getattr(node, "ctx", None), ast.Store)

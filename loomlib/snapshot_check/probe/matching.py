@@ -194,7 +194,7 @@ def _outside(value: float, first: float, last: float) -> float:
 
 
 def is_part_of(value: Any, event: Event) -> bool:
-    """Return whether a value is what a call returned, or a text with a part of it, however short.
+    """Return whether a value is the call's result, or a text that shares a run of three or more characters with it.
 
     Short parts occur in other values by chance, so ask only about a call that the statement of the value makes.
     """

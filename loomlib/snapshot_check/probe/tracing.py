@@ -34,7 +34,7 @@ class Event:
         is_direct: Whether the agent's line calls it itself, not a library on its behalf.
         returns: Whether each function between `line` and `root` is in a return statement, so that the result is passed.
         values: What was returned; of a clock its reading.
-        spans: Of a clock, what it read before and after each call: on a busy machine much time can pass in between.
+        spans: For a clock, its readings before and after each call: on a busy machine much time can pass in between.
     """
 
     source: TracedFunction

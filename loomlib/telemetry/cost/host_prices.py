@@ -15,7 +15,7 @@ class LambdaPrice:
 
     Attributes:
         per_million_requests: The price of a million requests.
-        per_gb_second: The price of a GB-second, of starts too (since 1 August 2025).
+        per_gb_second: The price of a GB-second; the INIT phase of cold starts is billed too (since 1 August 2025).
         provisioned_per_gb_second: The price of a GB-second of provisioned concurrency, used or not.
         provisioned_duration_per_gb_second: The price of a GB-second of duration on provisioned concurrency.
         architecture: The processor that the prices are for.

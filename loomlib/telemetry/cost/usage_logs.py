@@ -69,7 +69,7 @@ class UsageLogs:
     """Reads usage logs through one connection; a missing log group is remembered for a moment.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
     """
 
     def __init__(self, clients: Clients) -> None:

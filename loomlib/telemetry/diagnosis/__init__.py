@@ -1,4 +1,4 @@
-"""Diagnosis: why an invocation, a session or a study took its time, ranked by the milliseconds at stake."""
+"""Diagnosis: why an invocation, a session or a study took as long as it did, ranked by the milliseconds at stake."""
 
 from .case import ClientSide, InvocationCase, client_side
 from .diagnose import diagnose, diagnose_session, diagnose_study

@@ -17,7 +17,7 @@ from .rulebook import Rule, RuleBook, rule_book
 def diagnose(
     trace: Trace | InvocationCase, client: ClientSide | ClientTiming | None = None, *, rules: RuleBook | None = None
 ) -> Diagnosis:
-    """Diagnose why one invocation took its time.
+    """Diagnose why one invocation took as long as it did.
 
     Args:
         trace: The invocation's trace, or its case.
@@ -42,7 +42,7 @@ def diagnose(
 
 
 def diagnose_session(cases: Iterable[InvocationCase], *, rules: RuleBook | None = None) -> Diagnosis:
-    """Diagnose why a session's invocations took their time, including causes that span several of them.
+    """Diagnose why a session's invocations took as long as they did, including causes that span several of them.
 
     Args:
         cases: The session's invocations.

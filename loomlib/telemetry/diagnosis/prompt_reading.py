@@ -1,4 +1,4 @@
-"""Estimate how much of a model call's time was spent on reading the prompt.
+"""Estimate how much of a model call's time was spent on processing the prompt (prefill).
 
 No span measures that. Where an agent's calls had prompts of clearly different lengths, the slope of time over tokens
 gives the cost of a token; otherwise the time to the first token, divided by the tokens, is an upper bound.

@@ -158,7 +158,7 @@ def growth_ms(case: InvocationCase, limits: Thresholds) -> dict[str, float]:
 
 
 def _agreement(counts: Sequence[tuple[ModelCall, int]]) -> float:
-    """Return the share of neighbouring steps in length at which the longer prompt took longer, or nearly so."""
+    """Return the share of calls that took at least 95 % of the time of the call with the next shorter prompt."""
     ordered = sorted(counts, key=lambda count: (count[1], count[0].duration_ns))
     steps = [after.duration_ns >= 0.95 * before.duration_ns for (before, _), (after, _) in pairwise(ordered)]
     return sum(steps) / len(steps) if steps else 0.0

@@ -42,7 +42,7 @@ def test_a_value_that_changed_is_brought_as_it_is_now(result):
     ]
     assert {question.verdict for question in whole} == {"recalled beside a former value"}
     diet = [question for question in result.asked if question.probe.fact == "diet" and question.arm.searches]
-    assert {question.verdict for question in diet} == {"correctly nothing"}
+    assert {question.verdict for question in diet} == {"correctly absent"}
 
 
 def test_the_result_states_what_it_is_based_on(result, memory_bench):

@@ -1,4 +1,4 @@
-"""Actions: a click names one and sends the form's content; it runs on a thread beside the kernel's main thread."""
+"""Actions: a click sends an action's name and the form's content; it runs on a thread other than the main thread."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Form(dict[str, Any]):
 
         Args:
             name: The field's name.
-            default: The number of an empty field.
+            default: The number to return for an empty field.
             most: The largest number; larger ones are reduced to it.
         """
         return max(0, min(int(self.number(name, default)), most))

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 INTERVAL_S = 0.033
-"""Two frames of a screen; more frequent updates would not be visible."""
+"""Minimum time between batches in seconds: two frames of a 60 Hz screen."""
 
 
 class Stream:

@@ -22,7 +22,7 @@ class Framework:
         modules: The paths of its files; each has a template of the path with ".j2".
         requirements: The lines of `requirements.txt` in addition to those of every agent.
         starts_tracing: Whether its module `tracing.py` has a function `start_tracing` to call when a process starts.
-        notes: Deviations from the reasons of `assess_features`, by feature.
+        notes: Sentences added to the reasons of `assess_features` in the README, by feature.
     """
 
     name: FrameworkName

@@ -29,7 +29,7 @@ _RECORD: Final = "files.json"
 _STAGED: Final = "staged.json"
 
 FileChange = Literal["created", "updated", "merged", "conflict", "removed", "unchanged", "kept"]
-"""Outcome of a file: "kept" if it was edited or deleted, and is no longer generated or generated unchanged."""
+"""Outcome of a file: "kept" if the user edited or deleted it and its generated text is unchanged or gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

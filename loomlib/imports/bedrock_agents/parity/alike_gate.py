@@ -125,7 +125,7 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
 def more_cases(share: AlikeShare, least: float) -> int | None:
     """Return the approximate number of further cases that decide an unclear gate if the share does not change.
 
-    Wilson's interval of a share p excludes the limit L from n = z²·L·(1 − L) / (p − L)² independent trials on. The
+    Wilson's interval of a share p excludes the limit L with n = z²·L·(1 − L) / (p − L)² or more independent trials. The
     number of independent trials per case with repeats is derived from the current interval in the same way.
 
     Args:

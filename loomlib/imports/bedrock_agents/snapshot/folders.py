@@ -196,7 +196,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _replace(target: Path, beside: Path) -> None:
-    """Replace a folder by another one, atomically if the system supports it; `beside` is then the former one."""
+    """Replace `target` with `beside`, atomically if the system supports it; `beside` is then the old folder."""
     if not target.exists():
         beside.rename(target)
     elif not _exchange(target, beside):

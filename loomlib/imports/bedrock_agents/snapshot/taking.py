@@ -26,7 +26,7 @@ def take_snapshot(
     A part that cannot be read, such as a schema in an inaccessible bucket, has a `problem`.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         agent_id: The agent's id.
         alias: The alias's name, id or ARN; DRAFT or TSTALIASID for the working draft, which is labelled as not
             immutable.
@@ -44,7 +44,7 @@ class AgentReader:
     """Takes snapshots of agents, and reads each version of an agent once; threads may share it.
 
     Args:
-        clients: The connection.
+        clients: The AWS clients of a connection.
         region: The region, if it is not the connection's.
         progress: Called with a line before an agent is read.
     """

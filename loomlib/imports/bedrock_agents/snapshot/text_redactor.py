@@ -35,7 +35,7 @@ class TextRedactor(Redactor):
         self._names = names
 
     def find(self, text: str) -> list[tuple[int, int, str, Callable[[str], str]]]:
-        """Return the findings of the rules, without mere references."""
+        """Return the findings of the rules, except text that only names a placeholder, a type, an ARN or a function."""
         return [span for span in super().find(text) if not self._refers(text, *span[:3])]
 
     def _refers(self, text: str, start: int, end: int, rule: str) -> bool:

@@ -112,5 +112,5 @@ class Journals:
 
 
 def next_number(folder: Path) -> int:
-    """Return the number of the next journal of a step; of a killed run, some may be missing between others."""
+    """Return the number of the next journal of a step; a killed run may leave gaps in the numbers."""
     return max((int(path.stem.removeprefix("calls-")) + 1 for path in folder.glob(PATTERN)), default=0)

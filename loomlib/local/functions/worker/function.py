@@ -1,7 +1,7 @@
 """The process of a Lambda function: it imports the handler once and calls it with one event after another.
 
-Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and shutdown it shares. The handler runs in
-the main thread, as in AWS's runtime; events come from the thread that follows the service.
+Its arguments are those of `sessions/bootstrap.py`, whose service connection, limits and shutdown it shares. The handler
+runs in the main thread, as in AWS's runtime; events come from the thread that reads the service's messages.
 """
 
 from __future__ import annotations

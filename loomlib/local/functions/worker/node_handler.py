@@ -1,4 +1,4 @@
-"""A handler in JavaScript: this machine's Node.js runs it, next to the process that follows the service."""
+"""A handler in JavaScript: this machine's Node.js runs it, next to the process connected to the service."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _check_same_side(discovery_url: str, address: str) -> None:
     if fault := check_address(address):
         raise IssuerError(f"the jwks_uri {address} is refused: {fault}")
     if is_here(urlsplit(discovery_url)) != is_here(urlsplit(address)):
-        raise IssuerError(f"the jwks_uri {address} is refused: it is not on the same side of loopback as the issuer")
+        raise IssuerError(f"the jwks_uri {address} is refused: only one of it and the issuer is on loopback")
 
 
 def _key_set(issuer: str, document: Mapping[str, Any]) -> KeySet:

@@ -137,7 +137,7 @@ class TokenClient:
         return await self._token(client, form, former_refresh=token.refresh_token)
 
     async def on_behalf_of(self, client: Client, target: TokenRequest, user_token: str) -> StoredToken:
-        """Return a token for the resource with which the client acts for a user.
+        """Return a token with which the client acts for a user at the resource.
 
         Args:
             client: The client.
@@ -188,7 +188,7 @@ class TokenClient:
 
 
 async def _discovered(url: str) -> dict[str, Any]:
-    """Return a discovery document; its endpoints must be on the same side of loopback as the document itself."""
+    """Return a discovery document; its endpoints must be on loopback exactly if the document is."""
     from ..documents import read_document
 
     try:
@@ -198,7 +198,7 @@ async def _discovered(url: str) -> dict[str, Any]:
     for name in ("authorization_endpoint", "token_endpoint"):
         if is_here(urlsplit(str(document.get(name, url)))) != is_here(urlsplit(url)):
             raise invalid(
-                f"The discovery document cannot be used: its {name} is not on the same side of loopback as the issuer"
+                f"The discovery document cannot be used: only one of its {name} and the issuer is on loopback"
             )
     return document
 

@@ -61,7 +61,7 @@ class StoredToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenKey:
-    """What a stored token is for: another workload, tenant, user, flow, scope or custom parameter has another one."""
+    """The key of a stored token; it differs between workloads, tenants, users, flows, scopes and custom parameters."""
 
     workload: str
     user: str
@@ -166,7 +166,7 @@ class VaultSettings:
         return await self._change(self._vault(parameters, place), dict(configuration))
 
     async def reset(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Answer ResetTokenVaultKeyMaterial: the tokens are lost with the key that is gone."""
+        """Answer ResetTokenVaultKeyMaterial: delete the tokens, whose customer managed key no longer exists."""
         vault = self._vault(parameters, place)
         arn = vault.document["kmsConfiguration"].get("kmsKeyArn")
         if not arn or await asyncio.to_thread(_has_key, arn):

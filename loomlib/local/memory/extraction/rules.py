@@ -1,4 +1,4 @@
-"""The scripted extractor: finds the facts that a user states or retracts, with the patterns of `english.toml`.
+"""The offline extractor: finds the facts that a user states or retracts, with the patterns of `english.toml`.
 
 It is simulated: it knows a fixed set of English sentence forms, does not understand other sentences, and always returns
 the same result for the same text.

@@ -1,4 +1,4 @@
-"""Search of long-term records by meaning and by words, among unit vectors and BM25 scores.
+"""Hybrid search of long-term records: semantic (cosine similarity of unit vectors) and keyword (BM25).
 
 Each memory has one matrix, read at the first question and kept up to date by the store's list of changes, whichever
 process wrote them. For large memories a shortlist selects candidates by a quarter of each vector's numbers.
@@ -35,7 +35,7 @@ WORDS_SHARE = 0.6
 NEIGHBOUR_SHARE = 0.4
 """The share of the difference to 1 that each neighbour's score adds. At most 0.5, or a score could exceed 1."""
 LEAST_COVERAGE = 0.3
-"""Share of the largest possible BM25 score from which on the best one counts in full: a common word is not a match."""
+"""Share of the largest possible BM25 score that the best must reach to count in full: a common word alone does not."""
 _GROUPS_FOR_EACH = 4
 _COMPARED = 512  # rows of a large memory whose cosines are computed exactly
 

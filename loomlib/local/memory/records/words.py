@@ -50,7 +50,7 @@ def words_of(text: str) -> list[str]:
 class WordIndex:
     """An index from words to records; the records are rows, as in the index of vectors.
 
-    A changed text becomes a new document, and its former one is dead until the index is made anew.
+    A changed text becomes a new document; the old one is only marked as deleted until the index is rebuilt.
     """
 
     def __init__(self) -> None:

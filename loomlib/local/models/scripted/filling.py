@@ -159,7 +159,7 @@ class _Source:
 
 
 def _in_reading_order(top: Schema) -> list[tuple[str, object]]:
-    """Return the parameters: required ones first, and last those that are required but not declared."""
+    """Return the parameters: declared required ones, then optional ones, then required ones that are not declared."""
     properties, required = as_object(top.get("properties")), as_texts(top.get("required"))
     names = sorted(properties, key=lambda name: name not in required)
     return [(name, properties[name]) for name in names] + [(name, {}) for name in required if name not in properties]

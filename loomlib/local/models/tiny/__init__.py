@@ -1,4 +1,4 @@
-"""A small language model that computes: prefill, decode, prompt cache and sampling, by llama.cpp in its own process.
+"""A small language model, run by llama.cpp in its own process: prefill, decoding, prompt cache and sampling are real.
 
 The packages of the extra `tiny-model` contain llama.cpp and the weights of SmolLM2-135M-Instruct; nothing is
 downloaded at run time. Tool calls, verdicts of judges and JSON answers are planned by the scripted model, and the

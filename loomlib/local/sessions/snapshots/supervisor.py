@@ -5,9 +5,9 @@ the command has ended, or on SIGTERM, or when the service has ended, it kills ev
 whatever its session, group or environment. It imports nothing but the standard library.
 
 The descriptors, separated by commas, are the command's and are closed here. With a user id the command runs as that
-user without any privilege, with the variables that the descriptor VARIABLES holds, while this process stays root's;
-with `-` both are this process's own. MOUNTS is the number of pairs that follow, of a path below /mnt and the folder
-that the user finds there.
+user without privileges, with the variables read from the descriptor VARIABLES; this process continues to run as root;
+`-` for USER or VARIABLES keeps this process's own. MOUNTS is the number of pairs that follow, of a path below /mnt and
+the folder that the user finds there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 def supervise(
     descriptors: list[int], command: list[str], user: int = 0, variables: int = -1, mounts: dict[str, str] | None = None
 ) -> int:
-    """Run a command, end everything that it started, and return its exit code, or 128 and its signal's number.
+    """Run a command, end everything that it started, and return its exit code, or 128 plus its signal number.
 
     Args:
         descriptors: The command's descriptors.
@@ -119,7 +119,7 @@ def drop_capabilities() -> None:
 
 
 def follow(agent: int) -> int:
-    """Wait for a child's end, end everything that it started, and return its exit code, or 128 and its signal's number.
+    """Wait for a child's end, end everything that it started, and return its exit code, or 128 plus its signal number.
 
     The signals `SIGNALS` must be blocked; each of them but SIGCHLD ends the child.
     """

@@ -1,6 +1,7 @@
 """Files and pictures from AgentCore's tools, as events of the spans of the calls that produced them.
 
-AWS's own telemetry has no such events. Pictures are kept up to the size of one log event, which a span is stored as.
+AWS's own telemetry has no such events. A span is stored as one log event, so its pictures are kept only as far as they
+fit into one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, cast
 from opentelemetry.trace import Span
 
 _MOST_CHARACTERS = 180_000
-"""Of all pictures of one span, in base64: a span must fit into a log event of 256 KiB."""
+"""Maximum base64 characters of all pictures of one span, so that the span fits into a log event of 256 KiB."""
 _MOST_FILES = 50
 _KINDS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 

@@ -1,7 +1,7 @@
 """Client spans of boto3's calls, with the names that OpenTelemetry's botocore instrumentation gives them on AWS.
 
-A call to AgentCore Memory is `Bedrock AgentCore.CreateEvent`; one to a model of Bedrock is `chat {model}`, which says
-again what the framework's own `chat` around it says (readers drop such a twin) and stands alone where there is none.
+A call to AgentCore Memory is `Bedrock AgentCore.CreateEvent`; a call to a Bedrock model is `chat {model}`, which
+duplicates the framework's enclosing `chat` span (readers drop the duplicate), or is the only one without a framework.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _note_event(span: Span, event: Any) -> None:
 
 
 def _note_code(span: Span, result: Mapping[str, Any]) -> None:
-    """Record the outcome of a code interpreter's tool; its output is left to the agent."""
+    """Record the exit code and the error status of a code interpreter call, not its output."""
     code = _members(result.get("structuredContent")).get("exitCode")
     if isinstance(code, int):
         span.set_attribute("code_interpreter.exit_code", code)

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Link, SpanContext
 
 VALUE_LIMIT = 1_048_576
-"""The most characters of a text, or bytes of a binary, of one attribute. CloudWatch Logs accepts events of 1 MiB."""
+"""Maximum length of one attribute value: characters of a text, bytes of a binary. CloudWatch Logs events hold 1 MB."""
 
 CUT_ATTRIBUTE = "loom.cut"
 """The span attribute that lists the values longer than `VALUE_LIMIT`, each as `name=original length`."""

@@ -126,7 +126,7 @@ class _StandInGauge(Gauge):
 
 def _observations(callbacks: Sequence[CallbackT]) -> Iterable[tuple[float, Attributes]]:
     for callback in callbacks:
-        # A generator can be asked by one only, and that is the provider that the agent may still set.
+        # A generator has only one consumer: it is left to the provider that the agent may still set.
         if not isinstance(callback, Generator):
             for observation in callback(CallbackOptions()):
                 yield observation.value, observation.attributes

@@ -198,7 +198,7 @@ def _number(value: float) -> dict[str, Any]:
 class Buckets:
     """A data point of an exponential histogram, at the finest scale that needs at most 160 buckets.
 
-    Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale); of the next coarser scale that is bucket i // 2.
+    Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale); at the next coarser scale, it is in bucket i // 2.
     Source: OpenTelemetry metrics data model, "ExponentialHistogram".
     """
 

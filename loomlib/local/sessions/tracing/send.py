@@ -21,7 +21,10 @@ LINGER_S = 0.1
 """How long the first span waits for others. A killed process loses the spans of its last tenth of a second."""
 
 WAITING_SPANS = 2_048
-"""More than these are dropped and counted. OpenTelemetry's own queue has the same bound (OTEL_BSP_MAX_QUEUE_SIZE)."""
+"""Maximum number of queued spans; further ones are dropped and counted.
+
+OpenTelemetry's own queue has the same bound (OTEL_BSP_MAX_QUEUE_SIZE).
+"""
 
 _TIMEOUT_S = 5.0
 _PAUSES_S = (0.2, 1.0)  # between the three attempts for a request that was not accepted
@@ -47,7 +50,7 @@ class SpanSender:
         self._url, self._headers = url, {**headers, "content-type": "application/json"}
         self._points, self._on_first = points, on_first
         self.has_taken_any = False
-        # A SimpleQueue may be used while another use of it is interrupted, by a signal's handler for one.
+        # SimpleQueue.put is reentrant: a signal handler may call it while it interrupts another call.
         self._queue: SimpleQueue[ReadableSpan | threading.Event] = SimpleQueue()
         self._urgent = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
@@ -91,7 +94,7 @@ class SpanSender:
         return in_time
 
     def _start(self) -> None:
-        # Taken once and kept: another thread's first span, or one of a signal's handler, comes in the midst of this.
+        # Acquired once, never released: another thread or a signal handler may queue its first span during this.
         if not self._begun.acquire(blocking=False):
             return
         self._thread = threading.Thread(target=self._run, name="loom-spans", daemon=True)
@@ -168,7 +171,7 @@ class SpanSender:
             status, answer = self._exchange(signal, body)
         except TimeoutError:
             self._hang_up()
-            return f"no answer from {self._url} in {_TIMEOUT_S:g} s", False  # it may have them: never send twice
+            return f"no answer from {self._url} in {_TIMEOUT_S:g} s", False  # perhaps received: never send twice
         except (OSError, http.client.HTTPException) as failure:
             self._hang_up()
             return (

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _LISTED = 500
 _LOOKED_AT = 2_000
-"""Characters of a text that are redacted; redacting whole texts would take too long for a list."""
+"""Number of leading characters of a text that are redacted and shown; redacting whole texts would take too long."""
 _LONGEST_WORD = 400
-"""Characters of the last word that are left out; long texts without white space are still listed."""
+"""Maximum length of a cut-off last word that is dropped, so that long texts without white space are still listed."""
 _LAST_WORD = re.compile(r"\S+\Z")
 
 

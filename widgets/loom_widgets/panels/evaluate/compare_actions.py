@@ -39,7 +39,7 @@ class CompareActions:
 
     @action(lane="view")
     def flip(self, form: Form) -> Mapping[str, Any]:
-        """Show a case with different verdicts in both runs, each by the repeat that explains the verdict."""
+        """Show a case whose verdict differs between the runs: for each run, the repeat that explains the change."""
         new, baseline = (self._panel.bench.evals.run(form.text(name)) for name in ("new", "baseline"))
         repeats = explaining_repeats(
             _repeats(new, form.count("place")),

@@ -196,7 +196,7 @@ class EvaluatePanel(Panel):
             loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
             def end() -> None:
-                with suppress(RuntimeError):  # it has ended by itself
+                with suppress(RuntimeError):  # the run has already ended
                     loop.call_soon_threadsafe(task.cancel)  # type: ignore[union-attr]
 
             cancel.then(end)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOG_LINES = 500
 _CALLS = 1_000
 _OPENING_S = 0.6
-"""The figures of many agents may take longer; then the panel is displayed before them."""
+"""Seconds to wait for the figures before a new panel is displayed without them; many agents take longer."""
 _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": "sessions"}
 
 

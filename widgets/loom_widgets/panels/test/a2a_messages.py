@@ -72,7 +72,7 @@ class A2aMessages:
             return self._calls.finish(agent, turn, listen)
 
     def _waiting_task(self, session_id: str) -> tuple[str | None, str | None]:
-        """Return the task and context that wait for the next message of this session; once."""
+        """Return the task and context that wait for the next message of this session, and forget them."""
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting[0] != session_id:
             return None, None

@@ -50,7 +50,7 @@ class PanelTurn:
     began_s: float = field(default_factory=time.monotonic)
     """When it was asked, by the monotonic clock."""
     taken: int = 0
-    """How many notes `take` has returned. A view that is opened later gets them in its message, not once more."""
+    """Number of notes that `take` has returned; a view that opens later has these and skips them in the stream."""
     _taking: Lock = field(default_factory=Lock)
     _fold: AguiFold | None = None
     _run_at: float = 0.0
@@ -208,7 +208,7 @@ class PanelTurn:
 
         Args:
             text: Whether the message includes the text and the notes.
-            longest: The most characters of the text.
+            longest: Maximum number of characters of the text.
         """
         with self._taking:
             notes = [dict(note) for note in self.notes]

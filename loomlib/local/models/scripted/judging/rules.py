@@ -11,7 +11,7 @@ score of any other criterion is the share of its content words that the output (
 content words requires the golden answer, or, without one, an answer to the prompt. A criterion about what the output
 says considers the output alone.
 
-*Without both*: 0 for an empty output, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words
+*With neither*: 0 for an empty output, 0.15 for a refusal, else 0.5 plus half the share of the prompt's content words
 (0.75 if it has none).
 """
 
