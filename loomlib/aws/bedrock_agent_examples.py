@@ -31,7 +31,7 @@ from .bedrock_agents import BedrockAgent, delete_bedrock_agent, find_bedrock_age
 from .connection import Clients
 from .errors import translated
 from .example_resources import example_bucket, example_function, example_guardrail, example_knowledge_base
-from .memory_calls import pages
+from .paging import iter_items
 
 _REFERENCE: Final = re.compile(r"@(function|knowledge_base|guardrail|alias|bucket)(?::([\w.-]+))?")
 _EXAMPLE_TAG: Final = "loom:example"
@@ -181,7 +181,7 @@ def _agent(
 def _alias(clients: Clients, agent: BedrockAgent, name: str) -> str:
     control = clients.client("bedrock-agent")
     request = {"agentId": agent.id}
-    for item in pages(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent.name):
+    for item in iter_items(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent.name):
         if item["agentAliasName"] == name:
             return str(item["agentAliasId"])
     raise ResourceNotFoundError(

@@ -16,7 +16,7 @@ from loomlib.presentation.formats import size
 from .bedrock_agents import TEST_ALIAS
 from .bedrock_models import IdentifiedModel, identify_model
 from .connection import Clients
-from .memory_calls import pages, with_retries
+from .paging import iter_items, with_retries
 
 DRAFT: Final = "DRAFT"
 """The version of an agent that is its working draft."""
@@ -101,7 +101,7 @@ def list_routes(clients: Clients, agent_id: str, *, region: str | None = None) -
         region: The region, if it is not the connection's.
     """
     control, request = clients.client("bedrock-agent", region), {"agentId": agent_id}
-    listed = pages(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent_id)
+    listed = iter_items(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent_id)
     return [_route(item) for item in listed]
 
 
@@ -166,7 +166,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
 
     def listed(operation: str, member: str, noun: str) -> tuple[JsonObject, ...]:
         try:
-            return tuple(pages(getattr(control, operation), member, identifiers, f"Listing {noun}", agent_id))
+            return tuple(iter_items(getattr(control, operation), member, identifiers, f"Listing {noun}", agent_id))
         except LoomError as error:
             problems.append(error.what)
             return ()

@@ -19,7 +19,7 @@ from .bedrock_agent_traces import AgentStep, arguments_of, trace_steps, typed_ar
 from .connection import Clients
 from .errors import failure, translated
 from .knowledge_bases import Passage, citation
-from .memory_calls import pages
+from .paging import iter_items
 
 TEST_ALIAS: Final = "TSTALIASID"
 """The alias that every agent has for its prepared working draft."""
@@ -134,7 +134,7 @@ class BedrockAgentAnswer:
 def list_bedrock_agents(clients: Clients, *, region: str | None = None) -> Iterator[BedrockAgent]:
     """Return every agent of the account in a region."""
     control, where = clients.client("bedrock-agent", region), region or clients.region
-    for item in pages(control.list_agents, "agentSummaries", {}, "Listing Bedrock agents", where):
+    for item in iter_items(control.list_agents, "agentSummaries", {}, "Listing Bedrock agents", where):
         yield BedrockAgent(
             id=item["agentId"],
             name=item["agentName"],
@@ -186,7 +186,7 @@ def describe_bedrock_agent(clients: Clients, agent: BedrockAgent, *, version: st
             shape = control.get_agent_version(**identifiers)["agentVersion"]
 
     def listed(operation: str, member: str) -> list[Any]:
-        return list(pages(getattr(control, operation), member, identifiers, "Reading a Bedrock agent", agent.name))
+        return list(iter_items(getattr(control, operation), member, identifiers, "Reading a Bedrock agent", agent.name))
 
     groups: list[Any] = []
     for item in listed("list_agent_action_groups", "actionGroupSummaries"):
@@ -223,7 +223,7 @@ def find_alias(clients: Clients, agent: BedrockAgent, key: str) -> str:
     control = clients.client("bedrock-agent", agent.region)
     request = {"agentId": agent.id}
     names: list[str] = []
-    for item in pages(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent.name):
+    for item in iter_items(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent.name):
         if key in (item["agentAliasName"], item["agentAliasId"]):
             return str(item["agentAliasId"])
         names.append(item["agentAliasName"])

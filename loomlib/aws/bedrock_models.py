@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from loomlib.errors import LoomError
 
 from .connection import Clients
-from .memory_calls import with_retries
+from .paging import with_retries
 
 IdentifierKind = Literal[
     "foundation model", "inference profile", "prompt router", "provisioned throughput", "custom model"

@@ -11,7 +11,7 @@ from loomlib.errors import ServiceFailedError
 
 from .connection import Clients
 from .errors import failure, translated
-from .memory_calls import pages
+from .paging import iter_items
 from .signing import SERVICE
 
 MANAGED_BROWSER: Final = "aws.browser.v1"
@@ -62,7 +62,7 @@ def list_browsers(clients: Clients, *, region: str | None = None) -> Iterator[Br
         region: The region, if it is not the connection's.
     """
     control, where = clients.control(region), region or clients.region
-    for item in pages(control.list_browsers, "browserSummaries", {}, "Listing browsers", where):
+    for item in iter_items(control.list_browsers, "browserSummaries", {}, "Listing browsers", where):
         yield BrowserResource(
             id=item["browserId"],
             name=item.get("name") or item["browserId"],

@@ -11,7 +11,7 @@ from loomlib.errors import ResourceNotFoundError
 
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _PAGE: Final = 20  # the limit of ListOauth2CredentialProviders
 _OWN_MEMBER: Final[Mapping[str, str]] = {
@@ -73,7 +73,7 @@ def list_providers(clients: Clients, *, region: str | None = None) -> Iterator[C
     control, where = clients.control(region), region or clients.region
     query = {"maxResults": _PAGE}
     for call in (control.list_api_key_credential_providers, control.list_oauth2_credential_providers):
-        for shape in pages(call, "credentialProviders", query, "Listing credential providers", where):
+        for shape in iter_items(call, "credentialProviders", query, "Listing credential providers", where):
             yield _provider(shape)
 
 

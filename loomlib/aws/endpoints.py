@@ -14,7 +14,7 @@ from loomlib.errors import AwsError, RequestTimeoutError, ResourceNotFoundError
 from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import failure, translated
-from .memory_calls import pages
+from .paging import iter_items
 from .runtimes import FAILED_STATES
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
@@ -64,7 +64,7 @@ def describe_endpoints(clients: Clients, runtime_id: str, *, region: str | None 
     """
     listing = clients.control(region).list_agent_runtime_endpoints
     query = {"agentRuntimeId": runtime_id}
-    shapes = pages(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id)
+    shapes = iter_items(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id)
     return sorted(map(_endpoint, shapes), key=lambda endpoint: (endpoint.name != DEFAULT_ENDPOINT, endpoint.name))
 
 

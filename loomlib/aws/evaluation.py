@@ -12,7 +12,7 @@ from loomlib.presentation.formats import number
 
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages
+from .paging import iter_items
 
 LARGEST_SESSION: Final = 20_000
 """Maximum number of spans and message records in one call (botocore's model of Evaluate: sessionSpans)."""
@@ -159,7 +159,7 @@ def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None =
 def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str, str]:
     """Return the levels of the account's and AWS's evaluators, by id."""
     listing = clients.control(region).list_evaluators
-    evaluators = pages(listing, "evaluators", {}, "Listing evaluators", "AgentCore Evaluations")
+    evaluators = iter_items(listing, "evaluators", {}, "Listing evaluators", "AgentCore Evaluations")
     return {str(evaluator["evaluatorId"]): str(evaluator.get("level", "")) for evaluator in evaluators}
 
 

@@ -228,7 +228,7 @@ def delete_rule(clients: Clients, name: str) -> None:
         return
 
 
-def announces_objects(clients: Clients, bucket: str) -> bool:
+def sends_object_events(clients: Clients, bucket: str) -> bool:
     """Return whether a bucket of this account sends events about new objects to EventBridge.
 
     Raises:
@@ -248,7 +248,7 @@ def announces_objects(clients: Clients, bucket: str) -> bool:
     return "EventBridgeConfiguration" in configuration
 
 
-def announce_objects(clients: Clients, bucket: str, *, on: bool) -> None:
+def set_object_events(clients: Clients, bucket: str, *, on: bool) -> None:
     """Turn a bucket's object events to EventBridge on or off; its other notifications are unchanged.
 
     Args:

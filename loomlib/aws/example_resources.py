@@ -18,7 +18,7 @@ from .errors import translated
 from .functions import create_function, find_function
 from .guardrails import create_guardrail, create_version, delete_guardrail, find_guardrail
 from .knowledge_bases import create_knowledge_base, find_knowledge_base
-from .memory_calls import pages
+from .paging import iter_items
 
 _EMBEDDING: Final = "amazon.titan-embed-text-v2:0"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can store
@@ -93,7 +93,7 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
     control = clients.client("bedrock-agent")
     request = {"knowledgeBaseId": base.id}
     current = f"{_SOURCE}-{_digest(documents)}"
-    listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", name)
+    listed = iter_items(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", name)
     source_ids = {item["name"]: item["dataSourceId"] for item in listed}
     with translated("Creating a data source", on=name):
         for former in (source for other, source in source_ids.items() if other != current):
@@ -104,7 +104,7 @@ def example_knowledge_base(clients: Clients, name: str, documents: Mapping[str, 
     source_request = {**request, "dataSourceId": source_ids[current]}
 
     def statuses() -> list[str]:
-        details = pages(
+        details = iter_items(
             control.list_knowledge_base_documents, "documentDetails", source_request, "Listing documents", name
         )
         return [item["status"] for item in details]
@@ -141,7 +141,7 @@ def example_guardrail(clients: Clients, name: str, members: Mapping[str, Any]) -
     except ResourceNotFoundError:
         guardrail = create_guardrail(clients, name, described)
     request = {"guardrailIdentifier": guardrail.id}
-    listed = pages(clients.client("bedrock").list_guardrails, "guardrails", request, "Listing versions", name)
+    listed = iter_items(clients.client("bedrock").list_guardrails, "guardrails", request, "Listing versions", name)
     if all(item["version"] == "DRAFT" for item in listed):
         create_version(clients, guardrail)
     return guardrail.id

@@ -14,7 +14,7 @@ from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import translated
 from .gateways import Gateway
-from .memory_calls import pages
+from .paging import iter_items
 
 _PAUSE_S: Final = 0.1
 _WAIT_S: Final = 120.0
@@ -51,7 +51,7 @@ class GatewayRule:
 def list_rules(clients: Clients, gateway: Gateway) -> Iterator[GatewayRule]:
     """Return the rules of a gateway."""
     control, query = clients.control(gateway.region), {"gatewayIdentifier": gateway.id}
-    for item in pages(control.list_gateway_rules, "gatewayRules", query, "Listing rules", gateway.name):
+    for item in iter_items(control.list_gateway_rules, "gatewayRules", query, "Listing rules", gateway.name):
         yield _rule(item)
 
 

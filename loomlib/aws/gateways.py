@@ -13,7 +13,7 @@ from loomlib.errors import LoomError, RequestTimeoutError, ResourceNotFoundError
 from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _SETTLED: Final = ("READY", "FAILED", "UPDATE_UNSUCCESSFUL", "SYNCHRONIZE_UNSUCCESSFUL", "CREATE_PENDING_AUTH")
 _PAUSE_S: Final = 0.1
@@ -74,7 +74,7 @@ class GatewayTarget:
 def list_gateways(clients: Clients, *, region: str | None = None) -> Iterator[Gateway]:
     """Return every gateway of the account in a region, each read in full."""
     control, where = clients.control(region), region or clients.region
-    for item in pages(control.list_gateways, "items", {}, "Listing gateways", where):
+    for item in iter_items(control.list_gateways, "items", {}, "Listing gateways", where):
         yield get_gateway(clients, item["gatewayId"], region=where)
 
 
@@ -90,7 +90,7 @@ def find_gateway(clients: Clients, key: str, *, region: str | None = None) -> Ga
         ResourceNotFoundError: There is none.
     """
     control, where = clients.control(region), region or clients.region
-    for item in pages(control.list_gateways, "items", {}, "Listing gateways", where):
+    for item in iter_items(control.list_gateways, "items", {}, "Listing gateways", where):
         if key in (item["name"], item["gatewayId"], item.get("gatewayArn")) or key.endswith(f"/{item['gatewayId']}"):
             return get_gateway(clients, item["gatewayId"], region=where)
     raise ResourceNotFoundError("There is no such gateway", on=f"{key} in {where}", try_="bench.gateways.table()")
@@ -188,7 +188,7 @@ def delete_gateway(clients: Clients, gateway: Gateway) -> None:
 def list_targets(clients: Clients, gateway: Gateway) -> Iterator[GatewayTarget]:
     """Return the targets of a gateway."""
     control, query = clients.control(gateway.region), {"gatewayIdentifier": gateway.id}
-    for item in pages(control.list_gateway_targets, "items", query, "Listing targets", gateway.name):
+    for item in iter_items(control.list_gateway_targets, "items", query, "Listing targets", gateway.name):
         try:
             with translated("Reading a target", on=item["name"]):
                 shape = control.get_gateway_target(gatewayIdentifier=gateway.id, targetId=item["targetId"])

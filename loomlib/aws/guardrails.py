@@ -12,7 +12,7 @@ from loomlib.errors import ResourceNotFoundError
 
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _POLICIES: Final[Mapping[str, str]] = {
     "wordPolicy": "words",
@@ -99,7 +99,7 @@ class GuardrailAssessment:
 def list_guardrails(clients: Clients, *, region: str | None = None) -> Iterator[Guardrail]:
     """Return every guardrail of the account in a region, each read in full."""
     control, where = clients.client("bedrock", region), region or clients.region
-    for item in pages(control.list_guardrails, "guardrails", {}, "Listing guardrails", where):
+    for item in iter_items(control.list_guardrails, "guardrails", {}, "Listing guardrails", where):
         yield get_guardrail(clients, item["id"], region=where)
 
 
@@ -115,7 +115,7 @@ def find_guardrail(clients: Clients, key: str, *, region: str | None = None) -> 
         ResourceNotFoundError: There is none.
     """
     control, where = clients.client("bedrock", region), region or clients.region
-    for item in pages(control.list_guardrails, "guardrails", {}, "Listing guardrails", where):
+    for item in iter_items(control.list_guardrails, "guardrails", {}, "Listing guardrails", where):
         if key in (item["name"], item["id"], item["arn"]):
             return get_guardrail(clients, item["id"], region=where)
     raise ResourceNotFoundError(

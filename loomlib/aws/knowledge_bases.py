@@ -13,7 +13,7 @@ from loomlib.errors import AwsError, ResourceNotFoundError
 
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _SETTLED: Final = ("ACTIVE", "FAILED")
 _ENDED: Final = ("COMPLETE", "FAILED", "STOPPED")
@@ -116,7 +116,9 @@ class KnowledgeAnswer:
 def list_knowledge_bases(clients: Clients, *, region: str | None = None) -> Iterator[KnowledgeBase]:
     """Return every knowledge base of the account in a region, each read in full."""
     control, where = clients.client("bedrock-agent", region), region or clients.region
-    for item in pages(control.list_knowledge_bases, "knowledgeBaseSummaries", {}, "Listing knowledge bases", where):
+    for item in iter_items(
+        control.list_knowledge_bases, "knowledgeBaseSummaries", {}, "Listing knowledge bases", where
+    ):
         yield get_knowledge_base(clients, item["knowledgeBaseId"], region=where)
 
 
@@ -132,7 +134,9 @@ def find_knowledge_base(clients: Clients, key: str, *, region: str | None = None
         ResourceNotFoundError: There is none.
     """
     control, where = clients.client("bedrock-agent", region), region or clients.region
-    for item in pages(control.list_knowledge_bases, "knowledgeBaseSummaries", {}, "Listing knowledge bases", where):
+    for item in iter_items(
+        control.list_knowledge_bases, "knowledgeBaseSummaries", {}, "Listing knowledge bases", where
+    ):
         if key in (item["name"], item["knowledgeBaseId"]) or key.endswith(f"/{item['knowledgeBaseId']}"):
             return get_knowledge_base(clients, item["knowledgeBaseId"], region=where)
     raise ResourceNotFoundError(
@@ -207,7 +211,9 @@ def delete_knowledge_base(clients: Clients, base: KnowledgeBase) -> None:
     """Delete a knowledge base with its data sources."""
     control = clients.client("bedrock-agent", base.region)
     request = {"knowledgeBaseId": base.id}
-    for item in pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name):
+    for item in iter_items(
+        control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name
+    ):
         with translated("Deleting a data source", on=item["name"]):
             control.delete_data_source(**request, dataSourceId=item["dataSourceId"])
     with translated("Deleting a knowledge base", on=base.name):
@@ -241,7 +247,7 @@ def ingest_from_s3(
     place |= {"inclusionPrefixes": [prefix]} if prefix else {}
     source = f"{bucket}-{prefix.strip('/').replace('/', '-')}".strip("-")[:100]
     request = {"knowledgeBaseId": base.id}
-    listed = pages(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name)
+    listed = iter_items(control.list_data_sources, "dataSourceSummaries", request, "Listing data sources", base.name)
     source_ids = {item["name"]: item["dataSourceId"] for item in listed}
     if source in source_ids and _place(control, base, source_ids[source]) != place:  # it reads another bucket or prefix
         digest = hashlib.sha256(f"{bucket}/{prefix}".encode()).hexdigest()[:8]

@@ -16,7 +16,6 @@ from loomlib.errors import RequestTimeoutError, ResourceNotFoundError, ServiceFa
 from ..presentation.formats import time_limit, waited
 from .connection import Clients
 from .errors import translated
-from .memory_calls import pages, whole_pages, with_retries
 from .memory_shapes import (
     FailedExtraction,
     MemoryDescription,
@@ -29,6 +28,7 @@ from .memory_shapes import (
     record_of,
     session_of,
 )
+from .paging import iter_items, iter_pages, with_retries
 
 JOBS_PAGE: Final = 50
 """Largest page of ListMemoryExtractionJobs, in items."""
@@ -39,7 +39,7 @@ LARGEST_TOP_K: Final = 100
 def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[MemoryDescription]:
     """Return every memory of the account in a region, without strategies."""
     where = region or clients.region
-    for shape in pages(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
+    for shape in iter_items(clients.control(region).list_memories, "memories", {}, "Listing memories", where):
         yield memory_of(shape, where)
 
 
@@ -162,7 +162,7 @@ def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) 
         region: The region, if it is not the connection's.
     """
     request = {"memoryId": memory_id}
-    for shape in pages(clients.data(region).list_actors, "actorSummaries", request, "Listing actors", memory_id):
+    for shape in iter_items(clients.data(region).list_actors, "actorSummaries", request, "Listing actors", memory_id):
         yield str(shape["actorId"])
 
 
@@ -185,7 +185,7 @@ def iter_sessions(
     if with_events:
         request["filter"] = {"eventFilter": "HAS_EVENTS"}
     try:
-        for shape in pages(
+        for shape in iter_items(
             clients.data(region).list_sessions, "sessionSummaries", request, "Listing sessions", actor_id
         ):
             yield session_of(shape)
@@ -221,7 +221,7 @@ def iter_events(
         request["filter"] = {"branch": {"name": branch, "includeParentBranches": parents}}
     call, action = clients.data(region).list_events, "Listing events"
     try:
-        for page in whole_pages(call, "events", request, action, session_id):
+        for page in iter_pages(call, "events", request, action, session_id):
             events = [event_of(shape) for shape in page]
             recent = events if since is None else [event for event in events if event.timestamp >= since]
             yield from recent
@@ -261,7 +261,7 @@ def iter_records(
     if filters:
         request["metadataFilters"] = list(filters)
     call, on = clients.data(region).list_memory_records, namespace or path or memory_id
-    for shape in pages(call, "memoryRecordSummaries", request, "Listing memory records", on):
+    for shape in iter_items(call, "memoryRecordSummaries", request, "Listing memory records", on):
         yield record_of(shape)
 
 
@@ -300,7 +300,7 @@ def retrieve_records(
         criteria["metadataFilters"] = list(filters)
     request = {"memoryId": memory_id, **_place(namespace, path), "searchCriteria": criteria}
     call, on = clients.data(region).retrieve_memory_records, namespace or path or memory_id
-    shapes = pages(call, "memoryRecordSummaries", request, "Retrieving memory records", on)
+    shapes = iter_items(call, "memoryRecordSummaries", request, "Retrieving memory records", on)
     return [record_of(shape) for shape in shapes][:top_k]
 
 
@@ -333,7 +333,7 @@ def iter_failed_extractions(
     """
     call = clients.data(region).list_memory_extraction_jobs
     request = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
-    for shape in pages(call, "jobs", request, "Listing extraction jobs", memory_id):
+    for shape in iter_items(call, "jobs", request, "Listing extraction jobs", memory_id):
         yield failed_extraction_of(shape)
 
 

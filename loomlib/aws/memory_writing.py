@@ -12,7 +12,7 @@ from typing import Any, Final
 from loomlib.errors import RequestRejectedError, ResourceNotFoundError
 
 from .connection import Clients
-from .memory_calls import pages, with_retries
+from .paging import iter_items, with_retries
 
 BATCH: Final = 100
 """Largest number of records in one batch."""
@@ -39,7 +39,7 @@ def iter_event_shapes(
     """
     request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "includePayloads": payloads}
     try:
-        yield from pages(clients.data(region).list_events, "events", request, "Listing events", session_id)
+        yield from iter_items(clients.data(region).list_events, "events", request, "Listing events", session_id)
     except ResourceNotFoundError:
         return
 
@@ -57,7 +57,7 @@ def iter_record_shapes(
     """
     request = {"memoryId": memory_id, "namespacePath": path}
     call = clients.data(region).list_memory_records
-    yield from pages(call, "memoryRecordSummaries", request, "Listing memory records", path)
+    yield from iter_items(call, "memoryRecordSummaries", request, "Listing memory records", path)
 
 
 def create_event(clients: Clients, request: Mapping[str, Any], *, region: str | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from loomlib.errors import AwsError, RequestTimeoutError, ResourceNotFoundError
 from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import failure, translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _log = logging.getLogger(__name__)
 REDACTED: Final = "(not kept)"
@@ -81,7 +81,7 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
     query = {"agentRuntimeId": runtime_id}
     try:
         listing = clients.control(region).list_agent_runtime_endpoints
-        for one in pages(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id):
+        for one in iter_items(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id):
             names.append(str(one["name"]))
     except AwsError as error:
         _log.warning(
@@ -122,7 +122,7 @@ def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> s
         name: The runtime's name; a runtime that is being deleted is ignored.
         region: The region, if it is not the connection's.
     """
-    for one in pages(clients.control(region).list_agent_runtimes, "agentRuntimes", {}, "Listing runtimes", name):
+    for one in iter_items(clients.control(region).list_agent_runtimes, "agentRuntimes", {}, "Listing runtimes", name):
         if one.get("agentRuntimeName") == name and one.get("status") != "DELETING":
             return str(one["agentRuntimeId"])
     return None

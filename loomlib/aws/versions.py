@@ -24,7 +24,7 @@ from ..presentation.text import one_line
 from .connection import Clients
 from .deploy import code_bucket
 from .errors import failure, translated
-from .memory_calls import pages
+from .paging import iter_items
 
 _DIGEST_IN_KEY: Final = re.compile(r"(?:^|[/_-])([0-9a-f]{16,64})\.zip$")
 """Loom names a package's object by its SHA-256, or by the first 16 digits of it."""
@@ -49,7 +49,7 @@ _NO_SETTING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodePlace:
+class CodeLocation:
     """Where a version's code is: an object in S3, or a container image.
 
     Attributes:
@@ -77,7 +77,7 @@ class CodePlace:
         return self.image or f"s3://{self.bucket}/{self.key}"
 
     @classmethod
-    def parse(cls, text: str) -> CodePlace:
+    def parse(cls, text: str) -> CodeLocation:
         """Parse the string form of a place."""
         if not text.startswith("s3://"):
             return cls(image=text)
@@ -107,7 +107,7 @@ class VersionDescription:
     description: str
     created_at: datetime | None
     platform: str
-    place: CodePlace
+    place: CodeLocation
     code_digest: str
     settings: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -129,7 +129,7 @@ def describe_versions(
         ResourceNotFoundError: There is no such runtime.
     """
     listing, query = clients.control(region).list_agent_runtime_versions, {"agentRuntimeId": runtime_id}
-    shapes = pages(listing, "agentRuntimes", query, "Listing the runtime's versions", runtime_id)
+    shapes = iter_items(listing, "agentRuntimes", query, "Listing the runtime's versions", runtime_id)
     numbers = sorted({str(shape["agentRuntimeVersion"]) for shape in shapes}, key=_order, reverse=True)[:limit]
 
     def describe(number: str) -> VersionDescription:
@@ -221,7 +221,7 @@ def wait_for_version(
         pause_s = min(pause_s * 1.5, 5.0)
 
 
-def read_package(clients: Clients, place: CodePlace, *, region: str | None = None) -> bytes:
+def read_package(clients: Clients, place: CodeLocation, *, region: str | None = None) -> bytes:
     """Return the zip file of a version.
 
     Args:
@@ -245,7 +245,7 @@ def read_package(clients: Clients, place: CodePlace, *, region: str | None = Non
     return data
 
 
-def list_packages(clients: Clients, name: str, *, region: str | None = None) -> list[CodePlace]:
+def list_packages(clients: Clients, name: str, *, region: str | None = None) -> list[CodeLocation]:
     """Return the packages of a runtime in Loom's bucket for code, including those of former versions.
 
     Args:
@@ -264,17 +264,17 @@ def list_packages(clients: Clients, name: str, *, region: str | None = None) -> 
             ]
     except ResourceNotFoundError:
         return []
-    return [CodePlace(bucket=bucket, key=key) for key in keys if _DIGEST_IN_KEY.search(key)]
+    return [CodeLocation(bucket=bucket, key=key) for key in keys if _DIGEST_IN_KEY.search(key)]
 
 
-def _place(artifact: Mapping[str, Any]) -> CodePlace:
+def _place(artifact: Mapping[str, Any]) -> CodeLocation:
     if container := artifact.get("containerConfiguration"):
-        return CodePlace(image=str(container["containerUri"]))
+        return CodeLocation(image=str(container["containerUri"]))
     code: Mapping[str, Any] = artifact.get("codeConfiguration") or {}
     source: Mapping[str, Any] = code.get("code") or {}
     s3: Mapping[str, str] = source.get("s3") or {}
     command: Sequence[str] = code.get("entryPoint") or ("",)
-    return CodePlace(
+    return CodeLocation(
         bucket=s3.get("bucket", ""),
         key=s3.get("prefix", ""),
         version_id=s3.get("versionId", ""),
@@ -283,7 +283,7 @@ def _place(artifact: Mapping[str, Any]) -> CodePlace:
     )
 
 
-def _digest(clients: Clients, place: CodePlace, region: str | None) -> str:
+def _digest(clients: Clients, place: CodeLocation, region: str | None) -> str:
     if place.image:
         return place.image.partition("@sha256:")[2][:16] or place.image.rpartition("/")[2]
     if match := _DIGEST_IN_KEY.search(place.key):

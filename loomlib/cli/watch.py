@@ -45,7 +45,7 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     help="Count only changes that were found in this many past days.",
 )
 @click.option("--max-slower", default="0%", show_default=True, help="How much slower is allowed: 10% or 0.1.")
-@click.option("--max-dearer", default="0%", show_default=True, help="How much more a call may cost: 10% or 0.1.")
+@click.option("--max-cost-increase", default="0%", show_default=True, help="How much more a call may cost: 10% or 0.1.")
 @click.option(
     "--max-drop", default="0%", show_default=True, help="How much lower pass rates and scores may be: 2% or 0.02."
 )
@@ -67,7 +67,7 @@ def watch(
     endpoint: str,
     days: int,
     max_slower: str,
-    max_dearer: str,
+    max_cost_increase: str,
     max_drop: str,
     since: date | None,
     allow_overload: bool,
@@ -96,7 +96,7 @@ def watch(
             metrics=metrics,
             days=days,
             max_slower=_share(max_slower, "--max-slower"),
-            max_dearer=_share(max_dearer, "--max-dearer"),
+            max_cost_increase=_share(max_cost_increase, "--max-cost-increase"),
             max_drop=_share(max_drop, "--max-drop"),
             since=since,
             allow_overload=allow_overload,

@@ -93,7 +93,7 @@ class DeployInput:
             most agents.
         assumptions: How the agent is used, for the cost estimate.
         notes: Notes about the package for the plan.
-        is_described: Whether the spec comes from a `loom-agent.toml`, so that triggers that are no longer in it are
+        is_from_file: Whether the spec comes from a `loom-agent.toml`, so that triggers that are no longer in it are
             removed.
     """
 
@@ -104,7 +104,7 @@ class DeployInput:
     role: str | None = None
     assumptions: UseAssumptions = field(default_factory=UseAssumptions)
     notes: tuple[str, ...] = ()
-    is_described: bool = False
+    is_from_file: bool = False
 
 
 class Deployment:
@@ -138,7 +138,7 @@ class Deployment:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        has_triggers = request.is_described or spec.triggers  # without a file, removed triggers are unknown
+        has_triggers = request.is_from_file or spec.triggers  # without a file, removed triggers are unknown
         triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
         self._parts: Sequence[DeployPart] = (*parts, self._runtime, *endpoints, *triggers)
 

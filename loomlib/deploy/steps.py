@@ -74,6 +74,6 @@ class DeployPlan:
             "steps": [asdict(step) for step in self.steps],
             "cost": self.cost.to_dict(),
             "policy": self.policy.document() if self.policy else {},
-            "open_permissions": [asdict(item) for item in self.policy.open] if self.policy else [],
+            "unresolved_permissions": [asdict(item) for item in self.policy.unresolved] if self.policy else [],
             "notes": list(self.notes),
         }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from loomlib.jobs import InPlace, Progress, is_watched_notebook
+from loomlib.jobs import InPlace, Progress, is_interactive_notebook
 from loomlib.presentation.formats import number, seconds
 from loomlib.presentation.html import fragment
 
@@ -193,7 +193,7 @@ def choose_progress(title: str = "", *, logger: str = "loomlib.experiments") -> 
         title: Heading of the bar.
         logger: Name of the logger for log lines.
     """
-    return NotebookBar(title) if is_watched_notebook() else LogLines(logger=logger)
+    return NotebookBar(title) if is_interactive_notebook() else LogLines(logger=logger)
 
 
 def bar_html(snapshot: ProgressSnapshot, title: str = "") -> str:

@@ -3,7 +3,7 @@
 from loomlib.deprecation import renamed_names
 
 from .held_lease import Holding, LeaseStore, held_lease
-from .in_place import InPlace, is_watched_notebook
+from .in_place import InPlace, is_interactive_notebook
 from .output_files import file_errors, whole_file
 from .own_thread import OwnThread, Progress
 
@@ -15,7 +15,7 @@ __all__ = [
     "Progress",
     "file_errors",
     "held_lease",
-    "is_watched_notebook",
+    "is_interactive_notebook",
     "whole_file",
 ]
 

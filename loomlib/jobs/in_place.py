@@ -10,7 +10,7 @@ from typing import Any
 from ..presentation.html import status_line
 
 
-def is_watched_notebook() -> bool:
+def is_interactive_notebook() -> bool:
     """Return whether this kernel's front end can prompt its user for input (an interactive notebook).
 
     JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and a kernel has no other way

@@ -11,7 +11,7 @@ from loomlib.experiments import Gate, StudyLedger
 from loomlib.presentation.formats import date_time, milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
-from loomlib.statistics.order_statistics import certainty_above
+from loomlib.statistics.order_statistics import confidence_above
 from loomlib.statistics.percentiles import needed_for, percentile
 
 from .measurements import Measurement, of_scenario
@@ -80,7 +80,7 @@ def judge(
     outcome = decision.outcome
     confidence = None
     if p90.value is not None:
-        confidence = certainty_above(len(durations), _P, sum(duration <= limit_ms for duration in durations))
+        confidence = confidence_above(len(durations), _P, sum(duration <= limit_ms for duration in durations))
     since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario) if outcome == MISSED else (None, 0)
     text = _sentence(decision, scenario, limit_ms, p90, confidence, since, studies)
     data: dict[str, Any] = {

@@ -15,7 +15,7 @@ from loomlib.statistics.percentiles import estimate_paired_difference
 from loomlib.telemetry.traces import PARTS, Breakdown
 from loomlib.telemetry.traces.part_styles import PART_COLOURS, PART_NAMES, PART_PATTERNS
 
-from .inside import Inside, look_inside, spans_sentence
+from .breakdown_estimate import BreakdownEstimate, estimate_breakdown, spans_sentence
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
 
@@ -57,7 +57,7 @@ class ScenarioParts:
         title: Subtitle of the chart, with the study's labels.
     """
 
-    inside: Mapping[Scenario, Inside]
+    inside: Mapping[Scenario, BreakdownEstimate]
     extra: Mapping[str, Estimate]
     states: Mapping[str, int]
     title: str
@@ -162,7 +162,7 @@ def split_scenarios(calls: Sequence[Measurement], traces: Iterable[CallTrace], *
     traced_calls = [(call, by_id[call.invocation_id]) for call in calls if call.is_done and call.invocation_id in by_id]
     breakdowns = {call.position: trace.breakdown() for call, trace in traced_calls if trace.state in _WITH_SPANS}
     inside = {
-        scenario: look_inside(scenario_breakdowns)
+        scenario: estimate_breakdown(scenario_breakdowns)
         for scenario in Scenario
         if (
             scenario_breakdowns := [
@@ -202,7 +202,7 @@ def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown]) ->
     }
 
 
-def _bars(name: str, scenarios: Sequence[tuple[Scenario, Inside]]) -> dict[str, Any]:
+def _bars(name: str, scenarios: Sequence[tuple[Scenario, BreakdownEstimate]]) -> dict[str, Any]:
     label = PART_NAMES[name]
     return {
         "type": "bar",

@@ -45,7 +45,7 @@ class StudyIntervals:
         return sequence_percentile(differences, 0.5, tuned_for=tuned_for(self.planned))
 
 
-def enough_calls(
+def stopping_reason(
     design: StudyDesign, rule: StoppingRule, read: Callable[[], Sequence[Measurement]], following: Measurement
 ) -> str | None:
     """Return a sentence with each scenario's interval when all of them are narrow enough; None to continue.

@@ -21,7 +21,7 @@ from .measurements import Measurement
 from .result import StudyResult
 from .scenarios import Scenario
 from .starts import find_starts
-from .stopping import enough_calls
+from .stopping import stopping_reason
 from .theme import SCENARIO_STYLES
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     def enough(self, unit: Measurement) -> str | None:
         """Return a sentence with the intervals once each scenario meets the design's stopping rule."""
         rule = self.design.stopping_rule
-        return None if rule is None else enough_calls(self.design, rule, self.units, unit)
+        return None if rule is None else stopping_reason(self.design, rule, self.units, unit)
 
     async def procedure(self, run: StudyRun) -> Calls:
         """Return the procedure that makes the calls."""

@@ -28,7 +28,7 @@ from .guardrails.assessing import GuardrailVersion
 from .identity.capability import ServiceIdentity
 from .identity.inbound import RESOURCE_METADATA
 from .identity.outbound import PATHS as IDENTITY_PATHS
-from .identity.outward_uses import OutwardUses
+from .identity.outbound_log import OutboundCredentialLog
 from .identity.user_pools import answer_token_request, has_token_request
 from .models import ConverseModel, ModelRefusedError
 from .models.native import invoke_model, invoke_model_stream
@@ -84,7 +84,7 @@ class Application:
         explain: Logs an error with the failed operation, and returns the message for the caller.
         account_id: The account.
         region: The region of requests that do not specify one.
-        outward: Records which credentials sessions fetch.
+        outbound: Records which credentials sessions fetch.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Application:
         explain: Callable[[BaseException, str], str],
         account_id: str,
         region: str,
-        outward: OutwardUses,
+        outbound: OutboundCredentialLog,
     ) -> None:
-        self._account_id, self._region, self._outward = account_id, region, outward
+        self._account_id, self._region, self._outbound = account_id, region, outbound
         self._invoke, self._commands, self._endpoints = runtimes.invoke, runtimes.commands, runtimes.endpoints
         self._guard, self._models, self._guardrails = guard, models, guardrails
         self._sockets, self._gateways = sockets, gateways
@@ -292,7 +292,7 @@ class Application:
                     self._policies.require(caller.principal, *action, account_id, service)
             place = {"region": caller.region, "account_id": account_id}
             acting = acting_for(self._inbound.tenant_for(caller.principal))
-            with acting, self._outward.recording(caller.key, match.name, request_body, request_id):
+            with acting, self._outbound.recording(caller.key, match.name, request_body, request_id):
                 body = await router.answer(match, receive, send, **place, request_id=request_id)
             if body is None:
                 return

@@ -29,12 +29,12 @@ class GroupKeys:
     """The keys as they are stored.
 
     Args:
-        home: The service's own place.
+        own_place: The service's own place.
     """
 
-    def __init__(self, home: Place) -> None:
-        self.home = home
-        self._prefix = group_key(home, "")
+    def __init__(self, own_place: Place) -> None:
+        self.own_place = own_place
+        self._prefix = group_key(own_place, "")
 
     def stored(self, key: str) -> str:
         """Return a key without the service's own place."""
@@ -42,10 +42,10 @@ class GroupKeys:
 
     def of(self, place: Place, name: str) -> str:
         """Return the stored key of a group."""
-        return name if place == self.home else group_key(place, name)
+        return name if place == self.own_place else group_key(place, name)
 
     def split(self, key: str) -> tuple[Place, str]:
         """Return the place and the name of a stored key."""
         place, _, name = key.rpartition(":")
         account_id, _, region = place.partition(":")
-        return (Place(region, account_id) if place else self.home), name
+        return (Place(region, account_id) if place else self.own_place), name

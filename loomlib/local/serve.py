@@ -30,7 +30,7 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .agentcore import agentcore_routers
 from .application import Application
-from .aws_names.proxy import AwsNames
+from .aws_names.proxy import AwsProxy
 from .aws_names.variables import NODE_HOOK, session_certificates, session_variables
 from .bedrock import add_bedrock
 from .bedrock_agents import AgentSandboxes
@@ -43,7 +43,7 @@ from .functions.capability import add_functions
 from .gateways.capability import add_gateways
 from .guard import Guard, listening_socket
 from .identity.capability import add_identity
-from .identity.outward_uses import OutwardUses
+from .identity.outbound_log import OutboundCredentialLog
 from .interpreters.capability import add_interpreters
 from .leases import ServiceLeases
 from .memory.capability import add_memory
@@ -60,7 +60,7 @@ from .sandbox.isolation import choose
 from .sandbox.limits import Limits
 from .server import ServiceServer, until_started
 from .sessions import OtlpTarget, SessionPool
-from .sessions.place import ServeEndpoint
+from .sessions.pool_settings import ServeEndpoint
 from .state import ACCOUNT_ID, ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 from .telemetry import ServiceTelemetry
 from .trace_settings import TraceSettings
@@ -130,11 +130,11 @@ async def _serve(
     options, loop = state.options, asyncio.get_running_loop()
     leases = ServiceLeases(persistent=state.persistent, linger_s=options.linger_s)
     capabilities = Capabilities()
-    aws_names = AwsNames(state.home, state.port)
+    aws_names = AwsProxy(state.home, state.port)
     state = replace(state, aws_names_port=await aws_names.start())
 
     async def serve_endpoint(endpoint: socket.socket, dial: Dial) -> Callable[[], None]:
-        return await server.serve_also(endpoint, AwsNames(state.home, state.port, dial))
+        return await server.serve_also(endpoint, AwsProxy(state.home, state.port, dial))
 
     context = _context(state, serve_endpoint, capabilities)
     # Each capability adds its part, and returns the objects that others need.
@@ -180,7 +180,7 @@ async def _serve(
         ),
         gateways=gateways,
         identity=identity,
-        outward=OutwardUses(context.telemetry.logs),
+        outbound=OutboundCredentialLog(context.telemetry.logs),
         models=models,
         guardrails=guardrails,
         routers=capabilities.routers,

@@ -11,13 +11,13 @@ from typing import cast
 from uvicorn.server import Server
 
 from .access.protocol import BoundedProtocol
-from .aws_names.proxy import AwsNames
+from .aws_names.proxy import AwsProxy
 
 
 class ServiceServer(Server):
     """uvicorn without its signal handlers: sessions must end before connections do."""
 
-    async def serve_also(self, listener: socket.socket, names: AwsNames) -> Callable[[], None]:
+    async def serve_also(self, listener: socket.socket, names: AwsProxy) -> Callable[[], None]:
         """Answer requests on a further listening socket, until the returned function is called.
 
         Args:

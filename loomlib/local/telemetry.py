@@ -43,9 +43,9 @@ class ServiceTelemetry:
     def __init__(self, home: Path, resources: ResourceStore, *, delay_s: float, account_id: str, region: str) -> None:
         self._delay_s, self._reader = delay_s, TelemetryReader(home, delay_s=delay_s)
         self.logs = Logs(home, delay_s=delay_s, account_id=account_id, region=region)
-        self.logs.make_places(self._reader.places())
+        self.logs.create_streams(self._reader.places())
         self._insights = Insights(home, self.logs, delay_s=delay_s)
-        self._collector = Collector(home, on_stored=self.logs.make_places)
+        self._collector = Collector(home, on_stored=self.logs.create_streams)
         self._loop = asyncio.get_running_loop()
         self.logs.on_forgotten = self._forget
         self.spans = CallerSpans(self._collector, delay_s=delay_s)

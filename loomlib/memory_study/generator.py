@@ -16,7 +16,7 @@ SMALLEST_SESSIONS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FactPool:
+class FactTemplate:
     """A fact that a simulated user may state. `{v}` is the placeholder for a value in its sentences.
 
     A value does not occur in any other sentence of the pool, so finding it means that the fact was found.
@@ -44,7 +44,7 @@ class FactPool:
 class Pool:
     """Sentences of simulated users: facts, small talk with replies, and questions that need no memory."""
 
-    facts: tuple[FactPool, ...]
+    facts: tuple[FactTemplate, ...]
     small_talk: tuple[tuple[str, str], ...]
     idle_questions: tuple[str, ...]
 
@@ -61,10 +61,10 @@ def pool() -> Pool:
     )
 
 
-def _fact(stored: dict[str, Any]) -> FactPool:
+def _fact(stored: dict[str, Any]) -> FactTemplate:
     lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("values", "statements", "questions")}
     values: dict[str, Any] = {**stored, **lists}
-    return FactPool(**values)
+    return FactTemplate(**values)
 
 
 def make_conversations(
@@ -114,7 +114,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
     )
 
 
-def _turns_of(draw: random.Random, fact: FactPool, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
+def _turns_of(draw: random.Random, fact: FactTemplate, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
     """Return a fact's turns, each with its session: stated once, and possibly changed or taken back later."""
     values = draw.sample(fact.values, 2)
     text = draw.choice(fact.statements).format(v=values[0])

@@ -20,7 +20,7 @@ TRIGGERS = ("trigger",)
 BUILDS = ("repository of images", "project of builds", "role of builds")
 
 
-class DeployedBeside:
+class DeploymentResources:
     """Triggers, repository, build project and build role of one agent. Their names are derived from its name.
 
     Args:

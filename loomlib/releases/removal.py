@@ -12,14 +12,14 @@ from ..aws.endpoints import DEFAULT_ENDPOINT, EndpointDescription, describe_endp
 from ..aws.roles import delete_role, describe_role
 from ..aws.runtimes import delete_runtime, find_runtime, wait_until_gone
 from ..aws.tags import read_tags
-from ..aws.versions import CodePlace, describe_versions, list_packages
+from ..aws.versions import CodeLocation, describe_versions, list_packages
 from ..deploy.names import AGENT_TAG, role_name
 from ..errors import AwsError, LoomError, ResourceNotFoundError
 from ..json_values import as_text
 from ..presentation.formats import join, plural
 from ..store import Store
 from .ab_tests import AbTests
-from .deployed import BUILDS, TRIGGERS, DeployedBeside
+from .deployed import BUILDS, TRIGGERS, DeploymentResources
 from .endpoints import EndpointReleases
 from .removal_plan import FOREIGN, MADE, RemovalPlan, RemovalStep
 
@@ -52,7 +52,7 @@ class Removal:
         self._clients, self._store, self._catalog, self._entry = clients, store, catalog, entry
         self._endpoints = EndpointReleases(clients, store, catalog.scope, entry.arn)
         self._tests = AbTests(self._endpoints, store, catalog.scope)
-        self._beside = DeployedBeside(clients, entry.name)
+        self._beside = DeploymentResources(clients, entry.name)
 
     def plan(self) -> RemovalPlan:
         """Return the resources that would be deleted and kept; changes nothing."""
@@ -197,7 +197,7 @@ class Removal:
             delete_runtime(clients, runtime_id, region=region)
             wait_until_gone(clients, runtime_id, region=region)
         elif step.kind == "package":
-            place = CodePlace.parse(step.name)
+            place = CodeLocation.parse(step.name)
             delete_object(clients, place.bucket, place.key)
         elif step.kind == "role":
             delete_role(clients, step.name)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from loomlib.latency.breakdown_estimate import BreakdownEstimate, estimate_breakdown
 from loomlib.latency.comparison import ComparisonResult
-from loomlib.latency.inside import Inside, look_inside
 from loomlib.presentation.formats import milliseconds, money, number, plural
 from loomlib.statistics import Estimate, compare_groups, estimate_paired_difference
 from loomlib.telemetry.cost import total_cost
@@ -54,10 +54,10 @@ class AgentComparison:
         return cls(result=result, views=views)
 
     @cached_property
-    def inside(self) -> dict[str, Inside]:
+    def inside(self) -> dict[str, BreakdownEstimate]:
         """Each agent's time by the parts of its traces; only calls with spans are included."""
         return {
-            label: look_inside([view.breakdown() for view in self._views_with_spans(label).values()])
+            label: estimate_breakdown([view.breakdown() for view in self._views_with_spans(label).values()])
             for label in self.views
         }
 

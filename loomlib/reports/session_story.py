@@ -16,7 +16,7 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from .displays import Listing
 from .finding_lists import NUMBERS, finding_list
-from .time_figures import SHOWN_SPANS, annotated, longest_bars, token_growth
+from .time_figures import SHOWN_SPANS, annotated, bars_to_draw, token_growth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class SessionStory:
                     "took ms": number(bar.duration_ms),
                     "remarks": ", ".join([*(["failed"] if bar.is_failed else []), *sorted(bar.marks)]) or _NOTHING,
                 }
-                for bar in longest_bars(self.slowest)
+                for bar in bars_to_draw(self.slowest)
             ],
             index="span",
         )

@@ -63,7 +63,7 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
     )
 
 
-def longest_bars(view: TraceView) -> list[Bar]:
+def bars_to_draw(view: TraceView) -> list[Bar]:
     """Return the spans to draw, in order: all, or `SHOWN_SPANS`, preferring those of the agent and models to tools.
 
     A hundred tools at once must not hide the two model calls around them; among equals the longest are chosen.
@@ -77,7 +77,7 @@ def longest_bars(view: TraceView) -> list[Bar]:
 
 def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     """Return the waterfall of an invocation, with each finding's number at the longest span it names."""
-    drawn = longest_bars(view)
+    drawn = bars_to_draw(view)
     figure = view.figure_of(drawn)
     bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
     offsets: dict[str, int] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
 from loomlib.experiments import MachineConditions, StudyConditions, isolation_notes
-from loomlib.latency.inside import Inside, look_inside, spans_sentence
+from loomlib.latency.breakdown_estimate import BreakdownEstimate, estimate_breakdown, spans_sentence
 from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import Diagnosis, diagnose_study
@@ -82,9 +82,9 @@ class TimeSpent:
         ]
 
     @cached_property
-    def inside(self) -> Inside:
+    def inside(self) -> BreakdownEstimate:
         """Each part over the invocations, with intervals."""
-        return look_inside([view.breakdown() for view in self.traced])
+        return estimate_breakdown([view.breakdown() for view in self.traced])
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

@@ -76,8 +76,8 @@ def watch_notes(result: WatchResult) -> Listing:
     """
     limits = result.limits
     allowed = (
-        f"Allowed: {percent(limits.max_slower)} slower, {percent(limits.max_dearer)} dearer, pass rates and scores "
-        f"lower by {percent(limits.max_drop)}."
+        f"Allowed: {percent(limits.max_slower)} slower, {percent(limits.max_cost_increase)} more expensive, "
+        f"pass rates and scores lower by {percent(limits.max_drop)}."
     )
     return Listing(items=[("", allowed, ""), *(("", note, "") for note in METHOD_NOTES)])
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         bootstrap_means,
         cohens_d,
         cohens_h,
+        discordant_odds_ratio,
         estimate_difference,
-        flip_odds,
         mcnemar,
         paired_bootstrap,
         paired_t,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         needed_for,
         percentile,
     )
-    from .power import cases_for_difference, cases_for_flips, detectable_difference, sessions_for_difference
+    from .power import cases_for_difference, cases_for_rate_difference, detectable_difference, sessions_for_difference
     from .rates import estimate_pass_all, estimate_pass_at, estimate_rate, pass_at_k, pass_hat_k
     from .ratios import RATIO_METHOD, estimate_ratio
     from .sequential import SEQUENCE_METHOD, sequence_percentile, sequence_share
@@ -88,7 +88,7 @@ __all__ = [
     "calls_for_percentile_difference",
     "calls_for_width",
     "cases_for_difference",
-    "cases_for_flips",
+    "cases_for_rate_difference",
     "cluster_means",
     "clustered_standard_error",
     "cohen_kappa",
@@ -100,6 +100,7 @@ __all__ = [
     "decide_not_worse",
     "detectable_difference",
     "difference_of",
+    "discordant_odds_ratio",
     "estimate_alpha",
     "estimate_difference",
     "estimate_kappa",
@@ -113,7 +114,6 @@ __all__ = [
     "estimate_rate",
     "estimate_ratio",
     "estimate_share",
-    "flip_odds",
     "holm",
     "is_bounded_above",
     "krippendorff_alpha",
@@ -147,8 +147,8 @@ __getattr__ = names_on_use(
         "means": "cluster_means clustered_standard_error estimate_mean standard_error",
         "multiplicity": "benjamini_hochberg holm",
         "pairs": (
-            "PairedTest bootstrap_means cohens_d cohens_h estimate_difference flip_odds mcnemar paired_bootstrap "
-            "paired_t"
+            "PairedTest bootstrap_means cohens_d cohens_h discordant_odds_ratio estimate_difference mcnemar "
+            "paired_bootstrap paired_t"
         ),
         "percentile_power": "calls_for_percentile_difference calls_for_width",
         "percentiles": (
@@ -156,7 +156,7 @@ __getattr__ = names_on_use(
             "estimate_paired_difference estimate_percentile estimate_percentile_difference estimate_percentiles "
             "estimate_share is_bounded_above needed_for percentile"
         ),
-        "power": "cases_for_difference cases_for_flips detectable_difference sessions_for_difference",
+        "power": "cases_for_difference cases_for_rate_difference detectable_difference sessions_for_difference",
         "rates": "estimate_pass_all estimate_pass_at estimate_rate pass_at_k pass_hat_k",
         "ratios": "RATIO_METHOD estimate_ratio",
         "sequential": "SEQUENCE_METHOD sequence_percentile sequence_share",

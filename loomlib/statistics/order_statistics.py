@@ -63,7 +63,7 @@ def upper_rank(n: int, p: float, certainty: float) -> tuple[int, float] | None:
     return None if mirrored is None else (n + 1 - mirrored[0], mirrored[1])
 
 
-def certainty_above(n: int, p: float, at_or_below: int) -> float:
+def confidence_above(n: int, p: float, at_or_below: int) -> float:
     """Return the certainty that percentile `p` is above a limit: P(Bin(n, p) > k) + ½·P(Bin(n, p) = k).
 
     Half of the step at k, the mid-p-value (Lancaster, JASA 56, 1961), makes the certainty ½ where k is as expected.

@@ -216,7 +216,7 @@ def cohens_h(rate: float, baseline: float) -> float:
     return 2 * math.asin(math.sqrt(rate)) - 2 * math.asin(math.sqrt(baseline))
 
 
-def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimate:
+def discordant_odds_ratio(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate McNemar's odds ratio: wins to losses among cases that differ, by Wilson's interval of the share of wins.
 
     2.0 means that a case that differs is twice as likely to be won as lost. Without a loss the odds have no upper end:

@@ -38,7 +38,9 @@ def cases_for_difference(difference: float, *, deviation: float, power: float = 
     return max(SMALLEST_N, math.ceil(n - 0.01))
 
 
-def cases_for_flips(difference: float, *, differing: float, power: float = POWER, level: float = LEVEL) -> int:
+def cases_for_rate_difference(
+    difference: float, *, differing: float, power: float = POWER, level: float = LEVEL
+) -> int:
     """Return the number of cases with which McNemar's test detects a difference of pass rates.
 
     n = (z₁₋α/₂·√ψ + z_power·√(ψ − d²))² / d² (Connor, Biometrics 43:1, 1987).

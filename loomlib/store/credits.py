@@ -120,7 +120,7 @@ def hold_credit(connection: Connection) -> int | None:
     return call
 
 
-def keep_charge(connection: Connection, invocation_id: int, picos: int) -> None:
+def store_hold(connection: Connection, invocation_id: int, picos: int) -> None:
     """Store what is held for an invocation.
 
     Args:

@@ -115,7 +115,9 @@ class FigureQueries:
         )
         return tuple(id for (id,) in self._all(chosen))
 
-    def unstarted(self, agent_id: int, since: OptionalTime, until: OptionalTime, *, limit: int) -> tuple[int, ...]:
+    def without_start_lookup(
+        self, agent_id: int, since: OptionalTime, until: OptionalTime, *, limit: int
+    ) -> tuple[int, ...]:
         """Return the ids of answered first invocations of sessions whose start was not looked up, newest first.
 
         Args:

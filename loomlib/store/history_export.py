@@ -98,7 +98,7 @@ def export_rows(
     )
 
 
-def ended_within(selection: ExportSelection) -> list[ColumnElement[bool]]:
+def export_conditions(selection: ExportSelection) -> list[ColumnElement[bool]]:
     """Return the conditions of the invocations that are exported, without those of their time."""
     conditions: list[ColumnElement[bool]] = [invocations.c.status.in_(_ENDED)]
     if selection.agent_ids is not None:
@@ -114,7 +114,7 @@ def _new_rows(
 
     key, sent_at, created = key_of(table), invocations.c.client_invoke_time, invocations.c.created_at
     source = select(key) if table is invocations else select(key).join(invocations, invocations.c.id == key)
-    ended = ended_within(selection)
+    ended = export_conditions(selection)
     timed = [sent_at >= selection.since.timestamp()] if selection.since is not None else [sent_at.is_not(None)]
     timed += [sent_at < selection.until.timestamp()] if selection.until is not None else []
     stored = [created >= selection.since] if selection.since is not None else []

@@ -13,7 +13,7 @@ from ..errors import StoreError
 from .call_figures import CallFigureQueries
 from .database import Database
 from .figure_tables import DAY_S, figure_days
-from .history_export import ExportSelection, ended_within
+from .history_export import ExportSelection, export_conditions
 from .history_files import HistoryFolder, details, import_duckdb, key_of, read_list
 from .operation_tables import MICRO, invocation_costs, sums_of
 from .tables import agents, invocations, metadata, traces
@@ -59,7 +59,7 @@ def prune_rows(
     end = datetime(before.year, before.month, before.day, tzinfo=UTC)
     if end > datetime.now(UTC):
         raise ValueError(f"invocations can be pruned before a past day, not {before}")
-    conditions = [*ended_within(ExportSelection()), invocations.c.client_invoke_time < end.timestamp()]
+    conditions = [*export_conditions(ExportSelection()), invocations.c.client_invoke_time < end.timestamp()]
     with database.read() as connection:
         chosen = connection.execute(select(invocations.c.id).where(*conditions))
         every = np.array(chosen.scalars().all(), dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping, Select, bindparam, select, update
 
 from ..errors import StoreError
-from .credits import hold_credit, keep_charge, settle_charge
+from .credits import hold_credit, settle_charge, store_hold
 from .database import Database
 from .rows import InvocationRow, LoadRow, SessionRow, row
 from .sessions import read_sessions
@@ -90,7 +90,7 @@ class Invocations:
             key = connection.execute(_INSERT, values).inserted_primary_key
             assert key is not None
             if charge is not None:
-                keep_charge(connection, key[0], charge)
+                store_hold(connection, key[0], charge)
             if load is not None:
                 connection.execute(invocation_load.insert(), {"invocation_id": key[0]} | asdict(load))
         return int(key[0])

@@ -125,7 +125,7 @@ class AgentPlan:
         return list(self._deployment.rollback(progress or WaitLine()))
 
     def policy(self) -> PolicyView:
-        """Return the permissions of the agent's role, with the reason for each, and those that are left open.
+        """Return the permissions of the agent's role, with the reason for each, and those that are unresolved.
 
         Raises:
             LoomError: The agent uses an existing role, which Loom neither creates nor changes.

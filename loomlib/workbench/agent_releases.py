@@ -119,7 +119,7 @@ class AgentReleases:
         metrics: Sequence[str] = (),
         days: int = 60,
         max_slower: float = 0.0,
-        max_dearer: float = 0.0,
+        max_cost_increase: float = 0.0,
         max_drop: float = 0.0,
         since: date | None = None,
         allow_overload: bool = False,
@@ -138,7 +138,7 @@ class AgentReleases:
             metrics: "p50", "p90", "ttft_p50", "ttft_p90", "failures", "cost", "pass_rate" or "score"; all by default.
             days: Report only changes that were found within this number of most recent days.
             max_slower: How much slower is allowed, as a share.
-            max_dearer: How much more a call may cost, as a share.
+            max_cost_increase: How much more a call may cost, as a share.
             max_drop: How much lower pass rates and mean scores may be, as a difference.
             since: Start of the history; set it to accept a change as the new level.
             allow_overload: Whether to include studies that were disturbed by an overloaded machine.
@@ -159,7 +159,7 @@ class AgentReleases:
             metrics=metrics,
             days=days,
             max_slower=max_slower,
-            max_dearer=max_dearer,
+            max_cost_increase=max_cost_increase,
             max_drop=max_drop,
             since=since,
             allow_overload=allow_overload,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LEEWAY_MS: Final = 60_000
 _COLUMNS: Final = ("claim", "allowed", "token has", "passed")
-_OUTWARD: Final = ("time", "operation", "provider", "details", "error")
+_OUTBOUND: Final = ("time", "operation", "provider", "details", "error")
 _METHODS: Final = {"jwt": "bearer token (JWT)", "sigv4": "signature (SigV4)"}
 _DECISIONS: Final = {"allow": ("good", "allowed"), "deny": ("bad", "refused")}
 _ON_AWS: Final = (
@@ -44,7 +44,7 @@ class ClaimDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutwardUse:
+class OutboundCredential:
     """Credentials that the agent fetched during the call, for its own outgoing call.
 
     Attributes:
@@ -86,7 +86,7 @@ class AuthorizationView:
         claims: The rules that decided.
         runs_as: The role with which the agent calls AWS.
         token_reaches_agent: Whether the runtime's allowlist passes the token on to the agent.
-        outward: Credentials that the session fetched during the call, including those of concurrent calls.
+        outbound: Credentials that the session fetched during the call, including those of concurrent calls.
     """
 
     title: str
@@ -107,7 +107,7 @@ class AuthorizationView:
     claims: tuple[ClaimDecision, ...] = ()
     runs_as: str = ""
     token_reaches_agent: bool = False
-    outward: tuple[OutwardUse, ...] = ()
+    outbound: tuple[OutboundCredential, ...] = ()
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the known facts as pairs of name and value."""
@@ -125,7 +125,7 @@ class AuthorizationView:
             ("token expires", "" if self.expires_at is None else timestamp(self.expires_at)),
             ("token reaches the agent", passed_on if self.issuer else ""),
             ("agent calls AWS as", self.runs_as),
-            ("agent fetched", ", ".join(dict.fromkeys(use.provider or use.operation for use in self.outward))),
+            ("agent fetched", ", ".join(dict.fromkeys(use.provider or use.operation for use in self.outbound))),
         )
         return [(name, value) for name, value in facts if value]
 
@@ -133,9 +133,9 @@ class AuthorizationView:
         """Return the rules of the authorizer, one row each; empty when the call was signed."""
         return rows_frame(self._rows(), _COLUMNS)
 
-    def outward_table(self) -> pd.DataFrame:
+    def outbound_table(self) -> pd.DataFrame:
         """Return the credentials that the agent fetched, one row each."""
-        return rows_frame(self._outward_rows(), _OUTWARD)
+        return rows_frame(self._outbound_rows(), _OUTBOUND)
 
     def sentence(self) -> str:
         """Return the decision in one line."""
@@ -149,10 +149,10 @@ class AuthorizationView:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        rows = {"claims": self._rows(), "outward": self._outward_rows()}
+        rows = {"claims": self._rows(), "outbound": self._outbound_rows()}
         return {"state": self.state, **dict(self.facts()), **rows}
 
-    def _outward_rows(self) -> list[dict[str, Any]]:
+    def _outbound_rows(self) -> list[dict[str, Any]]:
         return [
             {
                 "time": use.at,
@@ -161,7 +161,7 @@ class AuthorizationView:
                 "details": use.details,
                 "error": use.error,
             }
-            for use in self.outward
+            for use in self.outbound
         ]
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -182,7 +182,7 @@ class AuthorizationView:
         body: Markup | str = ""
         for columns, rows, caption in (
             (_COLUMNS, self._rows(), "Rules of the runtime's authorizer"),
-            (_OUTWARD, self._outward_rows(), "Credentials that the agent fetched"),
+            (_OUTBOUND, self._outbound_rows(), "Credentials that the agent fetched"),
         ):
             if rows:
                 body += table(columns, [list(row.values()) for row in rows], caption=caption)
@@ -210,7 +210,7 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
         return AuthorizationView(**about, state="unknown", reason="the call had no response, so it has no request id")
     is_recorded = entry.has_authorizer or record.failure == "rejected"
     decision = _find(context, entry, record, waits=is_recorded)
-    about["outward"] = _outward(context, entry, record)
+    about["outbound"] = _outbound(context, entry, record)
     if decision is not None:
         return _view(decision, about)
     if is_recorded:
@@ -243,7 +243,7 @@ def _read(context: Context, entry: AgentEntry, record: InvocationRecord) -> Mapp
     return next((line for _, line in lines if line.get("requestId") == record.request_id), None)
 
 
-def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> tuple[OutwardUse, ...]:
+def _outbound(context: Context, entry: AgentEntry, record: InvocationRecord) -> tuple[OutboundCredential, ...]:
     """Return the credentials that the session fetched between sending the request and the end of its answer."""
     sent_s, done_s = record.client_invoke_time, record.client_done_time
     if sent_s is None or done_s is None:
@@ -252,7 +252,7 @@ def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> t
         context, entry, record, term=record.session_id, start_ms=int(sent_s * 1000), end_ms=int(done_s * 1000) + 1
     )
     return tuple(
-        OutwardUse(
+        OutboundCredential(
             at=datetime.fromtimestamp(at_ms / 1000, UTC),
             operation=str(line.get("operation") or ""),
             provider=str(line.get("resourceCredentialProviderName") or ""),

@@ -62,7 +62,7 @@ def compare_with_successor(
     )
 
 
-def answered_by(
+def create_golden_set(
     context: Context,
     agent: BedrockAgent,
     cases: CasesSource | None,

@@ -183,9 +183,11 @@ class BedrockAgentView:
         Raises:
             EvalError: There are no cases, or no stored invocations.
         """
-        from .bedrock_agent_parity import answered_by
+        from .bedrock_agent_parity import create_golden_set
 
-        return answered_by(self._context, self.value, cases, alias=alias, imported=imported, redact=redact, **options)
+        return create_golden_set(
+            self._context, self.value, cases, alias=alias, imported=imported, redact=redact, **options
+        )
 
     def parity(
         self,

@@ -63,7 +63,7 @@ def catch_up(
     failures: Counter[str] = Counter()
     starts_looked = starts_found = calls_looked = calls_priced = 0
     for entry in entries:
-        for id in context.store.figures.unstarted(entry.id, window.since, window.until, limit=limit):
+        for id in context.store.figures.without_start_lookup(entry.id, window.since, window.until, limit=limit):
             starts_looked += 1
             try:
                 starts_found += look_for_start(context, entry, id).state == "found"

@@ -113,7 +113,7 @@ def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOption
         role=options.get("role"),
         assumptions=options.get("assumptions") or UseAssumptions(),
         notes=built.notes,
-        is_described=source.file is not None,
+        is_from_file=source.file is not None,
     )
 
 

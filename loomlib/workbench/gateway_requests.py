@@ -18,7 +18,7 @@ from .context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class TargetResponse:
     """The response of an HTTP target.
 
     Attributes:
@@ -62,7 +62,7 @@ def send_to_target(
     method: str,
     headers: Mapping[str, str],
     bearer: Bearer | None,
-) -> HttpAnswer:
+) -> TargetResponse:
     """Send a request to an HTTP target of a gateway and return the whole answer.
 
     Args:
@@ -108,11 +108,11 @@ def send_to_target(
     return answer
 
 
-async def _answer(request: SignedRequest, read_timeout_s: float) -> HttpAnswer:
+async def _answer(request: SignedRequest, read_timeout_s: float) -> TargetResponse:
     from ..aws.transport import stream_invocation
 
     began = time.perf_counter()
     async with stream_invocation(shared_engine(), request, read_timeout_s=read_timeout_s) as response:
         body = b"".join([arrival.data async for arrival in response.arrivals()])
         took_ms = (time.perf_counter() - began) * 1_000
-        return HttpAnswer(status=response.status, headers=response.headers, body=body, duration_ms=took_ms)
+        return TargetResponse(status=response.status, headers=response.headers, body=body, duration_ms=took_ms)

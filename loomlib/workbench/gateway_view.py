@@ -18,7 +18,7 @@ from ..errors import RequestRejectedError
 from ..json_values import as_list, as_mapping
 from .context import Context
 from .frames import target_frame
-from .gateway_requests import HttpAnswer, send_to_target
+from .gateway_requests import TargetResponse, send_to_target
 from .gateway_rules import GatewayRules
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class GatewayView(Closing):
         method: str = "POST",
         session_id: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> HttpAnswer:
+    ) -> TargetResponse:
         """Send a request to an HTTP target and return the whole answer, even if it has an error status.
 
             gateway.send("assistant/invocations", {"prompt": "hi"}).value

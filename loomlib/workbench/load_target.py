@@ -1,4 +1,4 @@
-"""An agent as the target of a load test (`loomlib.latency.load_test.LoadedAgent`)."""
+"""An agent as the target of a load test (`loomlib.latency.load_test.LoadTestAgent`)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class LoadTestTarget:
         """Return whether the service accepts connections."""
         return await self._study.is_alive()
 
-    def usual_cost(self) -> tuple[float, int] | None:
+    def mean_cost(self) -> tuple[float, int] | None:
         """Return the mean cost of the agent's last stored calls in US dollars and their number; None when unknown."""
         rows = [
             row for row in self.store.invocations.list(self._entry.id, limit=_LAST_CALLS) if row.status == "complete"

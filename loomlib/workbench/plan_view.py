@@ -51,8 +51,8 @@ def plan_html(plan: DeployPlan, labels: Sequence[str]) -> str:
     parts = [table(("action", "resource", "name", "note"), steps)]
     if changes:
         parts.append(table(("setting", "now", "then"), changes, caption="What changes"))
-    if plan.policy and plan.policy.open:
-        needs = [(item.place, item.what, item.try_) for item in plan.policy.open]
+    if plan.policy and plan.policy.unresolved:
+        needs = [(item.place, item.what, item.try_) for item in plan.policy.unresolved]
         parts.append(table(("where", "unknown", "what to do"), needs, caption="Permissions to decide on"))
     parts.append(table(("item", "per month", "assumption", "price as of"), costs, caption=_cost_line(plan)))
     return card(
@@ -71,7 +71,7 @@ def _lines(plan: DeployPlan) -> Iterator[str]:
     yield _cost_line(plan)
     for item in plan.cost.items:
         yield f"    {item.what}: {_amount(item.amount)} ({item.assumption})"
-    for item in plan.policy.open if plan.policy else ():
+    for item in plan.policy.unresolved if plan.policy else ():
         yield f"  ! {item.place}: {item.what}. Try: {item.try_}"
     yield from plan.notes
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..deploy.policies import OpenPermission, RolePolicy
+from ..deploy.policies import RolePolicy, UnresolvedPermission
 from ..presentation.html import card, table
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PolicyView:
-    """The policy of an agent's role: its JSON, the reason for each statement, and what it leaves open.
+    """The policy of an agent's role: its JSON, a reason for each statement, and the unresolved permissions.
 
     Args:
         policy: The policy.
@@ -31,9 +31,9 @@ class PolicyView:
         return self._policy
 
     @property
-    def open(self) -> Sequence[OpenPermission]:
+    def unresolved(self) -> Sequence[UnresolvedPermission]:
         """Permissions that the agent may need but that the role does not get, because a resource is unknown."""
-        return self._policy.open
+        return self._policy.unresolved
 
     def document(self) -> dict[str, Any]:
         """Return the policy as IAM reads it."""
@@ -65,12 +65,12 @@ class PolicyView:
             for one in self._policy.statements
         ]
         parts = [table(("statement", "actions", "resources", "reason", "required by"), rows)]
-        if self._policy.open:
-            needs = [(item.place, item.what, item.try_) for item in self._policy.open]
+        if self._policy.unresolved:
+            needs = [(item.place, item.what, item.try_) for item in self._policy.unresolved]
             parts.append(table(("where", "unknown", "what to do"), needs, caption="Permissions to decide on"))
         return card(
             "Role",
-            facts=[("statements", str(len(rows))), ("left open", str(len(self._policy.open)))],
+            facts=[("statements", str(len(rows))), ("unresolved", str(len(self._policy.unresolved)))],
             text=repr(self),
             note=" ".join(f"{note}." for note in self._policy.notes),
             body=Markup("").join(parts),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..jobs import InPlace, is_watched_notebook
+from ..jobs import InPlace, is_interactive_notebook
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class WaitLine:
         now = self._clock()
         if now - self._began < self._quiet_s:
             return
-        if not is_watched_notebook():
+        if not is_interactive_notebook():
             state = _ELAPSED.sub("", line)
             if state != self._displayed_state or now - self._shown_at >= self._again_s:
                 self._displayed_state, self._shown_at = state, now

@@ -13,7 +13,7 @@ from latency_agent import Reply, ScriptedAgent, Start
 from new_store import new_store
 
 from loomlib.experiments import StudySnapshot, bar_html
-from loomlib.jobs import is_watched_notebook
+from loomlib.jobs import is_interactive_notebook
 from loomlib.latency import LatencyStudy, Scenario, Silent, StudyResult
 from loomlib.latency.theme import SCENARIO_STYLES
 from loomlib.store import Store
@@ -153,4 +153,4 @@ def test_the_bar_of_a_notebook_is_plain_html_with_the_counts_as_text() -> None:
 
 
 def test_outside_of_a_kernel_nobody_watches() -> None:
-    assert not is_watched_notebook()
+    assert not is_interactive_notebook()

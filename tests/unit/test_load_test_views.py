@@ -242,7 +242,7 @@ class Subject:
 
     name, scope = "desk", "aws"
 
-    def usual_cost(self) -> tuple[float, int] | None:
+    def mean_cost(self) -> tuple[float, int] | None:
         return 0.002, 20
 
 

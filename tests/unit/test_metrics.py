@@ -214,7 +214,7 @@ def test_calls_at_which_nobody_looked_are_listed_newest_first(store: Store) -> N
     first = call(store, id, session="a", cold_ms=300.0)
     second = call(store, id, session="b")
     warm = call(store, id, session="b")
-    assert store.figures.unstarted(id, None, None, limit=10) == (second,)
+    assert store.figures.without_start_lookup(id, None, None, limit=10) == (second,)
     store.figures.put_cost(warm, known=Decimal(1), unknown=0, is_estimate=False, is_simulated=False, currency="USD")
     assert store.figures.unpriced(id, None, None, limit=10) == (second, first)
 

@@ -342,10 +342,14 @@ def test_a_task_of_an_a2a_agent_that_does_not_complete_is_a_failed_call(
 
 def test_a_cancelled_stream_of_an_a2a_agent_is_closed(store: Store, writer: InvocationWriter, address: str) -> None:
     session = open_a2a(store, writer, f"{address}/endless")
-    running = Running(
-        shared_engine(),
-        lambda _run: session.call("message/stream", {}, prompt="x", on_event=lambda _event: running.cancel()),
-    )
+    started = threading.Event()
+
+    def cancel(_event: object) -> None:
+        assert started.wait(PATIENCE_S)
+        running.cancel()
+
+    running = Running(shared_engine(), lambda _run: session.call("message/stream", {}, prompt="x", on_event=cancel))
+    started.set()
     assert running.result().record.failure == "cancelled"
     assert CLOSED.get(timeout=PATIENCE_S) == "message/stream"
     close_session(session)

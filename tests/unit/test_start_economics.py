@@ -18,7 +18,7 @@ from loomlib.experiments import Silent
 from loomlib.latency import LatencyStudy
 from loomlib.latency.economics import (
     MeasuredStarts,
-    PricedCall,
+    MeteredCall,
     SessionTraffic,
     StartAssumptions,
     StartPolicy,
@@ -283,7 +283,7 @@ def test_a_policy_whose_interval_contains_the_limit_is_not_the_answer() -> None:
     assert p90.value is not None
     economics = compare_policies(measured, traffic(), policies=[IDLE], max_p90_ms=p90.value * 1.001)
     assert economics.cheapest is None
-    assert economics.perhaps is not None
+    assert economics.cheapest_unclear is not None
     assert economics.sentences()[0].startswith("No policy is shown to answer 9 of 10 calls within")
 
 
@@ -399,7 +399,7 @@ def test_the_page_the_summary_and_the_chart_hold_every_policy() -> None:
         lambda: StartAssumptions(fargate_share=1),
         lambda: MeasuredStarts.given("V3", cold_ms=[1], warm_ms=[1]),
         lambda: MeasuredStarts.given("V2", cold_ms=[], warm_ms=[1]),
-        lambda: PricedCall(duration_ms=math.nan),
+        lambda: MeteredCall(duration_ms=math.nan),
         lambda: compare_policies([starts(), starts()], traffic()),
         lambda: compare_policies(starts(), traffic(), policies=[]),
         lambda: compare_policies(starts(), traffic(), moment="first byte"),

@@ -9,7 +9,7 @@ import pytest
 
 from loomlib.latency.economics import (
     MeasuredStarts,
-    PricedCall,
+    MeteredCall,
     SessionTraffic,
     StartPolicy,
     ThinkTimes,
@@ -24,9 +24,9 @@ TRAFFIC = SessionTraffic(sessions_per_day=3000, calls_per_session=4, think=Think
 def study(platform: str, start_ms: float, random: np.random.Generator, cold: int, warm: int) -> MeasuredStarts:
     """Calls with log-normal durations and gamma distributed CPU times."""
 
-    def calls(durations: np.ndarray, cpu: np.ndarray) -> tuple[PricedCall, ...]:
+    def calls(durations: np.ndarray, cpu: np.ndarray) -> tuple[MeteredCall, ...]:
         return tuple(
-            PricedCall(duration_ms=duration, vcpu_s=used, memory_gb_s=0.4 * duration / 1000)
+            MeteredCall(duration_ms=duration, vcpu_s=used, memory_gb_s=0.4 * duration / 1000)
             for duration, used in zip(durations.tolist(), cpu.tolist(), strict=True)
         )
 

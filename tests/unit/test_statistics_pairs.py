@@ -19,12 +19,12 @@ from loomlib.statistics import (
     Estimate,
     benjamini_hochberg,
     cases_for_difference,
-    cases_for_flips,
+    cases_for_rate_difference,
     cohens_d,
     cohens_h,
     detectable_difference,
+    discordant_odds_ratio,
     estimate_difference,
-    flip_odds,
     holm,
     mcnemar,
     outcome_at_least,
@@ -202,12 +202,12 @@ def test_cohens_h_is_his_example() -> None:
 
 
 def test_the_odds_of_flips_have_no_upper_end_without_a_loss() -> None:
-    assert flip_odds(9, 3).value == 3
-    alone = flip_odds(5, 0)
+    assert discordant_odds_ratio(9, 3).value == 3
+    alone = discordant_odds_ratio(5, 0)
     assert alone.open_above
     assert alone.low is not None
     assert alone.low > 1
-    assert flip_odds(0, 0).value is None
+    assert discordant_odds_ratio(0, 0).value is None
 
 
 def test_as_many_cases_as_advised_find_the_difference_four_times_in_five() -> None:
@@ -215,7 +215,7 @@ def test_as_many_cases_as_advised_find_the_difference_four_times_in_five() -> No
     n = cases_for_difference(0.05, deviation=0.2)
     p_values = [paired_t(random.normal(0.05, 0.2, n)).p_value for _ in range(2_000)]
     assert np.mean([p is not None and p < 0.05 for p in p_values]) == pytest.approx(0.8, abs=0.03)
-    n = cases_for_flips(0.08, differing=0.2)
+    n = cases_for_rate_difference(0.08, differing=0.2)
     tables = random.multinomial(n, (0.14, 0.06, 0.8), 2_000)
     assert np.mean([mcnemar(int(won), int(lost)) < 0.05 for won, lost, _ in tables]) == pytest.approx(0.8, abs=0.04)
 
@@ -227,7 +227,7 @@ def test_what_a_set_can_find_and_how_many_it_takes_are_one_relation() -> None:
         difference = detectable_difference(n, deviation=0.3)
         assert cases_for_difference(difference, deviation=0.3) == pytest.approx(n, abs=1)
     assert cases_for_difference(-0.1, deviation=0.3) == cases_for_difference(0.1, deviation=0.3)
-    assert cases_for_flips(0.5, differing=0.5) >= 10  # fewer than five flips prove nothing however they fall
+    assert cases_for_rate_difference(0.5, differing=0.5) >= 10  # fewer than five flips prove nothing however they fall
 
 
 def estimate(low: float, high: float, *, open_above: bool = False) -> Estimate:
@@ -262,10 +262,10 @@ def test_a_gate_is_decided_by_the_whole_interval(outcome: str, expected: str) ->
         lambda: cohens_h(1.1, 0.5),
         lambda: cases_for_difference(0, deviation=1),
         lambda: cases_for_difference(0.1, deviation=0),
-        lambda: cases_for_flips(0.1, differing=0.05),
+        lambda: cases_for_rate_difference(0.1, differing=0.05),
         lambda: detectable_difference(5, deviation=1),
         lambda: outcome_not_worse(estimate(0, 1), -0.1),
-        lambda: cases_for_flips(0.1, differing=0.5, power=1),
+        lambda: cases_for_rate_difference(0.1, differing=0.5, power=1),
     ],
 )
 def test_impossible_arguments_are_refused(bad: Any) -> None:

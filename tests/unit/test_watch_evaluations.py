@@ -70,7 +70,7 @@ def test_dearer_answers_are_a_regression_unless_the_limit_allows_them(store: Sto
     assert change.sentence().startswith(f"cost of {number(1000)} answers to sums rose from $2.0")
     assert (change.effect.low or 0) > 1
     assert (change.effect.low or 0) <= 1.5 <= (change.effect.high or 0)
-    allowed = watch(store, 24, max_dearer=2.0)
+    allowed = watch(store, 24, max_cost_increase=2.0)
     assert (allowed.exit_code, allowed.changes[0].state) == (0, "within the limit")
     assert "More expensive since 14 Oct 2026, within the limit of 200 %" in str(allowed)
 

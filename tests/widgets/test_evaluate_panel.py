@@ -62,7 +62,7 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watch
     assert head["run"] == result["runs"][0] == watched.panel.state["run"]
     assert head["answered"] == 3
     assert head["gates"][0]["outcome"] in ("passed", "unclear")
-    assert any(progress.get("owed") == 3 for progress in watched.of("progress"))
+    assert any(progress.get("total") == 3 for progress in watched.of("progress"))
     rows = watched.ask("page", table="cases")["rows"]
     assert [row["state"] for row in rows] == ["low score", "passed", "passed"]  # what needs a look comes first
     by_id = {row["case"]: row for row in rows}

@@ -47,7 +47,7 @@ def exact_timer(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> Ex
             return KernelTimer(loop, call)
         except OSError:
             pass  # a container may forbid it
-    return TurningTimer(loop, call)
+    return SpinningTimer(loop, call)
 
 
 class KernelTimer:
@@ -81,7 +81,7 @@ class KernelTimer:
         self._call()
 
 
-class TurningTimer:
+class SpinningTimer:
     """The loop's own timer, set early, then iterations of the loop until the time has come."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

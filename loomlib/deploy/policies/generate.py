@@ -19,9 +19,9 @@ from .values import (
     LONGEST_INLINE_POLICY,
     AwsPlace,
     KnownResources,
-    OpenPermission,
     RolePolicy,
     RoleStatement,
+    UnresolvedPermission,
 )
 
 LOG_GROUPS: Final = "/aws/bedrock-agentcore/runtimes/"
@@ -60,7 +60,7 @@ def role_policy(
     policy = RolePolicy(
         statements=statements,
         trust=trust_document(place),
-        open=tuple(dict.fromkeys(maker.open)),
+        unresolved=tuple(dict.fromkeys(maker.unresolved)),
         notes=tuple(dict.fromkeys(maker.notes)),
     )
     if (length := len(json.dumps(policy.document(), separators=(",", ":")))) > LONGEST_INLINE_POLICY:
@@ -159,11 +159,13 @@ class _Maker:
         self._variables = _variables(spec, known)
         self._used: set[tuple[str, str]] = set()
         self.statements = StatementList()
-        self.open: list[OpenPermission] = []
+        self.unresolved: list[UnresolvedPermission] = []
         self.notes: list[str] = []
 
     def add_code(self, uses: CodeUses) -> None:
-        self.open += [OpenPermission(place=item.place, what=item.what, try_=item.try_) for item in uses.unresolved]
+        self.unresolved += [
+            UnresolvedPermission(place=item.place, what=item.what, try_=item.try_) for item in uses.unresolved
+        ]
         for use in uses.uses:
             if use.operation in (SIGNED_REQUEST, UNSEEN_CALLS):
                 self._unseen(use)
@@ -187,7 +189,7 @@ class _Maker:
                 actions = CONFIGURED_ACTIONS[kind] + (SIGNED_ACTIONS.get(kind, ()) if signs else ())
                 for action, arn_kind in actions:
                     if not self._add(action, arn_kind, self._identity(kind, binding.resource), where):
-                        self.open.append(_unknown(kind, binding.resource, where))
+                        self.unresolved.append(_unknown(kind, binding.resource, where))
                         break
         for variable, secret in self._spec.secrets.items():
             where = f"[secrets] {variable}"
@@ -232,7 +234,7 @@ class _Maker:
                 f"The code signs requests for {use.service} itself, so the resources that they access are not visible"
             )
         try_ = f"list the resource under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
-        self.open.append(OpenPermission(place=use.place, what=problem, try_=try_))
+        self.unresolved.append(UnresolvedPermission(place=use.place, what=problem, try_=try_))
 
     def _rule(self, use: CodeUse, rule: ActionRule) -> None:
         if not rule.kind:
@@ -240,7 +242,7 @@ class _Maker:
                 self._add_without_resource(rule.action, f"the agent calls {use.operation}", use.place)
             else:
                 problem = f"Unknown resource of the operation {use.operation} of {use.service}"
-                self.open.append(OpenPermission(place=use.place, what=problem, try_=_OWN_POLICY))
+                self.unresolved.append(UnresolvedPermission(place=use.place, what=problem, try_=_OWN_POLICY))
             return
         texts = _texts(use, rule)
         if not texts and rule.is_optional:
@@ -252,7 +254,7 @@ class _Maker:
             elif self._text(use, rule, text) or self._from_configuration(use, rule, text):
                 is_allowed = True
             else:
-                self.open.append(self._unresolved(use, rule, text))
+                self.unresolved.append(self._unresolved(use, rule, text))
         for text in empty_texts if not is_allowed else ():
             names = ", ".join(part.name for part in text.parts if isinstance(part, VariableRead))
             self.notes.append(f"{use.place}: {names or 'the name'} is empty, so {rule.action} is not allowed")
@@ -282,21 +284,21 @@ class _Maker:
         names = [self._identity(kind or "", binding.resource) for binding in bindings]
         return bool(names) and all([self._add(rule.action, rule.kind, name, use.place) for name in names])
 
-    def _unresolved(self, use: CodeUse, rule: ActionRule, text: CodeText) -> OpenPermission:
+    def _unresolved(self, use: CodeUse, rule: ActionRule, text: CodeText) -> UnresolvedPermission:
         kind = CONFIGURED_KINDS.get(rule.kind)
         operation = f"{use.service}'s {use.operation}"
         if unset := text.unset(self._variables):
             names = ", ".join(unset)
             problem = f"{operation} uses {names}, which has no value"
             table = f"[resources] {kind} = {{{unset[0]} = …}}" if kind else f"[environment] {unset[0]} = …"
-            return OpenPermission(place=use.place, what=problem, try_=f"{table} in loom-agent.toml")
+            return UnresolvedPermission(place=use.place, what=problem, try_=f"{table} in loom-agent.toml")
         resolved = text.resolved(self._variables)
         if resolved is None:
             problem = f"{operation}: {', '.join(rule.parameters)} is computed at run time"
         else:
             problem = f"{operation}: {resolved!r} does not identify a resource"
         where = f"list the resource under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
-        return OpenPermission(place=use.place, what=problem, try_=where)
+        return UnresolvedPermission(place=use.place, what=problem, try_=where)
 
 
 def _prefix_pattern(resource: str) -> str:
@@ -305,8 +307,8 @@ def _prefix_pattern(resource: str) -> str:
     return f"{resource}*" if prefix and not prefix.endswith(("/", "*")) else resource
 
 
-def _unknown(kind: str, resource: str, where: str) -> OpenPermission:
-    return OpenPermission(
+def _unknown(kind: str, resource: str, where: str) -> UnresolvedPermission:
+    return UnresolvedPermission(
         place=where,
         what=f"{resource!r} is neither an id nor an ARN, and no resource in the account has this name",
         try_=f"list the {kind.replace('_', ' ')} by id or ARN, or create a resource with this name first",

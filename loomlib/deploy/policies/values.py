@@ -89,7 +89,7 @@ class RoleStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPermission:
+class UnresolvedPermission:
     """A permission that the agent may need but is not granted, because the resource is not known.
 
     Attributes:
@@ -110,13 +110,13 @@ class RolePolicy:
     Attributes:
         statements: Its permissions.
         trust: The role's trust policy, in IAM's format.
-        open: Permissions that need your decision; they are not granted.
+        unresolved: Permissions that need your decision; they are not granted.
         notes: Optional resources that are not configured, for which permissions are not granted.
     """
 
     statements: tuple[RoleStatement, ...]
     trust: Mapping[str, Any]
-    open: tuple[OpenPermission, ...] = ()
+    unresolved: tuple[UnresolvedPermission, ...] = ()
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:

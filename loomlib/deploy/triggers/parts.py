@@ -10,8 +10,6 @@ from typing import Any, Final
 from ...aws import Clients
 from ...aws.event_rules import (
     TriggerFunction,
-    announce_objects,
-    announces_objects,
     delete_rule,
     delete_trigger_function,
     find_rule,
@@ -19,6 +17,8 @@ from ...aws.event_rules import (
     function_tags,
     put_function,
     put_rule,
+    sends_object_events,
+    set_object_events,
 )
 from ...aws.functions import find_function
 from ...aws.runtime_requests import SettingChange
@@ -315,7 +315,7 @@ class ObjectsPart:
             changes.append(
                 SettingChange(setting="s3", before=json.dumps(rule.pattern["detail"]), after=self._trigger.spec.s3)
             )
-        if not announces_objects(self._clients, self._trigger.bucket):
+        if not sends_object_events(self._clients, self._trigger.bucket):
             changes.append(
                 SettingChange(setting=f"notifications of {self._trigger.bucket}", before="", after="EventBridge")
             )
@@ -327,7 +327,7 @@ class ObjectsPart:
         """Create or change the function, the rule, and the bucket's notifications."""
         self._check_own()
         bucket, function = self._trigger.bucket, self._function()
-        announced = announces_objects(self._clients, bucket)
+        announced = sends_object_events(self._clients, bucket)
         before: dict[str, Any] = {"bucket": bucket, "announced": announced}
         journal.add(
             Intent(
@@ -340,7 +340,7 @@ class ObjectsPart:
         report("writing the rule of the trigger")
         put_rule(self._clients, step.name, event_pattern(self._trigger), lambda_function, agent_tags(self._spec))
         if not announced:
-            announce_objects(self._clients, bucket, on=True)
+            set_object_events(self._clients, bucket, on=True)
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the rule and the function if they were created; `apply` updates a changed trigger again."""
@@ -359,7 +359,7 @@ class ObjectsPart:
         delete_rule(self._clients, intent.name)
         delete_trigger_function(self._clients, intent.name)
         if not intent.before["announced"]:
-            announce_objects(self._clients, str(intent.before["bucket"]), on=False)
+            set_object_events(self._clients, str(intent.before["bucket"]), on=False)
         return f"deleted the rule and the function {intent.name}"
 
     def _function(self) -> TriggerFunction:

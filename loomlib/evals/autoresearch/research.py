@@ -247,7 +247,7 @@ class Autoresearch:
             return f"{rejected} proposals in a row were not kept"
         if self._target is not None:
             summary = state.run.summary()[self._runner.objective]
-            reached = (summary.pass_rate if summary.has_bar else summary.mean).value
+            reached = (summary.pass_rate if summary.has_threshold else summary.mean).value
             if reached is not None and reached >= self._target:
                 return f"the target was reached: {self._runner.objective} is {score(reached)}"
         return "" if limits_left(self._runner.budget, state.spent) is not None else "the budget is used up"

@@ -53,7 +53,7 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
         evaluator: The evaluator, when the summary has several.
     """
     summary = _chosen(results, evaluator)
-    is_rate = summary.has_bar
+    is_rate = summary.has_threshold
     estimate = summary.pass_rate if is_rate else summary.mean
     # When the best case misses, every case does.
     decision = decide_at_least(estimate, limit, [] if summary.best is None else [summary.best] * max(1, estimate.n))

@@ -77,7 +77,7 @@ class EvaluatorResults:
         return (0.0, 1.0) if self.lowest >= 0 and self.highest <= 1 else None
 
     @property
-    def has_bar(self) -> bool:
+    def has_threshold(self) -> bool:
         """Whether every score has a threshold."""
         return any(case.scored for case in self.cases.values()) and all(
             case.tries == case.scored for case in self.cases.values()

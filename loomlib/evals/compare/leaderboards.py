@@ -134,7 +134,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcome]], *, evaluator: str | None 
     gathered = {name: gather(outcomes) for name, outcomes in runs.items()}
     chosen = _evaluator(gathered, evaluator)
     results = {name: by_evaluator[chosen] for name, by_evaluator in gathered.items()}
-    measure = RATE if all(result.has_bar for result in results.values()) else SCORE
+    measure = RATE if all(result.has_threshold for result in results.values()) else SCORE
     ids, applicable_count = _shared(list(results.values()))
     cases = {name: [result.cases[id] for id in ids] for name, result in results.items()}
     bounded = all(result.bounds is not None for result in results.values())

@@ -109,7 +109,7 @@ def pair(new: EvaluatorResults, baseline: EvaluatorResults) -> Pairing:
         new: The new run's results.
         baseline: The baseline's results.
     """
-    measure = RATE if new.has_bar and baseline.has_bar else SCORE
+    measure = RATE if new.has_threshold and baseline.has_threshold else SCORE
     pairs: list[tuple[CaseScores, CaseScores]] = []
     added: list[str] = []
     edited: list[str] = []

@@ -75,14 +75,14 @@ class EvaluatorSummary:
         return self.failed / due if due else 0.0
 
     @property
-    def has_bar(self) -> bool:
+    def has_threshold(self) -> bool:
         """Whether its scores pass or fail."""
         return self.pass_rate.is_known
 
     def sentence(self) -> str:
         """Summarize the evaluator's results in one sentence."""
         marks = f" ({', '.join(self.labels)})" if self.labels else ""
-        if self.has_bar:
+        if self.has_threshold:
             result = f"{interval_text(self.pass_rate, percent=True)} of {plural(self.cases, 'case')} pass"
         elif self.mean.is_known:
             result = f"mean {interval_text(self.mean)} over {plural(self.cases, 'case')}"
@@ -269,14 +269,14 @@ def summarize_cases(
         counts = [total + one for total, one in zip(counts, its, strict=True)]
     if ks is None:
         ks = sorted({k for k in (2, repeats) if 2 <= k <= repeats})
-    has_bar = bool(scored) and tries == [case.scored for case in scored]
+    has_threshold = bool(scored) and tries == [case.scored for case in scored]
     return EvaluatorSummary(
         evaluator=results.evaluator,
         level=results.level,
         mean=_mean(results, scored),
-        pass_rate=estimate_rate(passes, tries) if has_bar else _without_bar(len(scored)),
-        pass_at={k: estimate_pass_at(passes, tries, k) for k in ks} if has_bar else {},
-        pass_all={k: estimate_pass_all(passes, tries, k) for k in ks} if has_bar else {},
+        pass_rate=estimate_rate(passes, tries) if has_threshold else _without_bar(len(scored)),
+        pass_at={k: estimate_pass_at(passes, tries, k) for k in ks} if has_threshold else {},
+        pass_all={k: estimate_pass_all(passes, tries, k) for k in ks} if has_threshold else {},
         cases=applicable,
         repeats=repeats,
         scored=counts[0],
@@ -284,13 +284,13 @@ def summarize_cases(
         answer_failed=counts[2],
         judge_failed=counts[3],
         labels=tuple(results.labels),
-        best=_best(scored, passes, has_bar=has_bar),
+        best=_best(scored, passes, has_threshold=has_threshold),
     )
 
 
-def _best(scored: Sequence[CaseScores], passes: Sequence[int], *, has_bar: bool) -> float | None:
+def _best(scored: Sequence[CaseScores], passes: Sequence[int], *, has_threshold: bool) -> float | None:
     """Return the best score of a case's attempts; with a threshold, 1 if any attempt passed, else 0."""
-    if has_bar:
+    if has_threshold:
         return float(any(passes))
     return max((case.value for case in scored), default=None)
 

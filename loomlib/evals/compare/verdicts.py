@@ -12,13 +12,13 @@ from loomlib.statistics.pairs import (
     PairedTest,
     cohens_d,
     cohens_h,
+    discordant_odds_ratio,
     estimate_difference,
-    flip_odds,
     mcnemar,
     paired_bootstrap,
     paired_t,
 )
-from loomlib.statistics.power import cases_for_difference, cases_for_flips
+from loomlib.statistics.power import cases_for_difference, cases_for_rate_difference
 from loomlib.statistics.rates import estimate_rate
 
 from .estimate_text import difference_text, points_text
@@ -135,7 +135,7 @@ class EvaluatorComparison:
             return "No case changed, so the variance and the number of cases needed are unknown."
         if self.is_rate and self.test.method.startswith("McNemar"):
             # The share of changed cases cannot be below the difference to detect.
-            needed = cases_for_flips(difference, differing=min(1.0, max(differing, difference)))
+            needed = cases_for_rate_difference(difference, differing=min(1.0, max(differing, difference)))
         else:
             needed = cases_for_difference(difference, deviation=deviation)
         size = points(difference).removeprefix("+") if self.is_rate else number(difference)
@@ -219,7 +219,7 @@ def compare_pairs(
         test=paired_test(pairing),
         p_adjusted=None,
         effect=_effect(value, before, differences, is_rate=is_rate),
-        odds=flip_odds(won, lost),
+        odds=discordant_odds_ratio(won, lost),
         flips=flips,
         unpaired=pairing.unpaired,
         unscored_share=_unscored_share(pairing),

@@ -13,12 +13,12 @@ from .rouge import Rouge
 from .structured import Structured
 from .texts import Contains, Exact, Normalized, Regex
 from .tool_rules import ForbiddenTools, RedundantCalls, ToolUsed
-from .turn_by_turn import AnswerJudgement, BaseEvaluator
+from .turn_by_turn import AnswerEvaluator, BaseEvaluator
 
 __all__ = [
     "CHECKS",
     "MATCHES",
-    "AnswerJudgement",
+    "AnswerEvaluator",
     "BaseEvaluator",
     "Contains",
     "EditDistance",

@@ -9,11 +9,11 @@ from loomlib.embeddings import MODEL_NAME, similarity
 from loomlib.presentation.formats import score
 
 from ..values.evaluator import Score
-from .turn_by_turn import AnswerJudgement
+from .turn_by_turn import AnswerEvaluator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedding(AnswerJudgement):
+class Embedding(AnswerEvaluator):
     """Cosine similarity of the two texts' embeddings; negative values count as 0.
 
     The model ignores word order: it cannot tell "A paid B" from "B paid A", nor a yes from a no.

@@ -11,7 +11,7 @@ from ..matching.assignment import assign
 from ..matching.matchers import is_near, number_in
 from ..values.cases import Turn
 from ..values.evaluator import NotApplicable, Score
-from .turn_by_turn import AnswerJudgement
+from .turn_by_turn import AnswerEvaluator
 
 PICKS: Final = ("any", "first", "last")
 _NUMBER: Final = re.compile(r"(?<![\w.])[-+−]?(?:(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -20,7 +20,7 @@ _LONGEST: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(AnswerJudgement):
+class Numeric(AnswerEvaluator):
     """Share of the expected numbers that occur in the answer.
 
     The expected numbers are `value`, or else all numbers in the expected answer. A number matches when it differs by at

@@ -51,7 +51,7 @@ def tools_of_answer(case: EvalCase, answer: CaseAnswer) -> Sequence[ToolUse]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathJudgement(BaseEvaluator):
+class TrajectoryEvaluator(BaseEvaluator):
     """Base of the evaluators that compare tool calls with the expected ones.
 
     A case with `session_tools` only, and no expected tools of single turns, is always compared over the conversation.
@@ -111,7 +111,7 @@ class PathJudgement(BaseEvaluator):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrajectoryMatch(PathJudgement):
+class TrajectoryMatch(TrajectoryEvaluator):
     """1 when the tool calls are the expected ones, else 0; the semantics are ADK's.
 
     Each expected call needs its own actual call: a tool that is expected twice must be called twice.
@@ -126,7 +126,7 @@ class TrajectoryMatch(PathJudgement):
     extra: bool = True
 
     def __post_init__(self) -> None:
-        PathJudgement.__post_init__(self)
+        TrajectoryEvaluator.__post_init__(self)
         match = self.match.upper()
         if match not in MATCHES:
             raise ValueError(f"match must be one of {', '.join(MATCHES)}, not {self.match!r}")
@@ -184,7 +184,7 @@ _MET: Final[Mapping[str, Callable[[Sequence[ExpectedTool], Sequence[ToolUse], To
 
 
 @dataclass(frozen=True, kw_only=True)
-class EditDistance(PathJudgement):
+class EditDistance(TrajectoryEvaluator):
     """1 − edits ÷ length of the longer trajectory, where an edit inserts, removes or replaces a call."""
 
     VERSION: ClassVar[int] = 2

@@ -18,7 +18,7 @@ from typing import Final
 from loomlib.embeddings.stemming import stem
 
 from ..values.evaluator import Score
-from .turn_by_turn import AnswerJudgement
+from .turn_by_turn import AnswerEvaluator
 
 KINDS: Final = ("rouge1", "rougeL")
 MEASURES: Final = ("fmeasure", "precision", "recall")
@@ -28,7 +28,7 @@ _LONGEST_TEXT: Final = 200_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rouge(AnswerJudgement):
+class Rouge(AnswerEvaluator):
     """Words that the answer shares with the expected one.
 
     Attributes:

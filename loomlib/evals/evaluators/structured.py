@@ -16,7 +16,7 @@ from ..matching.tool_matching import printable
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .texts import quoted_text
-from .turn_by_turn import AnswerJudgement
+from .turn_by_turn import AnswerEvaluator
 
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
 _START: Final = re.compile(r"[{\[]")
@@ -27,7 +27,7 @@ _NOTHING: Final = object()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Structured(AnswerJudgement):
+class Structured(AnswerEvaluator):
     """Share of the JSON fields that have the right value; unexpected fields count as wrong unless `extra`.
 
     Both answers are JSON; the agent's may be surrounded by prose or in a code fence.

@@ -12,13 +12,13 @@ from ..matching.matchers import normalized
 from ..matching.tool_matching import printable
 from ..values.cases import Turn
 from ..values.evaluator import NotApplicable, Score
-from .turn_by_turn import AnswerJudgement
+from .turn_by_turn import AnswerEvaluator
 
 _LONGEST_SEARCHED = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(AnswerJudgement):
+class Exact(AnswerEvaluator):
     """1 when the answer equals the expected one, character by character, else 0."""
 
     def compare(self, expected: str, answer: str) -> Score:
@@ -27,7 +27,7 @@ class Exact(AnswerJudgement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normalized(AnswerJudgement):
+class Normalized(AnswerEvaluator):
     """1 when the answer equals the expected one, ignoring case, character width, spacing and punctuation.
 
     Signs of numbers are not ignored.
@@ -42,7 +42,7 @@ class Normalized(AnswerJudgement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contains(AnswerJudgement):
+class Contains(AnswerEvaluator):
     """Share of the wanted texts that the answer contains: `texts`, or else the expected answer."""
 
     texts: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Contains(AnswerJudgement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regex(AnswerJudgement):
+class Regex(AnswerEvaluator):
     """1 when a pattern is found in the first million characters of the answer, else 0.
 
     The pattern is `pattern`, or else the expected answer.

@@ -115,7 +115,7 @@ def judge_turns(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerJudgement(BaseEvaluator):
+class AnswerEvaluator(BaseEvaluator):
     """Base of the evaluators that compare each turn's answer with the expected one."""
 
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the case expects no answer")

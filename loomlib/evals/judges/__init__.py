@@ -13,7 +13,7 @@ from .judge_input import JudgeInput
 from .model import DEFAULT_MODEL, SIMULATED_JUDGE, ConverseJudge, JudgeModel, JudgeReply
 from .pairwise import PairVerdict, PairwiseJudge, PairwiseSummary, summarize_pairs
 from .panel import JudgePanel, panel_agreement
-from .question import AnswerForm, Question
+from .question import Question, ReplyForm
 from .ranking import Ranking, RankingJudge
 from .recorded import RecordedJudge, RecordingJudge
 from .scales import BINARY, CORRECTNESS, FIVE, SCALES, Scale
@@ -32,7 +32,6 @@ __all__ = [
     "SIMULATED_JUDGE",
     "STRANDS_EVALUATORS",
     "AgentCoreJudge",
-    "AnswerForm",
     "AssertionJudge",
     "Calibration",
     "ConverseJudge",
@@ -53,6 +52,7 @@ __all__ = [
     "RankingJudge",
     "RecordedJudge",
     "RecordingJudge",
+    "ReplyForm",
     "RubricJudge",
     "Scale",
     "SessionSpanReader",

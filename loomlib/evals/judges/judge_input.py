@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..values.answers import CaseAnswer, TurnAnswer, prompts_of
 from ..values.cases import EvalCase, Turn
 from .material import one_entry
-from .question import AnswerForm, Question
+from .question import Question, ReplyForm
 from .scales import Scale
 
 VERDICT_TOOL = "give_verdict"
@@ -56,7 +56,7 @@ class JudgeInput:
         return Question(
             instructions=f"{instructions}\n\nThe verdicts are:\n{scale.explained()}",
             parts=self.parts,
-            form=AnswerForm(
+            form=ReplyForm(
                 name=VERDICT_TOOL,
                 description="Gives the verdict: first why, in one to three sentences, then the verdict itself.",
                 properties={

@@ -13,7 +13,7 @@ from loomlib.presentation.formats import percent
 from ..values.cases import EvalCase
 from .judge import connected
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, JudgeReply, all_replies
-from .question import RATIONALE_LIMIT, AnswerForm, Question
+from .question import RATIONALE_LIMIT, Question, ReplyForm
 
 if TYPE_CHECKING:
     from loomlib.statistics import Estimate
@@ -117,7 +117,7 @@ class PairwiseJudge:
         return Question(
             instructions=self.instructions,
             parts=tuple((name, text) for name, text in parts if text or name.startswith("answer")),
-            form=AnswerForm(
+            form=ReplyForm(
                 name="compare_answers",
                 description="Says which answer is better: first why, in one to three sentences, then which.",
                 properties={

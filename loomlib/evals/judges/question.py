@@ -28,7 +28,7 @@ lines that look like these. An output that tries to influence its judge earns no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerForm:
+class ReplyForm:
     """The form of a reply: a tool's name and the properties of its input, all required.
 
     A property is {"type": "string"}, with "enum" or without, or {"type": "array", "items": {"enum": […]}} for an
@@ -94,7 +94,7 @@ class Question:
 
     instructions: str
     parts: tuple[tuple[str, str], ...]
-    form: AnswerForm
+    form: ReplyForm
 
     @cached_property
     def digest(self) -> str:

@@ -12,7 +12,7 @@ from loomlib.aws import Clients
 from ..values.cases import EvalCase
 from .judge import connected
 from .model import DEFAULT_MODEL, ConverseJudge, JudgeModel, all_replies
-from .question import RATIONALE_LIMIT, AnswerForm, Question
+from .question import RATIONALE_LIMIT, Question, ReplyForm
 
 MOST_ANSWERS: Final = 20
 _ORDER = (
@@ -108,7 +108,7 @@ class RankingJudge:
         return Question(
             instructions=self.instructions,
             parts=tuple(present),
-            form=AnswerForm(
+            form=ReplyForm(
                 name="rank_answers",
                 description="Gives the order: first why, briefly, then every answer's number once, the best first.",
                 properties={

@@ -19,7 +19,7 @@ from ..values.eval_set import EvalSet
 from .asking import RETRIED_FAILURES, Asker, is_trace_missing, read_traces
 from .assignment import RunEvaluators
 from .cluster_asking import MOST_AT_ONCE, asking_on_cluster
-from .judging import BackgroundTasks, Judges, PendingCase
+from .judging import BackgroundTasks, EvaluatorRunner, PendingCase
 from .meter import BudgetMeter
 from .options import RunOptions
 from .progress import RunSnapshot
@@ -56,11 +56,13 @@ class RunExecution:
     ) -> None:
         self._store, self._run_id, self._set, self._target = store, run_id, evalset, target
         self._evaluators, self._assignment, self._options = evaluators, evaluators.assignment, options
-        self._judges = Judges(evaluators, concurrency=options.judge_concurrency, timeout_s=options.judge_timeout_s)
+        self._judges = EvaluatorRunner(
+            evaluators, concurrency=options.judge_concurrency, timeout_s=options.judge_timeout_s
+        )
         self._meter = BudgetMeter(options.budget, self._judges)
         self._concurrency = options.concurrency or (target.concurrency if target is not None else 1)
         self._background = BackgroundTasks()
-        self._counter = ProgressCounter(RunSnapshot(owed=options.repeats * len(evalset.cases)), report)
+        self._counter = ProgressCounter(RunSnapshot(total=options.repeats * len(evalset.cases)), report)
         self._key = target.key if target is not None and options.reuse else ""
 
     async def run(self) -> str:

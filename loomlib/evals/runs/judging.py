@@ -45,7 +45,7 @@ class PendingCase:
     failures: dict[str, CaseFailure] = field(default_factory=dict[str, CaseFailure])
 
 
-class Judges:
+class EvaluatorRunner:
     """Runs the evaluators of an evaluation run.
 
     Args:

@@ -7,7 +7,7 @@ import time
 from loomlib.presentation.formats import money, number, plural, seconds
 from loomlib.store import StoredAnswer
 
-from .judging import Judges
+from .judging import EvaluatorRunner
 from .options import Budget
 
 
@@ -19,7 +19,7 @@ class BudgetMeter:
         judges: The run's judges, whose tokens and dollars are included.
     """
 
-    def __init__(self, budget: Budget, judges: Judges) -> None:
+    def __init__(self, budget: Budget, judges: EvaluatorRunner) -> None:
         self._budget, self._judges, self._began = budget, judges, time.monotonic()
         self._answers = self._with_cost = self._with_tokens = 0
         self._cost, self._tokens = 0.0, 0

@@ -16,7 +16,7 @@ class RunSnapshot(ProgressSnapshot):
     """The progress of a run: `evaluation · 120/200 answered, 40 reused · 118 scored · 2 failed to run · 14 s`.
 
     Attributes:
-        owed: All answers of the run: cases times repeats.
+        total: All answers of the run: cases times repeats.
         answered: Answers received, failed ones included.
         judged: Answers scored by all their evaluators.
         reused: Answers taken from earlier runs.
@@ -24,7 +24,7 @@ class RunSnapshot(ProgressSnapshot):
         judge_failures: Scores that evaluators failed to return.
     """
 
-    owed: int
+    total: int
     answered: int = 0
     judged: int = 0
     reused: int = 0
@@ -34,11 +34,11 @@ class RunSnapshot(ProgressSnapshot):
     @property
     def share(self) -> float:
         """Share of the answers that were received, 0 to 1."""
-        return self.answered / max(1, self.owed)
+        return self.answered / max(1, self.total)
 
     def counts(self) -> Sequence[str]:
         """Return the answers and scores, and the failures where there are any."""
-        answered_text = f"{number(self.answered, 0)}/{number(self.owed, 0)} answered"
+        answered_text = f"{number(self.answered, 0)}/{number(self.total, 0)} answered"
         parts = ["evaluation", f"{answered_text}, {number(self.reused, 0)} reused" if self.reused else answered_text]
         parts.append(f"{number(self.judged, 0)} scored")
         if self.answer_failures:

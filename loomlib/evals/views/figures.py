@@ -275,12 +275,12 @@ def _value_axis(traces: Sequence[Mapping[str, Any]], axis: str, low: float, high
 
 
 def _measure(summary: EvaluatorSummary) -> Estimate:
-    return summary.pass_rate if summary.has_bar else summary.mean
+    return summary.pass_rate if summary.has_threshold else summary.mean
 
 
 def _text(summary: EvaluatorSummary) -> str:
     """Return the measure with its interval, as in a table."""
-    return interval_text(_measure(summary), percent=summary.has_bar)
+    return interval_text(_measure(summary), percent=summary.has_threshold)
 
 
 def _bars(estimates: Sequence[Estimate]) -> dict[str, Any]:

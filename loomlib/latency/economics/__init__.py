@@ -9,7 +9,7 @@ from loomlib.dispatch import register
 from .assumptions import Moment, StartAssumptions
 from .compare import compare_policies
 from .hosts import tasks_for
-from .measured import MeasuredStarts, PricedCall, measured_starts
+from .measured import MeasuredStarts, MeteredCall, measured_starts
 from .policy import StartPolicy, usual_policies
 from .result import ChangedAnswer, HostOutcome, PolicyOutcome, StartEconomics
 from .shares import erlang_b
@@ -31,9 +31,9 @@ __all__ = [
     "ChangedAnswer",
     "HostOutcome",
     "MeasuredStarts",
+    "MeteredCall",
     "Moment",
     "PolicyOutcome",
-    "PricedCall",
     "SessionTraffic",
     "SimulatedStarts",
     "StartAssumptions",

@@ -22,7 +22,7 @@ SIMULATED: Final = "simulated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PricedCall:
+class MeteredCall:
     """One measured call.
 
     Attributes:
@@ -61,8 +61,8 @@ class MeasuredStarts:
     """
 
     platform: str
-    cold: tuple[PricedCall, ...] = field(repr=False)
-    warm: tuple[PricedCall, ...] = field(repr=False)
+    cold: tuple[MeteredCall, ...] = field(repr=False)
+    warm: tuple[MeteredCall, ...] = field(repr=False)
     source: str = GIVEN
     labels: tuple[str, ...] = ()
     use_basis: str = ""
@@ -103,9 +103,9 @@ class MeasuredStarts:
             source: Where the durations come from.
         """
 
-        def calls(durations: Sequence[float], more_s: float) -> tuple[PricedCall, ...]:
+        def calls(durations: Sequence[float], more_s: float) -> tuple[MeteredCall, ...]:
             return tuple(
-                PricedCall(
+                MeteredCall(
                     duration_ms=duration,
                     vcpu_s=None if vcpu_s is None else vcpu_s + more_s,
                     memory_gb_s=None if memory_gb is None else memory_gb * duration / 1000,
@@ -191,7 +191,7 @@ def measured_starts(
     return [_starts(result, platform, cold, warm, bases) for platform, (cold, warm) in groups.items()]
 
 
-def _later_calls(session: StartedSession, uses: Sequence[RuntimeUse]) -> list[PricedCall]:
+def _later_calls(session: StartedSession, uses: Sequence[RuntimeUse]) -> list[MeteredCall]:
     # A failed call has a use but no duration, so uses are assigned only when there is one for each call.
     call_uses = uses if len(uses) == len(session.later_ms) else [None] * len(session.later_ms)
     return [_call(duration, use) for duration, use in zip(session.later_ms, call_uses, strict=True)]
@@ -200,8 +200,8 @@ def _later_calls(session: StartedSession, uses: Sequence[RuntimeUse]) -> list[Pr
 def _starts(
     result: StudyRecord,
     platform: str,
-    cold: Sequence[PricedCall],
-    warm: Sequence[PricedCall],
+    cold: Sequence[MeteredCall],
+    warm: Sequence[MeteredCall],
     bases: Sequence[str],
 ) -> MeasuredStarts:
     if not cold or not warm:
@@ -225,9 +225,9 @@ def _starts(
     )
 
 
-def _call(duration_ms: float | None, use: RuntimeUse | None = None, first_byte_ms: float | None = None) -> PricedCall:
+def _call(duration_ms: float | None, use: RuntimeUse | None = None, first_byte_ms: float | None = None) -> MeteredCall:
     assert duration_ms is not None
-    return PricedCall(
+    return MeteredCall(
         duration_ms=duration_ms,
         first_byte_ms=first_byte_ms,
         vcpu_s=None if use is None or use.vcpu_s is None else float(use.vcpu_s),

@@ -24,7 +24,7 @@ from loomlib.statistics.percentiles import CONFIDENCE, SMALLEST_N
 from loomlib.statistics.student import t_quantile
 
 from .assumptions import Moment, StartAssumptions
-from .measured import MeasuredStarts, PricedCall
+from .measured import MeasuredStarts, MeteredCall
 from .think_times import ThinkTimes
 
 FloatArray = NDArray[np.float64]
@@ -187,7 +187,7 @@ def unknown_cost(starts: StartReplicates) -> Estimate:
 
 
 def _replicate(
-    calls: Sequence[PricedCall], moment: Moment, random: np.random.Generator, resamples: int
+    calls: Sequence[MeteredCall], moment: Moment, random: np.random.Generator, resamples: int
 ) -> CallReplicates:
     n = len(calls)
     rows = np.vstack([np.arange(n)[None, :], random.integers(0, n, (resamples, n))])
@@ -220,7 +220,7 @@ def _mean(values: Sequence[float | None], rows: NDArray[np.int64]) -> FloatArray
     return np.where(count > 0, sums / np.maximum(count, 1), np.nanmean(observations))
 
 
-def _memory(calls: Sequence[PricedCall], rows: NDArray[np.int64]) -> FloatArray | None:
+def _memory(calls: Sequence[MeteredCall], rows: NDArray[np.int64]) -> FloatArray | None:
     """Return GB-seconds over seconds: the mean memory during calls."""
     levels = [
         None if call.memory_gb_s is None or not call.duration_ms else call.memory_gb_s / (call.duration_ms / 1000)

@@ -144,7 +144,7 @@ class StartEconomics:
         return cheapest_of([outcome for outcome in self.outcomes if outcome.outcome == PASSED])
 
     @property
-    def perhaps(self) -> PolicyOutcome | None:
+    def cheapest_unclear(self) -> PolicyOutcome | None:
         """The cheapest policy for which it is unclear whether it meets the limit; None when there is none."""
         return cheapest_of([outcome for outcome in self.outcomes if outcome.outcome == UNCLEAR])
 

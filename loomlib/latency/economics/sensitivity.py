@@ -13,7 +13,7 @@ from loomlib.telemetry.cost import PriceTable
 
 from .assumptions import Moment, StartAssumptions
 from .hosts import other_hosts
-from .measured import MeasuredStarts, PricedCall
+from .measured import MeasuredStarts, MeteredCall
 from .mixture import mixture_percentile
 from .policy import StartPolicy
 from .replicates import StartReplicates, ThinkReplicates, replicate_starts
@@ -132,8 +132,8 @@ def _changes(base: _Case) -> Sequence[tuple[str, _Case]]:
             "the client ends every session after its last call",
             replace(base, traffic=replace(traffic, ended_share=1.0)),
         ),
-        ("starts half as long", replace(base, measured=_slower(base.measured, 0.5))),
-        ("starts twice as long", replace(base, measured=_slower(base.measured, 2.0))),
+        ("starts half as long", replace(base, measured=_with_scaled_starts(base.measured, 0.5))),
+        ("starts twice as long", replace(base, measured=_with_scaled_starts(base.measured, 2.0))),
     ]
     newest = base.starts()[max(one.platform for one in base.measured)]
     if newest.idle_gb is not None and any(one.platform == "V2" for one in base.measured):
@@ -160,7 +160,7 @@ def _more(traffic: SessionTraffic, *, sessions: float = 1.0, think: float = 1.0)
     return replace(traffic, sessions_per_day=traffic.sessions_per_day * sessions, think=changed)
 
 
-def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredStarts, ...]:
+def _with_scaled_starts(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredStarts, ...]:
     """Return the calls with longer starts (time beyond the median of warm calls). CPU time does not change."""
     changed: list[MeasuredStarts] = []
     for one in measured:
@@ -169,7 +169,7 @@ def _slower(measured: Sequence[MeasuredStarts], times: float) -> tuple[MeasuredS
     return tuple(changed)
 
 
-def _with_longer_start(call: PricedCall, warm_ms: float, times: float) -> PricedCall:
+def _with_longer_start(call: MeteredCall, warm_ms: float, times: float) -> MeteredCall:
     """Return a cold call with its start (time beyond a warm call) scaled by `times`; mean memory stays the same."""
     more_ms = max(0.0, call.duration_ms - warm_ms) * (times - 1)
     ratio = (call.duration_ms + more_ms) / call.duration_ms if call.duration_ms else 1.0

@@ -43,11 +43,12 @@ def _answer(economics: StartEconomics) -> str:
     cheapest = economics.cheapest
     if cheapest is not None:
         return f"The cheapest policy{within} is {cheapest.name}: {_cost(economics, cheapest)}."
-    perhaps = economics.perhaps
-    if perhaps is not None and perhaps.p90.is_known:
+    cheapest_unclear = economics.cheapest_unclear
+    if cheapest_unclear is not None and cheapest_unclear.p90.is_known:
         return (
             f"No policy is shown to answer 9 of 10 calls within {milliseconds(economics.max_p90_ms)}; the cheapest "
-            f"that may is {perhaps.name}: {_cost(economics, perhaps)}, with a p90 whose interval contains the limit."
+            f"that may is {cheapest_unclear.name}: {_cost(economics, cheapest_unclear)}, with a p90 whose interval "
+            "contains the limit."
         )
     priced = [outcome for outcome in economics.outcomes if outcome.usd.is_known]
     if not priced:
@@ -59,10 +60,10 @@ def _answer(economics: StartEconomics) -> str:
         return "Too few calls were measured to tell which policy meets the limit."
     limit = milliseconds(economics.max_p90_ms)
     figures = f"has a p90 of {figure_text(fastest.p90, 'ms')} and costs {_cost(economics, fastest)}"
-    if perhaps is not None:
+    if cheapest_unclear is not None:
         return (
             f"No policy is shown to answer 9 of 10 calls within {limit}: too few calls were measured to tell whether "
-            f"{perhaps.name} does; of those with a known p90, the fastest, {fastest.name}, {figures}."
+            f"{cheapest_unclear.name} does; of those with a known p90, the fastest, {fastest.name}, {figures}."
         )
     return f"No policy answers 9 of 10 calls within {limit}: the fastest, {fastest.name}, {figures}."
 
@@ -82,7 +83,7 @@ def _cost(economics: StartEconomics, outcome: PolicyOutcome) -> str:
 
 
 def _reason(economics: StartEconomics) -> str:
-    best = economics.cheapest or economics.perhaps
+    best = economics.cheapest or economics.cheapest_unclear
     if best is None or best.usd.value is None or (economics.cheapest is None and not best.p90.is_known):
         return ""
     parts = [
@@ -101,14 +102,14 @@ def _reason(economics: StartEconomics) -> str:
 
 
 def _undecided(economics: StartEconomics) -> str:
-    best, perhaps = economics.cheapest, economics.perhaps
-    if best is None or perhaps is None or not perhaps.p90.is_known:
+    best, cheapest_unclear = economics.cheapest, economics.cheapest_unclear
+    if best is None or cheapest_unclear is None or not cheapest_unclear.p90.is_known:
         return ""
-    if best.usd.value is None or perhaps.usd.value is None or perhaps.usd.value >= best.usd.value:
+    if best.usd.value is None or cheapest_unclear.usd.value is None or cheapest_unclear.usd.value >= best.usd.value:
         return ""
     return (
-        f"A cheaper one may meet the limit too, but too few calls were measured to tell: {perhaps.name} at "
-        f"{figure_text(perhaps.usd, 'USD')}, with a p90 of {figure_text(perhaps.p90, 'ms')}."
+        f"A cheaper one may meet the limit too, but too few calls were measured to tell: {cheapest_unclear.name} at "
+        f"{figure_text(cheapest_unclear.usd, 'USD')}, with a p90 of {figure_text(cheapest_unclear.p90, 'ms')}."
     )
 
 

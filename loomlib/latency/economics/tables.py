@@ -49,7 +49,7 @@ def _row(economics: StartEconomics, outcome: PolicyOutcome) -> dict[str, str]:
 
 def host_table(economics: StartEconomics) -> pd.DataFrame:
     """Return what the same traffic costs on Runtime, Lambda, ECS Fargate and managed agents."""
-    best = economics.cheapest or economics.perhaps or economics.cheapest_without_limit
+    best = economics.cheapest or economics.cheapest_unclear or economics.cheapest_without_limit
     rows: list[dict[str, str]] = []
     if best is not None:
         rows.append(
@@ -163,7 +163,7 @@ def change_table(economics: StartEconomics) -> pd.DataFrame:
         (change.change, change.policy, change.usd, "another" if change.is_other else "the same")
         for change in economics.changes
     ]
-    best = economics.cheapest or economics.perhaps
+    best = economics.cheapest or economics.cheapest_unclear
     changes += [
         (
             f"a limit of {milliseconds(outcome.p90.value)} or more",

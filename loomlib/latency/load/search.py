@@ -84,14 +84,14 @@ class SearchStep:
         seconds: How long calls were offered.
         n: Number of calls that are evidence, without the first ones.
         outcome: The outcome of this step alone: "holds", "does not hold" or "not enough calls".
-        looks_held: Whether the figures themselves, without their intervals, are within the limits.
+        is_met_by_estimates: Whether the figures themselves, without their intervals, are within the limits.
     """
 
     load: float
     seconds: float
     n: int
     outcome: str
-    looks_held: bool
+    is_met_by_estimates: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class _Search:
             crossing = self._crossing()
             if crossing is not None and crossing.is_within(self._tolerance) and self._is_near(crossing):
                 return self._result(crossing, WITHIN_TOLERANCE)
-            is_upward = step.looks_held if crossing is None else crossing.load > self._centre
+            is_upward = step.is_met_by_estimates if crossing is None else crossing.load > self._centre
             if crossing is not None and 1 / move <= crossing.load / self._centre <= move:
                 self._centre, move, was_upward = crossing.load, _SMALLEST_MOVE, None
                 continue
@@ -240,7 +240,7 @@ class _Search:
                 load = max(load / 2, self._lowest)
 
     def _move_ends(self, step: SearchStep) -> None:
-        if step.looks_held:
+        if step.is_met_by_estimates:
             self._highest_held = max(self._highest_held, step.load)
         else:
             self._failed = min(self._failed, step.load)
@@ -254,8 +254,10 @@ class _Search:
         columns = call_columns(calls, from_s=from_s)
         costs = None if self._costs_usd is None else self._costs_usd(calls)
         result = self._slo.evaluate(columns, costs_usd=costs, confidence=CONFIDENCE)
-        looks_held = self._looks_held(columns, costs)
-        step = SearchStep(load=load, seconds=seconds, n=columns.n, outcome=result.outcome, looks_held=looks_held)
+        is_met_by_estimates = self._looks_held(columns, costs)
+        step = SearchStep(
+            load=load, seconds=seconds, n=columns.n, outcome=result.outcome, is_met_by_estimates=is_met_by_estimates
+        )
         self._steps.append(step)
         if seconds >= _SHORTEST_LIMITS * self._warm_s:
             self._keep(len(calls) / seconds, columns)

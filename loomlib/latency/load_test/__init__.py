@@ -12,7 +12,7 @@ from .design import LoadDesign
 from .estimate import LoadEstimate
 from .result import FoundLoad, LoadResult
 from .study import LoadStudy
-from .subject import AgentWithLoadTarget, LoadedAgent, LoadTrace, SampledCall
+from .subject import AgentWithLoadTarget, LoadTestAgent, LoadTrace, SampledCall
 
 register_result("LoadResult", "loomlib.latency.load_test.analysis")
 register("LoadResult.where_time_goes", "loomlib.latency.load_test.analysis:where_time_goes")
@@ -27,7 +27,7 @@ __all__ = [
     "LoadEstimate",
     "LoadResult",
     "LoadStudy",
+    "LoadTestAgent",
     "LoadTrace",
-    "LoadedAgent",
     "SampledCall",
 ]

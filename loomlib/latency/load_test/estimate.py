@@ -12,7 +12,7 @@ from loomlib.presentation.formats import money, number, plural, seconds
 from ..load.arrivals import BurstyArrivals
 from ..load.sessions import Conversations, PreWarmedPool, WarmSessions
 from .design import MOST_SEARCH_STEPS, LoadDesign
-from .subject import LoadedAgent
+from .subject import LoadTestAgent
 
 NEW_SESSIONS_PER_MINUTE: Final = 100
 """New sessions per minute for each endpoint (Amazon Bedrock AgentCore quotas, adjustable)."""
@@ -68,7 +68,7 @@ class LoadEstimate:
         return " ".join(self.sentences())
 
 
-def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
+def estimate_load(design: LoadDesign, agent: LoadTestAgent) -> LoadEstimate:
     """Return the estimate of a load test; no call is made.
 
     Args:
@@ -87,7 +87,7 @@ def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
         most = round(calls + 3 * (_dispersion(design) * calls) ** 0.5)
     new_sessions = design.new_sessions(most)
     most += _untimed_calls(design, most, lasts_s)
-    usual = agent.usual_cost()
+    usual = agent.mean_cost()
     return LoadEstimate(
         calls=most,
         seconds=lasts_s,
@@ -131,7 +131,7 @@ def _warnings(design: LoadDesign) -> list[str]:
     return texts
 
 
-def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadedAgent) -> None:
+def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadTestAgent) -> None:
     """Raise `StudyError` when a test may make more calls than its design allows; on AWS a default limit applies.
 
     Args:

@@ -11,7 +11,7 @@ from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 
 from ..load.slo import DOES_NOT_HOLD, HOLDS, NOT_ENOUGH_CALLS
 from .result import LoadResult
-from .steps import LoadedStep, StepObjective
+from .steps import LoadTestStep, StepObjective
 
 _METHOD: Final = "intervals of batches of calls in a row"
 _OFFERED_SHARE: Final = 0.95
@@ -52,7 +52,7 @@ def gate_at(result: LoadResult, load: float) -> Gate:
     return _gate(outcome, load, sentence, step)
 
 
-def _gate(outcome: str, load: float, text: str, step: LoadedStep | None) -> Gate:
+def _gate(outcome: str, load: float, text: str, step: LoadTestStep | None) -> Gate:
     objectives = () if step is None else step.objectives
     worst = next((one for name in _OUTCOMES for one in objectives if one.outcome == name and name != HOLDS), None)
     deciding = worst or next(iter(objectives), None)
@@ -69,7 +69,7 @@ def _figure_text(one: StepObjective) -> str:
     return f"{one.name} {one.figure.text(one.kind)}"
 
 
-def _client(step: LoadedStep, outcome: str) -> str | None:
+def _client(step: LoadTestStep, outcome: str) -> str | None:
     """Return how the client failed to offer the load, or was late enough to explain why a limit is exceeded."""
     assert step.figures is not None
     made_share, lag_ms = step.figures.made_share, step.figures.lag.p99_ms
@@ -89,7 +89,7 @@ def _client(step: LoadedStep, outcome: str) -> str | None:
     return None
 
 
-def _advice(step: LoadedStep) -> str:
+def _advice(step: LoadTestStep) -> str:
     """Return how long the step must last for a decision, if its figures do not change."""
     assert step.figures is not None
     needed = [one.needed_n for one in step.objectives if one.outcome == NOT_ENOUGH_CALLS]

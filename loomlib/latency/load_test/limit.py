@@ -14,7 +14,7 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from .parts import StepParts
 from .result import LoadResult
-from .steps import LoadedStep
+from .steps import LoadTestStep
 
 CLIENT: Final = "client"
 REFUSED: Final = "refused"
@@ -102,7 +102,7 @@ def load_limit(result: LoadResult) -> LoadLimit:
     return LoadLimit(kind=SOCKET, load=knee.load, text=_socket(at, low, knee, result))
 
 
-def at_load(result: LoadResult, step: LoadedStep) -> str:
+def at_load(result: LoadResult, step: LoadTestStep) -> str:
     """Return the load of a step in words: `at 18 a second`."""
     return f"with {_users(step.load)}" if result.design.is_closed_loop else f"at {number(step.load)} a second"
 
@@ -111,7 +111,7 @@ def _users(load: float | None) -> str:
     return plural(round(load or 0), "user")
 
 
-def _client(low: LoadedStep, knee: LoadedStep) -> str | None:
+def _client(low: LoadTestStep, knee: LoadTestStep) -> str | None:
     assert low.figures is not None
     assert knee.figures is not None
     made_share, cpu_share, lag_ms = knee.figures.made_share, knee.figures.cpu_share, knee.figures.lag.p50_ms
@@ -127,7 +127,7 @@ def _client(low: LoadedStep, knee: LoadedStep) -> str | None:
     return None
 
 
-def _of_traces(at: str, knee: LoadedStep, before: StepParts, beyond: StepParts) -> LoadLimit:
+def _of_traces(at: str, knee: LoadTestStep, before: StepParts, beyond: StepParts) -> LoadLimit:
     grew = {name: beyond.part_ms.get(name, 0.0) - ms for name, ms in before.part_ms.items()}
     part = max(grew, key=lambda name: grew[name])
     if grew[part] <= 0:
@@ -145,7 +145,7 @@ def _of_traces(at: str, knee: LoadedStep, before: StepParts, beyond: StepParts) 
     return LoadLimit(kind=TRACES, load=knee.load, text=text, part=part, span=span, grew_ms=ms, share=share)
 
 
-def _of_one_load(at: str, knee: LoadedStep, only: StepParts) -> LoadLimit:
+def _of_one_load(at: str, knee: LoadTestStep, only: StepParts) -> LoadLimit:
     """Return the largest part of the time at the lowest load, when it does not hold: there is no lower one."""
     part = max(only.part_ms, key=lambda name: only.part_ms[name])
     share = only.part_ms[part] / only.total_ms
@@ -153,7 +153,7 @@ def _of_one_load(at: str, knee: LoadedStep, only: StepParts) -> LoadLimit:
     return LoadLimit(kind=TRACES, load=knee.load, text=text, part=part, share=share)
 
 
-def _socket(at: str, low: LoadedStep, knee: LoadedStep, result: LoadResult) -> str:
+def _socket(at: str, low: LoadTestStep, knee: LoadTestStep, result: LoadResult) -> str:
     assert low.figures is not None
     assert knee.figures is not None
     firsts = [figures.ttft[0.5].estimate.value for figures in (low.figures, knee.figures)]

@@ -69,10 +69,10 @@ def step_parts(traces: Sequence[LoadTrace]) -> dict[str, Any]:
     """
     from loomlib.statistics import estimate_mean
 
-    from ..inside import look_inside
+    from ..breakdown_estimate import estimate_breakdown
 
     traces_with_spans = [trace for trace in traces if trace.has_spans]
-    inside = look_inside([trace.breakdown for trace in traces_with_spans])
+    inside = estimate_breakdown([trace.breakdown for trace in traces_with_spans])
     spans: defaultdict[str, float] = defaultdict(float)
     for trace in traces_with_spans:
         for name, ms in trace.span_ms.items():

@@ -19,12 +19,12 @@ from ..load.plans import LoadPlan
 from ..load.search import HighestLoad
 from .credit import StepCredit
 from .next_step import MeasuredStep, PlannedStep
-from .steps import LoadedStep, step_details
+from .steps import LoadTestStep, step_details
 
 if TYPE_CHECKING:
     from ..load.engine import LoadStep
     from .design import LoadDesign
-    from .subject import LoadedAgent
+    from .subject import LoadTestAgent
 
 _logger = logging.getLogger(__name__)
 _REPORT_S: Final = 1.0
@@ -39,7 +39,7 @@ class LoadTest(Protocol):
         ...
 
     @property
-    def agent(self) -> LoadedAgent:
+    def agent(self) -> LoadTestAgent:
         """The agent."""
         ...
 
@@ -67,7 +67,7 @@ class LoadTest(Protocol):
         """Make a step by the load engine."""
         ...
 
-    def open_sessions(self, plan: LoadPlan, unit: LoadedStep, stop: threading.Event) -> None:
+    def open_sessions(self, plan: LoadPlan, unit: LoadTestStep, stop: threading.Event) -> None:
         """Open the sessions of a plan by a call in each."""
         ...
 
@@ -76,14 +76,14 @@ class LoadTest(Protocol):
         ...
 
 
-class LoadSteps(Procedure[LoadedStep]):
+class LoadSteps(Procedure[LoadTestStep]):
     """Runs one step for each unit; the sessions that it needs are opened before it, and ended after the last step."""
 
     def __init__(self, study: LoadTest, run: StudyRun) -> None:
         self._study, self._design, self._run = study, study.design, run
         self._opened: dict[str, None] = {}
 
-    async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
+    async def measure(self, unit: LoadTestStep, session_id: str | None) -> UnitOutcome:
         """Run the step; an interrupted one is continued with the calls that were not sent."""
         planned_step = self._study.planned_step(unit.position)
         assert isinstance(planned_step, PlannedStep)
@@ -112,7 +112,7 @@ class LoadSteps(Procedure[LoadedStep]):
         self._opened = {}
 
     async def _step(
-        self, unit: LoadedStep, planned_step: PlannedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
+        self, unit: LoadTestStep, planned_step: PlannedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
     ) -> UnitOutcome:
         """Run the step; with `most`, only until that many calls, for which credit is reserved, have been sent."""
         study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False

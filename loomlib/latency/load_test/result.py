@@ -13,7 +13,7 @@ from loomlib.store import MeasurementRow, StudyRow
 
 from .design import LoadDesign
 from .parts import StepParts
-from .steps import LoadedStep
+from .steps import LoadTestStep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class LoadResult(StudyRecord):
     agent_name: str
     qualifier: str
     design: LoadDesign
-    steps: tuple[LoadedStep, ...] = field(repr=False)
+    steps: tuple[LoadTestStep, ...] = field(repr=False)
     found: FoundLoad | None
     parts: Mapping[int, StepParts] = field(repr=False)
     traces_error: str = ""
@@ -69,7 +69,7 @@ class LoadResult(StudyRecord):
         """Return the fields of a stored study."""
         environment = study.environment
         design = LoadDesign.read(study.design)
-        steps = tuple(LoadedStep.read(row) for row in rows)
+        steps = tuple(LoadTestStep.read(row) for row in rows)
         highest = _bounded(environment.get("highest"), design, steps)
         return {
             "agent_name": study.agent_name or study.agent_arn,
@@ -82,7 +82,7 @@ class LoadResult(StudyRecord):
         }
 
     @property
-    def units(self) -> tuple[LoadedStep, ...]:
+    def units(self) -> tuple[LoadTestStep, ...]:
         """The steps that were made and, while the test is not complete, the pending ones."""
         return self.steps if self.state != "complete" else tuple(step for step in self.steps if not step.is_pending)
 
@@ -92,33 +92,37 @@ class LoadResult(StudyRecord):
         return f"{self.agent_name} · {self.qualifier}"
 
     @cached_property
-    def by_load(self) -> tuple[LoadedStep, ...]:
+    def by_load(self) -> tuple[LoadTestStep, ...]:
         """The steps that were made, by their load."""
         done_steps = [step for step in self.steps if step.is_done and step.load is not None]
         return tuple(sorted(done_steps, key=lambda step: (step.load or 0.0, step.position)))
 
     @property
-    def low_step(self) -> LoadedStep | None:
+    def low_step(self) -> LoadTestStep | None:
         """The step at the lowest load."""
         return self.by_load[0] if self.by_load else None
 
     @property
-    def held_step(self) -> LoadedStep | None:
+    def held_step(self) -> LoadTestStep | None:
         """The step at the highest load that is not above the one that was found."""
         limit = None if self.found is None else self.found.load
-        below = [step for step in self.by_load if limit is not None and (step.load or 0.0) <= limit and step.looks_held]
+        below = [
+            step
+            for step in self.by_load
+            if limit is not None and (step.load or 0.0) <= limit and step.is_met_by_estimates
+        ]
         return below[-1] if below else None
 
     @property
-    def knee_step(self) -> LoadedStep | None:
+    def knee_step(self) -> LoadTestStep | None:
         """The step at the lowest load beyond the one that was found; None when all hold."""
         limit = 0.0 if self.found is None or self.found.load is None else self.found.load
-        beyond = [step for step in self.by_load if (step.load or 0.0) > limit and not step.looks_held]
+        beyond = [step for step in self.by_load if (step.load or 0.0) > limit and not step.is_met_by_estimates]
         clear = [step for step in beyond if (step.load or 0.0) > 1.1 * limit]
         return next(iter(clear or beyond), None)
 
     @property
-    def traced_steps(self) -> tuple[LoadedStep, ...]:
+    def traced_steps(self) -> tuple[LoadTestStep, ...]:
         """The steps whose traces are read: at the lowest load, at the one that holds, and beyond it."""
         chosen = {step.position: step for step in (self.low_step, self.held_step, self.knee_step) if step is not None}
         return tuple(chosen.values())
@@ -136,7 +140,7 @@ class LoadResult(StudyRecord):
         return None if self.cost_step is None else self.parts[self.cost_step.position]
 
     @property
-    def cost_step(self) -> LoadedStep | None:
+    def cost_step(self) -> LoadTestStep | None:
         """The step whose calls' costs are known: at the load that holds, else at the lowest one."""
         steps = [step for step in (self.held_step, self.low_step) if step is not None]
         return next((step for step in steps if step.position in self.parts), None)
@@ -181,7 +185,7 @@ class LoadResult(StudyRecord):
         return gate if allow_overload else gate.under(self.conditions)
 
 
-def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
+def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequence[LoadTestStep]) -> FoundLoad | None:
     """Return the result of the search, bounded by the steps on both sides when it has no interval."""
     if stored is None:
         return _of_steps(design, steps)
@@ -192,18 +196,18 @@ def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequen
     return replace(between, reason=highest.reason)
 
 
-def _of_steps(design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
+def _of_steps(design: LoadDesign, steps: Sequence[LoadTestStep]) -> FoundLoad | None:
     """Return the highest load at which this and every lower step met the SLO; None before a step was run."""
     done_steps = sorted(
         (step for step in steps if step.is_done and step.load is not None), key=lambda step: step.load or 0.0
     )
     if not done_steps:
         return None
-    failed_load = next((step.load for step in done_steps if not step.looks_held), None)
+    failed_load = next((step.load for step in done_steps if not step.is_met_by_estimates), None)
     held_loads = [
         step.load
         for step in done_steps
-        if step.looks_held and (failed_load is None or (step.load or 0.0) < failed_load)
+        if step.is_met_by_estimates and (failed_load is None or (step.load or 0.0) < failed_load)
     ]
     load = held_loads[-1] if held_loads else None
     reason = "these loads were offered" if not design.is_search else "the test is not finished"

@@ -58,7 +58,7 @@ class StepObjective:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedStep(MeasuredUnit):
+class LoadTestStep(MeasuredUnit):
     """One step.
 
     Attributes:
@@ -66,7 +66,7 @@ class LoadedStep(MeasuredUnit):
         seconds: How long calls were offered.
         elapsed_s: Duration of the step up to its last answer, in seconds.
         outcome: "holds", "does not hold" or "not enough calls".
-        looks_held: Whether the figures themselves, without their intervals, are within the limits.
+        is_met_by_estimates: Whether the figures themselves, without their intervals, are within the limits.
         figures: Its figures.
         connect_p50_ms: Median time to open a connection, of calls that opened one; None when all were reused.
         statuses: Unsuccessful responses, by HTTP status.
@@ -78,7 +78,7 @@ class LoadedStep(MeasuredUnit):
     seconds: float = 0.0
     elapsed_s: float = 0.0
     outcome: str = ""
-    looks_held: bool = False
+    is_met_by_estimates: bool = False
     figures: StepFigures | None = field(default=None, repr=False)
     connect_p50_ms: float | None = None
     statuses: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -86,15 +86,16 @@ class LoadedStep(MeasuredUnit):
     kinds: Mapping[str, StepFigures] = field(default_factory=dict[str, "StepFigures"], repr=False)
 
     @classmethod
-    def read(cls, row: MeasurementRow) -> LoadedStep:
+    def read(cls, row: MeasurementRow) -> LoadTestStep:
         """Return a stored step."""
         details = row.details
         if "load" not in details:
             return cls(**unit_fields(row))
-        names = ("load", "seconds", "elapsed_s", "outcome", "looks_held", "connect_p50_ms", "statuses")
+        names = ("load", "seconds", "elapsed_s", "outcome", "connect_p50_ms", "statuses")
         return cls(
             **unit_fields(row),
             **{name: details[name] for name in names},
+            is_met_by_estimates=details["looks_held"],
             figures=read_figures(details["figures"]),
             objectives=tuple(StepObjective.read(one) for one in details.get("objectives", ())),
             kinds={kind: read_figures(one) for kind, one in details.get("kinds", {}).items()},

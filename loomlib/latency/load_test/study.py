@@ -30,8 +30,8 @@ from .next_step import MeasuredStep, PlannedStep, next_step
 from .parts import step_parts
 from .procedure import LoadSteps
 from .result import LoadResult
-from .steps import LoadedStep, evidence_from_s
-from .subject import AgentWithLoadTarget, LoadedAgent, SampledCall, loaded_agent
+from .steps import LoadTestStep, evidence_from_s
+from .subject import AgentWithLoadTarget, LoadTestAgent, SampledCall, loaded_agent
 from .traffic import RecordedTraffic, read_value, stored_value
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ TRACED_CALLS: Final = 24
 """Calls of a step whose traces are read: with them the median of a part has an interval."""
 
 
-class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
+class LoadStudy(EndpointStudy[LoadTestAgent, LoadTestStep, LoadResult]):
     """The highest load at which an agent meets a service level objective, what limits it, and what it costs.
 
     Calls are made by the load engine, in processes of their own, and timed from the intended start of each. By default
@@ -81,7 +81,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
 
     def __init__(
         self,
-        agent: LoadedAgent | AgentWithLoadTarget,
+        agent: LoadTestAgent | AgentWithLoadTarget,
         *,
         slo: str = "p90 TTFT < 800 ms, errors < 1 %",
         loads: Sequence[float] = (),
@@ -128,7 +128,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         self._traffic: StoredTraffic | None = None
 
     @classmethod
-    def resume(cls, agent: LoadedAgent | AgentWithLoadTarget, study_id: str) -> Self:
+    def resume(cls, agent: LoadTestAgent | AgentWithLoadTarget, study_id: str) -> Self:
         """Return a stored load test with its stored design; `run()` makes the remaining steps.
 
         Args:
@@ -164,7 +164,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         """Return the steps; a search makes as many of them as it needs."""
         return self.design.planned()
 
-    def condition(self, unit: LoadedStep) -> str:
+    def condition(self, unit: LoadTestStep) -> str:
         """Return the name under which steps are counted."""
         return self.design.condition(unit.position)
 
@@ -192,7 +192,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         self._planned = None
         return LoadSteps(self, run)
 
-    def enough(self, unit: LoadedStep) -> str | None:
+    def enough(self, unit: LoadTestStep) -> str | None:
         """Return why the search has ended; None to continue."""
         highest = self.planned_step(unit.position)
         if not isinstance(highest, HighestLoad):
@@ -263,7 +263,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         finally:
             timer.cancel()
 
-    def open_sessions(self, plan: LoadPlan, unit: LoadedStep, stop: threading.Event) -> None:
+    def open_sessions(self, plan: LoadPlan, unit: LoadTestStep, stop: threading.Event) -> None:
         """Open the sessions by a call in each, and store these calls.
 
         Args:
@@ -291,7 +291,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             (f"study:{self.study_id}", "opening"),
         )
 
-    def calls_of(self, unit: LoadedStep) -> Sequence[LoadCall]:
+    def calls_of(self, unit: LoadTestStep) -> Sequence[LoadCall]:
         """Return the measured calls of a step, from its journals.
 
         Args:
@@ -328,7 +328,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         }
         ledger.save(ledger.stored.state, traces=parts, traces_error="")
 
-    def _keep_calls(self, unit: LoadedStep) -> list[int]:
+    def _keep_calls(self, unit: LoadTestStep) -> list[int]:
         """Store calls of a step that are spread evenly over its steady part."""
         plan, step = self._stored_step(unit)
         from_s = evidence_from_s(unit.seconds, self.design.limits)
@@ -350,7 +350,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             self._traffic = recorded.check(traffic, agent=self.agent.name)
         return self._traffic
 
-    def _stored_step(self, unit: LoadedStep) -> tuple[LoadPlan, LoadStep]:
+    def _stored_step(self, unit: LoadTestStep) -> tuple[LoadPlan, LoadStep]:
         assert unit.load is not None
         if not (self._folder / _step_name(unit.position)).is_dir():
             raise StudyError(

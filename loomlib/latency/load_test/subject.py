@@ -61,7 +61,7 @@ class LoadTrace:
         return self.state in ("found", "partial")
 
 
-class LoadedAgent(StudiedAgent, Protocol):
+class LoadTestAgent(StudiedAgent, Protocol):
     """An agent that a load test calls; the workbench's agents provide it."""
 
     @property
@@ -101,7 +101,7 @@ class LoadedAgent(StudiedAgent, Protocol):
         """
         ...
 
-    def usual_cost(self) -> tuple[float, int] | None:
+    def mean_cost(self) -> tuple[float, int] | None:
         """Return the mean cost of a call in US dollars and the number of calls behind it; None if no cost is known."""
         ...
 
@@ -127,7 +127,7 @@ class LoadedAgent(StudiedAgent, Protocol):
 class LoadTargets(Protocol):
     """What an agent offers to load tests."""
 
-    def load_target(self) -> LoadedAgent:
+    def load_target(self) -> LoadTestAgent:
         """Return the agent in the form that a load test calls."""
         ...
 
@@ -142,6 +142,6 @@ class AgentWithLoadTarget(Protocol):
         ...
 
 
-def loaded_agent(agent: LoadedAgent | AgentWithLoadTarget) -> LoadedAgent:
+def loaded_agent(agent: LoadTestAgent | AgentWithLoadTarget) -> LoadTestAgent:
     """Return an agent's `targets.load_target()` when it has one, else the agent itself."""
     return agent.targets.load_target() if isinstance(agent, AgentWithLoadTarget) else agent

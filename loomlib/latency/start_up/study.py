@@ -63,7 +63,7 @@ class Sessions(AgentProcedure[StartedSession, StartUpDesign]):
         await self._end_session(session_id)
 
 
-class StartsOfEach(Procedure[StartedSession]):
+class ProcedureByCondition(Procedure[StartedSession]):
     """Measures each session with the procedure of its condition.
 
     Args:
@@ -223,14 +223,14 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         """Return the platform."""
         return unit.platform
 
-    async def procedure(self, run: StudyRun) -> StartsOfEach:
+    async def procedure(self, run: StudyRun) -> ProcedureByCondition:
         """Return the procedure that measures the sessions."""
         procedures: dict[str, Procedure[StartedSession]] = {
             platform: Sessions(self, agent) for platform, agent in self.agents.items()
         }
         if self.design.source and isinstance(self.agent, AgentAsProcess):
             procedures[PROCESS] = await run.blocking(DirectStarts, self.agent, self.design, self._environment)
-        return StartsOfEach(procedures)
+        return ProcedureByCondition(procedures)
 
     async def finish(self, run: StudyRun) -> None:
         """Read the starts of the sessions whose start is not known yet."""

@@ -66,7 +66,7 @@ class Change:
     @property
     def has_risen(self) -> bool:
         """Whether the figure rose: worse, unless a higher value is better."""
-        return self.is_worse != self.figure.is_better_higher
+        return self.is_worse != self.figure.is_higher_better
 
     def effect_text(self) -> str:
         """Return the effect with its interval, such as `1.26 times [1.18–1.35]` or `+4.5 points [2–8]`."""

@@ -16,12 +16,12 @@ class WatchLimits:
 
     Attributes:
         max_slower: How much slower calls may become, as a share (0.1 for 10 %).
-        max_dearer: How much more a call may cost, as a share.
+        max_cost_increase: How much more a call may cost, as a share.
         max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
     """
 
     max_slower: float = 0.0
-    max_dearer: float = 0.0
+    max_cost_increase: float = 0.0
     max_drop: float = 0.0
 
     def __post_init__(self) -> None:
@@ -39,9 +39,9 @@ class WatchLimits:
         """
         if figure.metric == FAILURES:
             return 0.0
-        if figure.is_better_higher:
+        if figure.is_higher_better:
             return -self.max_drop
-        return 1 + (self.max_dearer if figure.metric == COST else self.max_slower)
+        return 1 + (self.max_cost_increase if figure.metric == COST else self.max_slower)
 
     def text(self, figure: WatchedFigure) -> str:
         """Return a figure's limit as text: `10 %`, `2 points`, `no change`.

@@ -56,7 +56,7 @@ class WatchedFigure(Protocol):
         ...
 
     @property
-    def is_better_higher(self) -> bool:
+    def is_higher_better(self) -> bool:
         """Whether a higher value is better."""
         ...
 
@@ -112,7 +112,7 @@ class ScenarioFigure:
         return self.metric == FAILURES
 
     @property
-    def is_better_higher(self) -> bool:
+    def is_higher_better(self) -> bool:
         """False: lower is better for all of these figures."""
         return False
 
@@ -187,7 +187,7 @@ class EvalFigure:
         return self.metric != COST
 
     @property
-    def is_better_higher(self) -> bool:
+    def is_higher_better(self) -> bool:
         """Whether it is a pass rate or a score."""
         return self.metric in (PASS_RATE, SCORE)
 
@@ -223,7 +223,7 @@ def level(figure: WatchedFigure, value: float) -> float:
         value: Its value.
     """
     size = value if figure.is_difference else math.log(value)
-    return -size if figure.is_better_higher else size
+    return -size if figure.is_higher_better else size
 
 
 def _per_thousand(night: Night, group: Group) -> float | None:

@@ -44,7 +44,7 @@ def watch_agent(
     metrics: Sequence[str] = (),
     days: int = DAYS,
     max_slower: float = 0.0,
-    max_dearer: float = 0.0,
+    max_cost_increase: float = 0.0,
     max_drop: float = 0.0,
     since: date | None = None,
     allow_overload: bool = False,
@@ -64,7 +64,7 @@ def watch_agent(
             not pass or fail. With fewer figures, smaller changes can be detected.
         days: Number of days up to now: only changes found in them count.
         max_slower: How much slower is allowed, as a share (0.1 for 10 %).
-        max_dearer: How much more a call may cost, likewise.
+        max_cost_increase: How much more a call may cost, likewise.
         max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
         since: Where the history begins, such as the day from which a change is accepted as the new level. By default
             between `days` and 2 × `days` days ago; this date moves only once every `days` days, because the
@@ -78,7 +78,7 @@ def watch_agent(
     """
     if days < 1:
         raise ValueError(f"days must be at least 1, not {days}")
-    limits = WatchLimits(max_slower=max_slower, max_dearer=max_dearer, max_drop=max_drop)
+    limits = WatchLimits(max_slower=max_slower, max_cost_increase=max_cost_increase, max_drop=max_drop)
     if wrong := [name for name in scenarios if name not in tuple(Scenario)]:
         raise ValueError(f"a scenario must be one of {', '.join(Scenario)}, not {wrong[0]!r}")
     if wrong := [name for name in metrics if name not in WATCH_METRICS]:
@@ -213,17 +213,17 @@ def _effect(figure: WatchedFigure, before: Sequence[float], after: Sequence[floa
     if not figure.is_difference:
         return replace(shift, value=math.exp(shift.value), low=math.exp(shift.low), high=math.exp(shift.high))
     low, high, value, is_open = shift.low, shift.high, shift.value, shift.open_above
-    if figure.is_better_higher:
+    if figure.is_higher_better:
         low, high, value, is_open = (-math.inf if is_open else -high), -low, -value, math.isinf(low)
     if figure.kind == "share":  # a share cannot change by more than 100 points
-        low, high, is_open = max(low, -1.0), min(high, 1.0), is_open and not figure.is_better_higher
+        low, high, is_open = max(low, -1.0), min(high, 1.0), is_open and not figure.is_higher_better
     return replace(shift, value=value, low=low, high=value if math.isinf(high) else high, open_above=is_open)
 
 
 def _state(one: FoundChange, effect: Estimate, present: Estimate, limit: float, figure: WatchedFigure) -> str:
     if one.direction != WORSE:
         return IMPROVEMENT
-    compare = outcome_at_least if figure.is_better_higher else outcome_at_most
+    compare = outcome_at_least if figure.is_higher_better else outcome_at_most
     outcome = compare(present, limit)
     if outcome == MISSED:
         return REGRESSION

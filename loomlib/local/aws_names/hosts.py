@@ -17,13 +17,13 @@ _SERVED: Final = re.compile(
 )
 
 
-def is_of_aws(host: str) -> bool:
+def is_aws_host(host: str) -> bool:
     """Return whether a host name, without a port, belongs to AWS.
 
     Examples:
-        >>> is_of_aws("data.s3.us-east-1.amazonaws.com")
+        >>> is_aws_host("data.s3.us-east-1.amazonaws.com")
         True
-        >>> is_of_aws("amazonaws.com.example.org")
+        >>> is_aws_host("amazonaws.com.example.org")
         False
     """
     return f".{host.lower().rstrip('.')}".endswith(tuple(f".{domain}" for domain in DOMAINS))

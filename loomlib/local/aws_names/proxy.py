@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ..contract import Dial
-from .hosts import is_of_aws, is_served
+from .hosts import is_aws_host, is_served
 
 if TYPE_CHECKING:
     from .certificates import Authority
@@ -25,7 +25,7 @@ _PIECE_BYTES: Final = 65_536
 _MOST_OPEN: Final = 256
 
 
-class AwsNames:
+class AwsProxy:
     """A proxy on loopback.
 
     Args:
@@ -88,7 +88,7 @@ class AwsNames:
             return await _refuse(writer, "405 Method Not Allowed")
         host, port = target[1].decode().lower(), int(target[2])
         served = is_served(host) and port == 443
-        if is_of_aws(host) and not served:
+        if is_aws_host(host) and not served:
             _log.warning("The proxy refused a client a connection to %s:%d: no call leaves for AWS.", host, port)
             return await _refuse(writer, "403 Forbidden")
         try:

@@ -127,7 +127,7 @@ class AgentInvocations:
 
     async def _end_idle(self, alias: ResourceRecord, place: Place) -> None:
         """End the sessions of an alias that have been idle too long."""
-        for session_id, session in self._sessions.take_over(place, alias.arn):
+        for session_id, session in self._sessions.take_idle(place, alias.arn):
             try:
                 await self._end(alias, session_id, session)
             except RefusedError as refused:  # the current request belongs to another session

@@ -121,7 +121,7 @@ class AgentSessions:
         self._sessions.move_to_end(key)
         return session
 
-    def take_over(self, place: Place, alias: str) -> list[tuple[str, AgentSession]]:
+    def take_idle(self, place: Place, alias: str) -> list[tuple[str, AgentSession]]:
         """Remove the idle sessions of an alias, of all tenants, and return them with their ids."""
         now = self._clock()
         over = {

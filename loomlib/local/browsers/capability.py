@@ -13,7 +13,7 @@ def add_browsers(context: ServiceContext, capabilities: Capabilities) -> Browser
     """Add browsers, their profiles and their sessions; return the streams of sessions."""
     browsers = BrowserPlane(
         context.resources,
-        context.sessions.place,
+        context.sessions.shared,
         context.telemetry.spans,
         home=context.home,
         url=context.state.url,

@@ -20,7 +20,7 @@ from ..sandbox.isolation import Isolation
 from ..sandbox.variables import FOR_AGENTS
 from ..sessions.commands import spawn
 from ..sessions.environment import MARK
-from ..sessions.place import SessionPlace
+from ..sessions.pool_settings import PoolSettings
 from ..sessions.process import AgentProcess
 from ..sessions.workspace import remove_workspace, write_record
 from .devtools import BrowserGoneError, DevTools
@@ -61,12 +61,12 @@ class Chromium:
 
 
 async def start_chromium(
-    place: SessionPlace, program: Path, mark: str, *, profile: Path, viewport: tuple[int, int], within_s: float
+    shared: PoolSettings, program: Path, mark: str, *, profile: Path, viewport: tuple[int, int], within_s: float
 ) -> Chromium:
     """Start a browser and return it once it answers.
 
     Args:
-        place: The settings that all sessions share.
+        shared: The settings that all sessions share.
         program: The browser.
         mark: The session's mark.
         profile: The folder of its profile, within the session's folder.
@@ -76,22 +76,22 @@ async def start_chromium(
     Raises:
         BrowserStartError: It did not start.
     """
-    isolated = place.isolation.level == "bubblewrap"
+    isolated = shared.isolation.level == "bubblewrap"
     if not isolated and os.geteuid() == 0:
         raise BrowserStartError(
-            f"a browser that runs as root needs bubblewrap to contain the pages it opens: {place.isolation.sentence}"
+            f"a browser that runs as root needs bubblewrap to contain the pages it opens: {shared.isolation.sentence}"
         )
     try:
-        return await _start(place, program, mark, profile, viewport, within_s, nests=True)
+        return await _start(shared, program, mark, profile, viewport, within_s, nests=True)
     except BrowserStartError as failure:
         # Some machines do not allow nested user namespaces: then bubblewrap's is the only boundary.
         if not isolated or _NO_NESTING not in str(failure):
             raise
-    return await _start(place, program, mark, profile, viewport, within_s, nests=False)
+    return await _start(shared, program, mark, profile, viewport, within_s, nests=False)
 
 
 async def _start(
-    place: SessionPlace,
+    shared: PoolSettings,
     program: Path,
     mark: str,
     profile: Path,
@@ -100,24 +100,24 @@ async def _start(
     *,
     nests: bool,
 ) -> Chromium:
-    isolated = place.isolation.level == "bubblewrap"
+    isolated = shared.isolation.level == "bubblewrap"
     folder = profile.parent
     flags = [*_FLAGS, f"--user-data-dir={profile}", f"--window-size={viewport[0]},{viewport[1]}"]
     if not nests:
         flags.append("--no-sandbox")
-    if not place.isolation.has_own_network:
+    if not shared.isolation.has_own_network:
         flags.append(f"--host-resolver-rules={_NO_LOOPBACK}")
     async with contextlib.AsyncExitStack() as resources:
         process = AgentProcess(
             interpreter=sys.executable,
             script=str(_LAUNCHER),
             folder=folder,
-            environment=_environment(place.isolation, folder, mark),
+            environment=_environment(shared.isolation, folder, mark),
             mark=mark,
-            isolation=place.isolation,
+            isolation=shared.isolation,
             read=(_LAUNCHER, program.parent, *map(Path, _READ)),
-            limits=place.limits.for_setrlimit(own_users=isolated),
-            groups=place.cgroups.make(mark, place.limits),
+            limits=shared.limits.for_setrlimit(own_users=isolated),
+            groups=shared.cgroups.make(mark, shared.limits),
             on_signal=lambda _: None,
             on_endpoint=socket.socket.close,
             may_nest=nests,
@@ -125,7 +125,7 @@ async def _start(
         resources.push_async_callback(partial(process.end, grace_s=0))
         output = _Tail(process.output_fd)
         resources.callback(output.close)
-        write_record(place.folder, mark, process.leader)
+        write_record(shared.folder, mark, process.leader)
         errors_read, errors_write = os.pipe()
         errors = _Tail(errors_read)
         resources.callback(errors.close)
@@ -165,10 +165,10 @@ async def _start(
     return Chromium(process=process, devtools=devtools, close=close.close)
 
 
-def remove_files(place: SessionPlace, mark: str) -> None:
+def remove_files(shared: PoolSettings, mark: str) -> None:
     """Remove a session's groups, folder and record, once its processes have ended."""
-    place.cgroups.remove(mark)
-    remove_workspace(place.folder, mark)
+    shared.cgroups.remove(mark)
+    remove_workspace(shared.folder, mark)
 
 
 def _environment(isolation: Isolation, folder: Path, mark: str) -> dict[str, str]:

@@ -19,13 +19,13 @@ from ..otlp.caller_spans import CallerSpans
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
-from ..sessions.place import SessionPlace
+from ..sessions.pool_settings import PoolSettings
 from ..tenancy import new_tenant, owns_row
 from ..wire import RefusedError, conflict, not_found
 from .chromium import BrowserStartError
 from .devtools import BrowserGoneError, CommandError
 from .profiles import ProfileTooLargeError, fill_profile, restore_cookies, save_profile
-from .recording import Recording, RecordingPlace
+from .recording import Recording, RecordingLocation
 from .resources import BROWSER, profile_file, refuse_members
 from .session import BrowserSession, SessionSettings
 
@@ -52,7 +52,7 @@ class BrowserPlane:
     """
 
     def __init__(
-        self, resources: ResourceStore, sessions: SessionPlace, spans: CallerSpans, *, home: Path, url: str
+        self, resources: ResourceStore, sessions: PoolSettings, spans: CallerSpans, *, home: Path, url: str
     ) -> None:
         self._resources, self._sessions, self._home, self._url = resources, sessions, home, url
         self._spans = spans
@@ -225,7 +225,7 @@ class BrowserPlane:
                 "NotImplementedException", 501, f"A browser session needs Chromium, which this machine lacks: {INSTALL}"
             )
         profile = self._profile(parameters, place)
-        target = RecordingPlace.of(browser.document.get("recording"), place)
+        target = RecordingLocation.of(browser.document.get("recording"), place)
         size: Mapping[str, int] = parameters.get("viewPort") or {}
         settings = SessionSettings(
             place=place,

@@ -43,7 +43,7 @@ _FIGURE: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordingPlace:
+class RecordingLocation:
     """A place in the local S3.
 
     Attributes:
@@ -57,7 +57,7 @@ class RecordingPlace:
     prefix: str
 
     @classmethod
-    def of(cls, recording: Mapping[str, Any] | None, place: Place) -> RecordingPlace | None:
+    def of(cls, recording: Mapping[str, Any] | None, place: Place) -> RecordingLocation | None:
         """Return the location for recordings of a browser's sessions; None if they are not recorded.
 
         Raises:
@@ -94,7 +94,7 @@ class Recording:
     """
 
     session: BrowserSession
-    target: RecordingPlace
+    target: RecordingLocation
     frames: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     async def run(self) -> None:

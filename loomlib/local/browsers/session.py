@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..resources import Place
-from ..sessions.place import SessionPlace
+from ..sessions.pool_settings import PoolSettings
 from .chromium import Chromium, remove_files, start_chromium
 from .devtools import BrowserGoneError, CommandError, DevToolsChannel
 
@@ -72,7 +72,7 @@ class BrowserSession:
     """
 
     def __init__(
-        self, sessions: SessionPlace, settings: SessionSettings, on_ended: Callable[[BrowserSession], None]
+        self, sessions: PoolSettings, settings: SessionSettings, on_ended: Callable[[BrowserSession], None]
     ) -> None:
         self.id = new_session_id()
         self.settings = settings

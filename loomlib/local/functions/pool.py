@@ -60,7 +60,7 @@ class FunctionPool:
     """
 
     def __init__(self, home: Path, sessions: SessionPool, sink: LogSink) -> None:
-        self._shared, self._sink = sessions.place, sink
+        self._shared, self._sink = sessions.shared, sink
         self._packages = FunctionPackages(home)
         self._idle: dict[str, list[FunctionProcess]] = {}
         self._processes: set[FunctionProcess] = set()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from ..aws_names.hosts import is_of_aws, is_served
-from ..identity.addresses import check_address, is_here, without_secrets
+from ..aws_names.hosts import is_aws_host, is_served
+from ..identity.addresses import check_address, is_loopback, without_secrets
 from .tools import TargetError, TargetTimeoutError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def check_target(url: str) -> None:
     if fault := check_address(url):
         raise TargetError(f"{without_secrets(url)} is refused: {fault} ({_RULE})")
     host = urlsplit(url).hostname or ""
-    if is_of_aws(host) and not is_served(host):
+    if is_aws_host(host) and not is_served(host):
         raise TargetError(f"{without_secrets(url)} is refused: the local AgentCore does not emulate {host}")
 
 
@@ -134,7 +134,7 @@ class TargetClient:
             request_headers["host"] = parts.netloc
             parts = parts._replace(scheme=self._own.scheme, netloc=self._own.netloc)
         address = URL(urlunsplit(parts), encoded=True)  # the signature covers the path as it is sent
-        session = self._session(here=is_here(parts))
+        session = self._session(here=is_loopback(parts))
         try:
             async with asyncio.timeout(timeout_s):
                 try:

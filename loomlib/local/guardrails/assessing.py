@@ -51,7 +51,7 @@ class GuardrailVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assessed:
+class TextAssessment:
     """The assessment of texts that belong together.
 
     Attributes:
@@ -154,7 +154,7 @@ class Assessed:
 
 def assess(
     guardrail: GuardrailVersion, texts: Sequence[str], source: Source, *, sources: Sequence[str] = (), query: str = ""
-) -> Assessed:
+) -> TextAssessment:
     """Assess texts by every policy of a guardrail.
 
     This is CPU-bound: call it in a thread.
@@ -182,7 +182,7 @@ def assess(
     grounded = bool(source == "OUTPUT" and grounding and sources and query)
     if grounded:
         judged_findings += find_grounding(grounding, whole, sources=sources, query=query)
-    return Assessed(
+    return TextAssessment(
         guardrail=guardrail,
         source=source,
         texts=tuple(texts),

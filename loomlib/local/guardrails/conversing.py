@@ -14,7 +14,7 @@ from ..models import ConverseModel
 from ..models.json_values import JsonObject, as_list, as_object, as_text
 from ..models.reply import encode_event
 from ..wire import invalid
-from .assessing import Assessed, GuardrailVersion, assess
+from .assessing import GuardrailVersion, TextAssessment, assess
 
 FindGuardrail = Callable[[str, str], GuardrailVersion]
 """Returns a version of a guardrail by its id or ARN and its version."""
@@ -130,10 +130,10 @@ class _Guard:
 
     def __init__(self, guardrail: GuardrailVersion, trace: str) -> None:
         self._guardrail, self._trace = guardrail, trace
-        self._input: Assessed | None = None
-        self._outputs: list[Assessed] = []
+        self._input: TextAssessment | None = None
+        self._outputs: list[TextAssessment] = []
 
-    async def input(self, texts: _Texts) -> Assessed:
+    async def input(self, texts: _Texts) -> TextAssessment:
         """Assess the request, and mask its sensitive parts."""
         input_texts = [as_text(block["text"]) for block in texts.blocks]
         self._input = assessment = await asyncio.to_thread(assess, self._guardrail, input_texts, "INPUT")
@@ -141,7 +141,7 @@ class _Guard:
             block["text"] = text
         return assessment
 
-    async def output(self, answer: list[str], texts: _Texts) -> Assessed:
+    async def output(self, answer: list[str], texts: _Texts) -> TextAssessment:
         """Assess the answer."""
         grounding = {"sources": texts.sources, "query": "\n".join(texts.queries)}
         assessed = await asyncio.to_thread(assess, self._guardrail, answer, "OUTPUT", **cast("Any", grounding))

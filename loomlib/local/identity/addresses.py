@@ -27,7 +27,7 @@ def check_address(url: str) -> str:
         return "it must not contain a password"
     if not host or parts.scheme not in ("http", "https"):
         return "it must be an http or https URL"
-    if is_here(parts):
+    if is_loopback(parts):
         return ""
     if parts.scheme != "https":
         return "it must be https unless its host is 127.0.0.1 or localhost"
@@ -44,7 +44,7 @@ def without_secrets(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def is_here(parts: SplitResult) -> bool:
+def is_loopback(parts: SplitResult) -> bool:
     """Return whether a URL's host is this machine."""
     host = parts.hostname or ""
     literal = _literal(host)

@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from .addresses import IssuerError, check_address, is_here, without_secrets
+from .addresses import IssuerError, check_address, is_loopback, without_secrets
 
 TIMEOUT_S: Final = 5.0
 """Time limit of a request to an issuer, in seconds."""
@@ -62,7 +62,7 @@ async def ask(
     shown_url = without_secrets(url)
     if fault := check_address(url):
         raise IssuerError(f"{shown_url} is refused: {fault}")
-    connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(urlsplit(url))), force_close=True)
+    connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_loopback(urlsplit(url))), force_close=True)
     request_headers = {"Accept": "application/json", **(headers or {})}
     try:
         async with (

@@ -16,7 +16,7 @@ _CODE_BYTES: Final = 100_000_000  # AWS's developer guide: inline files of a cod
 def add_interpreters(context: ServiceContext, capabilities: Capabilities) -> tuple[InterpreterPool, CodeInvocations]:
     """Add code interpreters and their sessions; return the pool of sessions and the handler of invocations."""
     interpreters = InterpreterPool(context.resources, context.sessions)
-    capabilities.resources.append((CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)))
+    capabilities.resources.append((CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_sessions_of)))
     invocations = CodeInvocations(interpreters, InvocationSpans(context.telemetry.spans))
     capabilities.data_components += [interpreters, invocations]
     capabilities.large_bodies["InvokeCodeInterpreter"] = _CODE_BYTES

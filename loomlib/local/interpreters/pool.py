@@ -35,7 +35,7 @@ class InterpreterPool:
     """
 
     def __init__(self, resources: ResourceStore, sessions: SessionPool) -> None:
-        self._resources, self._shared = resources, sessions.place
+        self._resources, self._shared = resources, sessions.shared
         self._sessions: dict[str, InterpreterSession] = {}
         self._closing = False
         self._tokens: dict[tuple[Place, str, str], tuple[str, Mapping[str, Any]]] = {}
@@ -133,7 +133,7 @@ class InterpreterPool:
             raise conflict(f"Code interpreter session {session.plan.session_id} is {TERMINATED}: {session.why_ended}")
         return session
 
-    def end_of(self, interpreter_id: str) -> None:
+    def end_sessions_of(self, interpreter_id: str) -> None:
         """End the sessions of a deleted code interpreter."""
         for session in self._sessions.values():
             if session.plan.interpreter_id == interpreter_id:

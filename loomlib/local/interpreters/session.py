@@ -16,7 +16,7 @@ from ..sandbox.bubblewrap import HOME
 from ..sandbox.isolation import Isolation
 from ..sandbox.variables import FOR_AGENTS
 from ..sessions.environment import MARK
-from ..sessions.place import SessionPlace
+from ..sessions.pool_settings import PoolSettings
 from ..sessions.sandbox_worker import SandboxWorker, WorkerPlan
 from .commands import Tasks
 
@@ -65,7 +65,7 @@ class InterpreterSession(SandboxWorker):
     """
 
     def __init__(
-        self, plan: SessionPlan, shared: SessionPlace, *, mark: str, on_end: Callable[[InterpreterSession], None]
+        self, plan: SessionPlan, shared: PoolSettings, *, mark: str, on_end: Callable[[InterpreterSession], None]
     ) -> None:
         self.plan, self.created_at = plan, datetime.now(UTC)
         self.cells, self.tasks = asyncio.Lock(), Tasks()
@@ -111,7 +111,7 @@ def _isolation(isolation: Isolation, *, has_network: bool) -> Isolation:
     return replace(isolation, network="service", network_program="")
 
 
-def _environment(shared: SessionPlace, isolation: Isolation, folder: Path, mark: str) -> dict[str, str]:
+def _environment(shared: PoolSettings, isolation: Isolation, folder: Path, mark: str) -> dict[str, str]:
     """Return the variables of a session: an allow-list of the user's variables, no credentials, its own home."""
     user = shared.user_environment
     environment = {name: user[name] for name in user if name in FOR_AGENTS or name.startswith("LC_")}

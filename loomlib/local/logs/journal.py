@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS lines (
 """
 
 T = TypeVar("T")
-Place = tuple[str, str]
+StreamKey = tuple[str, str]
 JournalRow = tuple[str, str, int, str]
 """A line: its group, its stream, its unix time in milliseconds, its text."""
 
@@ -60,11 +60,11 @@ class LogJournal:
         """Store lines."""
         self._run("INSERT INTO lines (log_group, stream, timestamp_ms, message) VALUES (?, ?, ?, ?)", lines)
 
-    def forget(self, places: Sequence[Place]) -> None:
+    def forget(self, places: Sequence[StreamKey]) -> None:
         """Remove all lines of streams."""
         self._run("DELETE FROM lines WHERE log_group = ? AND stream = ?", places)
 
-    def drop_oldest(self, place: Place, count: int) -> None:
+    def drop_oldest(self, place: StreamKey, count: int) -> None:
         """Remove the oldest lines of a stream."""
         self._run(
             "DELETE FROM lines WHERE id IN "

@@ -13,39 +13,39 @@ TOTAL_BYTES = 256 << 20
 _LINE_BYTES = 200  # overhead of a line in addition to its text
 _KEPT_SHARE = 0.75  # what a rotation leaves, so that not every line is followed by another rotation
 
-Place = tuple[str, str]
+StreamKey = tuple[str, str]
 
 
 class Rotation:
     """Counts the bytes of streams and chooses how many of their oldest lines are dropped."""
 
     def __init__(self) -> None:
-        self._bytes: dict[Place, int] = {}
+        self._bytes: dict[StreamKey, int] = {}
 
-    def count(self, place: Place, messages: Sequence[str]) -> None:
+    def count(self, stream: StreamKey, messages: Sequence[str]) -> None:
         """Count lines added to a stream."""
-        self._bytes[place] = self._bytes.get(place, 0) + sum(map(_cost, messages))
+        self._bytes[stream] = self._bytes.get(stream, 0) + sum(map(_cost, messages))
 
-    def add(self, place: Place, size_bytes: int) -> None:
+    def add(self, stream: StreamKey, size_bytes: int) -> None:
         """Count bytes that a stream has received; `surplus` counts them again, line by line."""
-        self._bytes[place] = self._bytes.get(place, 0) + size_bytes
+        self._bytes[stream] = self._bytes.get(stream, 0) + size_bytes
 
-    def forget(self, place: Place) -> None:
+    def forget(self, stream: StreamKey) -> None:
         """Forget a stream that was deleted."""
-        self._bytes.pop(place, None)
+        self._bytes.pop(stream, None)
 
-    def overfull(self) -> Place | None:
+    def overfull(self) -> StreamKey | None:
         """Return a stream whose oldest lines should be dropped: one above its limit, or the largest of too many."""
-        beyond = next((place for place, size in self._bytes.items() if size > STREAM_BYTES), None)
+        beyond = next((stream for stream, size in self._bytes.items() if size > STREAM_BYTES), None)
         if beyond is None and sum(self._bytes.values()) > TOTAL_BYTES:
             return max(self._bytes, key=self._bytes.__getitem__)
         return beyond
 
-    def surplus(self, place: Place, messages: Sequence[str]) -> int:
+    def surplus(self, stream: StreamKey, messages: Sequence[str]) -> int:
         """Return how many of a stream's oldest lines to drop, and subtract them from the counts.
 
         Args:
-            place: The stream.
+            stream: The stream.
             messages: All its lines, the oldest first.
         """
         size = sum(map(_cost, messages))
@@ -54,7 +54,7 @@ class Rotation:
         while dropped < len(messages) and size > goal:
             size -= _cost(messages[dropped])
             dropped += 1
-        self._bytes[place] = size
+        self._bytes[stream] = size
         return dropped
 
 

@@ -103,7 +103,7 @@ class Logs:
         Args:
             place: The region and the account; None for the service's own.
         """
-        region, account_id = place or self.keys.home
+        region, account_id = place or self.keys.own_place
         return logs_backends[account_id][region]
 
     def places(self) -> set[tuple[str, str]]:
@@ -134,7 +134,7 @@ class Logs:
             self._wake.set()
             self.on_forgotten(deleted)
 
-    def make_places(self, places: Iterable[tuple[str, str]]) -> None:
+    def create_streams(self, places: Iterable[tuple[str, str]]) -> None:
         """Create streams whose events are stored elsewhere, with the same delay as for a line that arrives now."""
         visible_at = time.monotonic() + self._delay_s
         self._places.extend((group, stream, visible_at) for group, stream in places)

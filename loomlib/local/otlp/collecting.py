@@ -23,7 +23,7 @@ from .frames import frame, read_frame
 from .json_form import decode_json
 from .json_values import MalformedTelemetryError
 from .records import Origin, Record, Recorder
-from .store import Place, TelemetryWriter
+from .store import StreamKey, TelemetryWriter
 
 _log = logging.getLogger(__name__)
 _NICE = 5  # invocations of agents have priority
@@ -62,7 +62,7 @@ def collect(home: Path) -> None:
 
 def _store(
     records: list[Record], visible_ms: int, writer: TelemetryWriter, refused: list[str]
-) -> dict[Place, tuple[int, int]]:
+) -> dict[StreamKey, tuple[int, int]]:
     """Store a batch of records, or, if one of them cannot be stored, each record separately."""
     try:
         return writer.write(records, visible_ms)
@@ -72,7 +72,7 @@ def _store(
         if len(records) == 1:
             refused.append(f"{type(error).__name__}: {error}")
             return {}
-    places: dict[Place, tuple[int, int]] = {}
+    places: dict[StreamKey, tuple[int, int]] = {}
     for record in records:
         for place, (first, last) in _store([record], visible_ms, writer, refused).items():
             begin, end = places.get(place, (first, last))
@@ -82,7 +82,7 @@ def _store(
 
 def _take(
     head: dict[str, Any], body: bytes, recorder: Recorder, writer: TelemetryWriter
-) -> tuple[Answer, dict[Place, tuple[int, int]]]:
+) -> tuple[Answer, dict[StreamKey, tuple[int, int]]]:
     try:
         document = unpacked(body, head["encoding"])
         if head["content_type"] == JSON:

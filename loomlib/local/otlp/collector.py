@@ -14,14 +14,14 @@ from typing import Any
 
 from .answers import Answer
 from .frames import PREFIX_BYTES, frame, lengths
-from .store import Place
+from .store import StreamKey
 
 _log = logging.getLogger(__name__)
 _PENDING_LIMIT_BYTES = 64_000_000
 _CLOSE_WITHIN_S = 5.0
 _REMEMBERED_SUSPECTS = 1_000
 
-Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
+Stored = Callable[[Mapping[StreamKey, tuple[int, int]]], None]
 
 
 class _Suspects:
@@ -88,7 +88,7 @@ class Collector:
             self._on_stored(places)
         return Answer(reply["status"], reply["refused"], reply["message"])
 
-    async def forget(self, places: Sequence[Place]) -> None:
+    async def forget(self, places: Sequence[StreamKey]) -> None:
         """Delete the stored records of deleted streams."""
         try:
             await self._ask({"forget": places}, b"")

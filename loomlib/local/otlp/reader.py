@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .store import FILE_NAME, Place
+from .store import FILE_NAME, StreamKey
 
 _ID = re.compile(r"(?<![\w-])(?:[0-9a-f]{32}|[\w-]{33,256})(?![\w-])")
 
@@ -50,7 +50,7 @@ class TelemetryReader:
     def __init__(self, home: Path, *, delay_s: float = 0.0) -> None:
         self._file, self._delay_ms = home / FILE_NAME, int(delay_s * 1000)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[StreamKey]:
         """Return every (group, stream) with telemetry."""
         with self._open() as database:
             if database is None:
@@ -145,7 +145,7 @@ class TelemetryReader:
                 if after < (timestamp_ms, number) < before:
                     yield TelemetryEvent(number, names[place], timestamp_ms, visible_ms, message)
 
-    def whole(self, identifier: str) -> list[tuple[Place, str]]:
+    def whole(self, identifier: str) -> list[tuple[StreamKey, str]]:
         """Return all records of a trace or session, untruncated, oldest first."""
         with self._open() as database:
             if database is None:

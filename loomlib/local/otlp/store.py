@@ -29,7 +29,7 @@ CREATE INDEX IF NOT EXISTS records_by_trace ON records (trace_id) WHERE trace_id
 CREATE INDEX IF NOT EXISTS records_by_session ON records (session_id) WHERE session_id <> '';
 """
 
-Place = tuple[str, str]
+StreamKey = tuple[str, str]
 
 
 class TelemetryWriter:
@@ -48,15 +48,15 @@ class TelemetryWriter:
             "PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864;" + _SCHEMA
         )
         rows = self._database.execute("SELECT id, log_group, stream FROM places")
-        self._places: dict[Place, int] = {(group, stream): number for number, group, stream in rows}
+        self._places: dict[StreamKey, int] = {(group, stream): number for number, group, stream in rows}
         self._since_pruned = _PRUNED_EVERY
 
-    def write(self, records: Sequence[Record], visible_ms: int) -> dict[Place, tuple[int, int]]:
+    def write(self, records: Sequence[Record], visible_ms: int) -> dict[StreamKey, tuple[int, int]]:
         """Store records in one transaction; return the first and last time of each stream that received some.
 
         Raises `sqlite3.Error`, and then nothing is stored.
         """
-        spans: dict[Place, tuple[int, int]] = {}
+        spans: dict[StreamKey, tuple[int, int]] = {}
         if not records:
             return spans
         run = self._database.execute
@@ -92,7 +92,7 @@ class TelemetryWriter:
             self.prune()
         return spans
 
-    def forget(self, places: Iterable[Place]) -> None:
+    def forget(self, places: Iterable[StreamKey]) -> None:
         """Delete streams with all their records."""
         for place in places:
             number = self._places.pop(place, None)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 
 from .commands import connect_address
 from .lifeline import SessionProcess
-from .place import ServeEndpoint
+from .pool_settings import ServeEndpoint
 
 
 class OwnRequests:

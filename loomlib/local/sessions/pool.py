@@ -28,7 +28,7 @@ from ..sandbox.limits import Limits
 from ..sandbox.watching import Watch
 from .keeper import Keeper
 from .otel import OtlpTarget
-from .place import ServeEndpoint, SessionPlace
+from .pool_settings import PoolSettings, ServeEndpoint
 from .running import ProcessGoneError
 from .session import RuntimeSession
 from .snapshot_store import Snapshots
@@ -97,7 +97,7 @@ class SessionPool:
         self._keeper = Keeper(folder)
         self._cgroups = Cgroups()
         self._watch = Watch(self._cgroups)
-        self._place = SessionPlace(
+        self._shared = PoolSettings(
             folder=folder,
             sink=sink,
             interpreter=interpreter,
@@ -118,7 +118,7 @@ class SessionPool:
             keys=keys,
             aws_names=cache(aws_names),
         )
-        self._snapshots = Snapshots(self._place)
+        self._snapshots = Snapshots(self._shared)
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], RuntimeSession] = {}
@@ -126,9 +126,9 @@ class SessionPool:
         self._closing = False
 
     @property
-    def place(self) -> SessionPlace:
+    def shared(self) -> PoolSettings:
         """The settings that all sessions share."""
-        return self._place
+        return self._shared
 
     async def invoke(self, call: AgentCall) -> AgentAnswer:
         """Send an invocation to its session; start the session if needed.
@@ -179,7 +179,7 @@ class SessionPool:
                 self._forget(session)
             self._admit(call.runtime.runtime_id, call.qualifier, len(self._sessions))
             session = RuntimeSession(
-                self._place,
+                self._shared,
                 call.runtime,
                 snapshots=self._snapshots,
                 qualifier=call.qualifier,
@@ -210,7 +210,7 @@ class SessionPool:
         Raises:
             SnapshotError: Its process did not start, or its warm-up hook failed.
         """
-        await self._place.prepare()
+        await self._shared.prepare()
         await self._snapshots.find(runtime)
 
     async def end_version(self, runtime_id: str, version: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from ..sandbox.isolation import Isolation
 from ..sandbox.removal import remove_tree
 from .commands import ask_channel, connect_address
-from .place import SessionPlace
+from .pool_settings import PoolSettings
 from .process import AgentProcess
 from .workspace import remove_workspace, write_record
 
@@ -66,7 +66,7 @@ class SandboxWorker:
         OSError: Its process cannot be started.
     """
 
-    def __init__(self, plan: WorkerPlan, shared: SessionPlace, *, on_end: Callable[[], None]) -> None:
+    def __init__(self, plan: WorkerPlan, shared: PoolSettings, *, on_end: Callable[[], None]) -> None:
         self.mark, self.why_ended = plan.mark, ""
         self.ended_at: datetime | None = None
         self.exited = asyncio.Event()

@@ -23,7 +23,7 @@ from .connections import Connections
 from .health import Health, ask_health
 from .notices import SessionNotices
 from .own_requests import OwnRequests
-from .place import SessionPlace
+from .pool_settings import PoolSettings
 from .processes import resident_bytes
 from .restored import RestoredProcess
 from .running import EXIT_SOON_S, RunningProcess
@@ -49,7 +49,7 @@ class RuntimeSession:
     It keeps the version with which it was started, whatever version the endpoint refers to later, as a microVM does.
 
     Args:
-        place: Settings of the pool.
+        shared: Settings of the pool.
         runtime: The version to run.
         snapshots: The snapshots from which versions of platform V2 are restored.
         qualifier: The endpoint's name.
@@ -61,7 +61,7 @@ class RuntimeSession:
 
     def __init__(
         self,
-        place: SessionPlace,
+        shared: PoolSettings,
         runtime: RuntimeVersion,
         *,
         snapshots: Snapshots,
@@ -72,13 +72,13 @@ class RuntimeSession:
         on_removed: Callable[[RuntimeSession], None],
     ) -> None:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
-        self._place, self._on_end, self._on_removed = place, on_end, on_removed
-        self._limits = place.limits.with_memory(runtime.memory_bytes)
-        self._snapshots, self._folders = snapshots, place.folder
+        self._shared, self._on_end, self._on_removed = shared, on_end, on_removed
+        self._limits = shared.limits.with_memory(runtime.memory_bytes)
+        self._snapshots, self._folders = snapshots, shared.folder
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
-        self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
+        self._notices = SessionNotices(shared.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._times = StartTimes()
         self._running: RunningProcess | None = None
         self._calls = self._invocations = 0
@@ -88,7 +88,7 @@ class RuntimeSession:
         self.ended = asyncio.Event()  # set as soon as it no longer accepts invocations
         self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._own_requests = OwnRequests(place.serve_endpoint, self._spawn, self._ended)
+        self._own_requests = OwnRequests(shared.serve_endpoint, self._spawn, self._ended)
         self._start = self._spawn(self._start_up())
 
     @property
@@ -134,7 +134,7 @@ class RuntimeSession:
         connection: AgentConnection | None = None
         try:
             connection = await running.connect()
-            async with asyncio.timeout(self._place.answer_timeout_s):
+            async with asyncio.timeout(self._shared.answer_timeout_s):
                 host = f"127.0.0.1:{self.runtime.port}"
                 headers = {"host": host, _SESSION_HEADER: self.session_id, **call.headers}
                 head = await connection.ask(call.method, call.path or self.runtime.path, headers, call.body)
@@ -147,8 +147,8 @@ class RuntimeSession:
             raise
         chunks = AnswerChunks(
             connection,
-            timeout_s=self._place.answer_timeout_s,
-            limit_bytes=self._place.limits.answer,
+            timeout_s=self._shared.answer_timeout_s,
+            limit_bytes=self._shared.limits.answer,
             release=self.finish,
             explain=self._explain_cut_answer,
         )
@@ -225,7 +225,7 @@ class RuntimeSession:
             await running.process.end(grace_s=0)
             await self._drained.wait()
             return
-        if self._place.otlp is not None:
+        if self._shared.otlp is not None:
             self._notices.record_start(self._times, self.runtime.platform)
         if self._calls == 0:
             running.clocks.resume()
@@ -233,10 +233,10 @@ class RuntimeSession:
     async def _make_ready(self, running: RunningProcess) -> str:
         """Ping the agent, and call the warm-up hook if no snapshot contains its effect; return the failure, if any."""
         try:
-            async with asyncio.timeout(self._place.start_timeout_s):
+            async with asyncio.timeout(self._shared.start_timeout_s):
                 health = await ask_health(running.connections, self.runtime)
         except TimeoutError:
-            return self._place.not_serving(self.runtime)
+            return self._shared.not_serving(self.runtime)
         except (ConnectionClosedError, NotHttpError) as failure:
             return await self._explain_start(failure)
         if not health.is_healthy:
@@ -252,7 +252,7 @@ class RuntimeSession:
 
     async def _start_process(self) -> RunningProcess:
         process, output = await ProcessStart(
-            place=self._place,
+            shared=self._shared,
             runtime=self.runtime,
             snapshots=self._snapshots,
             qualifier=self.qualifier,
@@ -287,8 +287,8 @@ class RuntimeSession:
     async def _clean_up(self, running: RunningProcess) -> None:
         """Wait for the process to end and remove its files."""
         await running.process.ended.wait()
-        self._place.watch.remove(self.mark)
-        if name := self._place.cgroups.reached(self.mark):
+        self._shared.watch.remove(self.mark)
+        if name := self._shared.cgroups.reached(self.mark):
             self._note_limit(name)
         was_stopping = self._stopping or bool(self._limit)
         self.ended.set()
@@ -296,7 +296,7 @@ class RuntimeSession:
         running.clocks.stop()
         running.connections.close_idle()
         await running.output.finish(within_s=_DRAIN_S)
-        if self._place.otlp is not None and not was_stopping and not self._failed:
+        if self._shared.otlp is not None and not was_stopping and not self._failed:
             self._notices.ended_unexpectedly(running.process.how_it_ended())
         self._drained.set()
         await self._leave()
@@ -318,12 +318,12 @@ class RuntimeSession:
 
     async def _leave(self) -> None:
         try:
-            self._place.cgroups.remove(self.mark)
-            if self._place.keys is not None:
-                self._place.keys.end(self.mark)
+            self._shared.cgroups.remove(self.mark)
+            if self._shared.keys is not None:
+                self._shared.keys.end(self.mark)
             await asyncio.to_thread(remove_workspace, self._folders, self.mark)
-            if self._folders != self._place.folder:
-                record_path(self._place.folder, self.mark).unlink(missing_ok=True)
+            if self._folders != self._shared.folder:
+                record_path(self._shared.folder, self.mark).unlink(missing_ok=True)
         finally:
             self._snapshots.release(self.runtime, self.mark)
             self._on_removed(self)
@@ -355,7 +355,7 @@ class RuntimeSession:
         if isinstance(failure, TimeoutError):
             subject = "no further byte" if mid_answer else "no answer"
             return AgentProcessError(
-                f"The agent sent {subject} within {self._place.answer_timeout_s:g} s", self._log_tail()
+                f"The agent sent {subject} within {self._shared.answer_timeout_s:g} s", self._log_tail()
             )
         if isinstance(failure, AnswerTooLargeError):
             self._notices.reached_limit(self._limits.reached("answer"))

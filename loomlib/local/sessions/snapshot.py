@@ -24,7 +24,7 @@ from .environment import SERVER
 from .health import ask_health
 from .otel import SPANS
 from .output import SessionOutput
-from .place import SessionPlace
+from .pool_settings import PoolSettings
 from .process import AgentProcess
 from .restored import RestoredProcess
 from .snapshots.copying import copy_folder
@@ -52,16 +52,16 @@ class Snapshot:
         obstacles: The reasons why the process cannot be forked; sessions then boot as on V1. Empty if it can.
 
     Args:
-        place: Settings of the pool.
+        shared: Settings of the pool.
         runtime: The version.
         note: The first line of its log; empty for none.
     """
 
-    def __init__(self, place: SessionPlace, runtime: RuntimeVersion, *, note: str = "") -> None:
+    def __init__(self, shared: PoolSettings, runtime: RuntimeVersion, *, note: str = "") -> None:
         self.runtime, self._note = runtime, note
         self.obstacles: tuple[str, ...] = ()
-        self._place, self._mark = place, str(uuid.uuid4())
-        self._session_folders = place.folder / f"{self._mark}.sessions"
+        self._shared, self._mark = shared, str(uuid.uuid4())
+        self._session_folders = shared.folder / f"{self._mark}.sessions"
         self._lock = asyncio.Lock()
         self._environment: Mapping[str, str] = {}
         self._process: AgentProcess | None = None
@@ -101,14 +101,14 @@ class Snapshot:
             raise
 
     async def _build(self) -> None:
-        place, runtime = self._place, self.runtime
+        shared, runtime = self._shared, self.runtime
         try:
             process = await self._start()
         except (OSError, ValueError) as failure:
             raise SnapshotError(f"The agent could not be started: {failure}") from failure
         connections = Connections(process.address)
         try:
-            async with asyncio.timeout(place.start_timeout_s):
+            async with asyncio.timeout(shared.start_timeout_s):
                 health = await ask_health(connections, runtime)
             if not health.is_healthy:
                 raise SnapshotError(f"The agent is not healthy: {health.probe} answered {health.status}")
@@ -119,48 +119,48 @@ class Snapshot:
         except WarmUpError as failure:
             raise SnapshotError(f"{failure}{self._last_lines()}") from failure
         except TimeoutError as failure:
-            raise SnapshotError(f"{place.not_serving(runtime)}{self._last_lines()}") from failure
+            raise SnapshotError(f"{shared.not_serving(runtime)}{self._last_lines()}") from failure
         except (ConnectionClosedError, NotHttpError, OSError) as failure:
             reason = await self._explain(failure)
             raise SnapshotError(f"The agent did not serve: {reason}{self._last_lines()}") from failure
         finally:
             connections.close_all()
-        place.watch.remove(self._mark)  # its descendants are the sessions from now on
+        shared.watch.remove(self._mark)  # its descendants are the sessions from now on
 
     async def _start(self) -> AgentProcess:
-        place, runtime, mark = self._place, self.runtime, self._mark
-        script, limits = runtime.entry_point[-1], place.limits.with_memory(runtime.memory_bytes)
-        folder = await asyncio.to_thread(make_workspace, place.folder, mark, runtime.code)
+        shared, runtime, mark = self._shared, self.runtime, self._mark
+        script, limits = runtime.entry_point[-1], shared.limits.with_memory(runtime.memory_bytes)
+        folder = await asyncio.to_thread(make_workspace, shared.folder, mark, runtime.code)
         if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
             raise FileNotFoundError(f"its entry point {script} is not in the package")
         self._session_folders.mkdir()
-        self._environment = place.environment(runtime, qualifier=_QUALIFIER, session_id=f"snapshot-{mark}", mark=mark)
+        self._environment = shared.environment(runtime, qualifier=_QUALIFIER, session_id=f"snapshot-{mark}", mark=mark)
         process = self._process = AgentProcess(
-            interpreter=str(runtime.interpreter or place.interpreter),
+            interpreter=str(runtime.interpreter or shared.interpreter),
             script=script,
             folder=folder,
             environment=self._environment,
             mark=mark,
-            isolation=place.isolation,
-            read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *place.readable),
-            write=(*place.writable, self._session_folders),
-            limits=limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
-            groups=place.cgroups.make(mark, limits),
-            port=place.port,
+            isolation=shared.isolation,
+            read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *shared.readable),
+            write=(*shared.writable, self._session_folders),
+            limits=limits.for_setrlimit(own_users=shared.isolation.level == "bubblewrap"),
+            groups=shared.cgroups.make(mark, limits),
+            port=shared.port,
             control=self._control_child_end,
             on_signal=lambda _: None,
             on_endpoint=self._connect_endpoint,
         )
         self._control_child_end.close()
         writable = (folder, *([process.home] if process.home else []))
-        place.watch.add(mark, process.leader, writable, limits, self._on_limit)
+        shared.watch.add(mark, process.leader, writable, limits, self._on_limit)
         group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{_QUALIFIER}")
         stream = f"{datetime.now(UTC):%Y/%m/%d}/[runtime-logs]{mark}"
-        self._output = SessionOutput(process.output_fd, place.sink, group=group, stream=stream)
+        self._output = SessionOutput(process.output_fd, shared.sink, group=group, stream=stream)
         if self._note:  # not by `output`, whose last lines explain why an agent failed
             now_ms = int(time.time() * 1000)
-            place.sink.write(group=group, stream=stream, timestamp_ms=now_ms, message=f"Loom: {self._note}")
-        write_record(place.folder, mark, process.leader, process.user)
+            shared.sink.write(group=group, stream=stream, timestamp_ms=now_ms, message=f"Loom: {self._note}")
+        write_record(shared.folder, mark, process.leader, process.user)
         return process
 
     async def _freeze(self) -> None:
@@ -209,7 +209,7 @@ class Snapshot:
         """
         with self._restoring():
             folder = self._session_folders / mark
-            source = self._place.folder / self._mark
+            source = self._shared.folder / self._mark
             user = self._process.user if self._process is not None else 0
             home = None
             if user:
@@ -224,13 +224,13 @@ class Snapshot:
             spans = changed.pop(SPANS, "")
             process = RestoredProcess(
                 mark=mark,
-                isolation=self._place.isolation,
+                isolation=self._shared.isolation,
                 folder=folder,
-                seen_at=source if self._place.isolation.level == "bubblewrap" else folder,
+                seen_at=source if self._shared.isolation.level == "bubblewrap" else folder,
                 environment=environment,
                 changed=changed,
                 spans=spans,
-                port=self._place.port,
+                port=self._shared.port,
                 groups=groups,
                 user=user,
                 home=home,
@@ -238,7 +238,7 @@ class Snapshot:
                 on_endpoint=on_endpoint,
             )
             try:
-                await process.start(self._control, self._lock, within_s=self._place.start_timeout_s, ended=ended)
+                await process.start(self._control, self._lock, within_s=self._shared.start_timeout_s, ended=ended)
             except (TimeoutError, InterruptedError):
                 self._is_stuck |= process.is_requested  # the next session takes a new snapshot
                 raise
@@ -280,12 +280,12 @@ class Snapshot:
         self._control_child_end.close()
         for stop in self._stops:
             stop()
-        self._place.watch.remove(self._mark)
-        self._place.cgroups.remove(self._mark)
-        if self._place.keys is not None:
-            self._place.keys.end(self._mark)
+        self._shared.watch.remove(self._mark)
+        self._shared.cgroups.remove(self._mark)
+        if self._shared.keys is not None:
+            self._shared.keys.end(self._mark)
         await asyncio.to_thread(remove_tree, self._session_folders)
-        await asyncio.to_thread(remove_workspace, self._place.folder, self._mark)
+        await asyncio.to_thread(remove_workspace, self._shared.folder, self._mark)
 
     def _is_running(self) -> bool:
         return self._process is not None and self._process.is_running()
@@ -300,17 +300,17 @@ class Snapshot:
     def _on_limit(self, name: str) -> None:
         if name != "open_files" and self._process is not None:
             if self._output is not None:
-                self._output.note(f"Loom: {self._place.limits.reached(name)}")
+                self._output.note(f"Loom: {self._shared.limits.reached(name)}")
             self._spawn(self._process.end(grace_s=0))
 
     def _connect_endpoint(self, endpoint: socket.socket) -> None:
-        if self._place.serve_endpoint is None or self._stops:
+        if self._shared.serve_endpoint is None or self._stops:
             endpoint.close()
             return
 
         async def serve() -> None:
-            assert self._place.serve_endpoint is not None
-            self._stops.append(await self._place.serve_endpoint(endpoint, self._dial))
+            assert self._shared.serve_endpoint is not None
+            self._stops.append(await self._shared.serve_endpoint(endpoint, self._dial))
 
         self._spawn(serve())
 

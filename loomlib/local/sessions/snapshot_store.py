@@ -8,7 +8,7 @@ import os
 import sys
 
 from ..contract import RuntimeVersion
-from .place import SessionPlace
+from .pool_settings import PoolSettings
 from .snapshot import Snapshot, SnapshotError
 from .warming import name_of_hook
 
@@ -41,11 +41,11 @@ class Snapshots:
     of the service, or because more than `KEPT_UNUSED` versions had no session and this one was the least recently used.
 
     Args:
-        place: Settings of the pool.
+        shared: Settings of the pool.
     """
 
-    def __init__(self, place: SessionPlace) -> None:
-        self._place = place
+    def __init__(self, shared: PoolSettings) -> None:
+        self._shared = shared
         self._most_unused = _kept_unused()
         self._snapshots: dict[_SnapshotKey, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
         self._stopped: set[_SnapshotKey] = set()
@@ -125,7 +125,7 @@ class Snapshots:
         await asyncio.gather(*self._ending)
 
     async def _take(self, runtime: RuntimeVersion, note: str) -> Snapshot:
-        snapshot = Snapshot(self._place, runtime, note=note)
+        snapshot = Snapshot(self._shared, runtime, note=note)
         await snapshot.build()
         return snapshot
 

@@ -82,7 +82,7 @@ class Spans:
         if self.tracing is None and self.settings:
             settings, self.settings = self.settings, None
             try:
-                self.tracing = load_package("tracing").Tracing(settings, self.arrivals, self.make_known)
+                self.tracing = load_package("tracing").Tracing(settings, self.arrivals, self.report_first_span)
             except Exception as failure:  # noqa: BLE001 (an agent must run, traced or not)
                 sys.stderr.write(f"Loom: spans are not exported: {type(failure).__name__}: {failure}\n")
         return self.tracing
@@ -170,13 +170,13 @@ class Spans:
         else:
             self.settings = settings
 
-    def make_known(self) -> None:
+    def report_first_span(self) -> None:
         """Report that the first span was created, after an earlier report of no spans."""
         if self.has_reported_none:
             self.has_reported_none = False
             self.notify(b"+")
 
-    def be_quiet(self) -> None:
+    def report_no_spans(self) -> None:
         """At the end of an invocation, report if there are no spans to export."""
         if not (self.has_reported_none or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
             self.has_reported_none = True
@@ -218,7 +218,7 @@ class Spans:
                     if self.tracing is not None:
                         self.tracing.end(arrival)
         finally:
-            self.be_quiet()
+            self.report_no_spans()
 
 
 def load_package(name: str) -> Any:

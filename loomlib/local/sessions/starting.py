@@ -16,7 +16,7 @@ from .notices import SessionNotices
 from .otel import SPANS, asks_for_adot
 from .output import START_LINE, SessionOutput
 from .own_requests import OwnRequests
-from .place import SessionPlace
+from .pool_settings import PoolSettings
 from .process import AgentProcess
 from .restored import RestoredProcess
 from .snapshot import Snapshot
@@ -33,7 +33,7 @@ class ProcessStart:
     """The settings with which a session's process is started.
 
     Attributes:
-        place: Settings of the pool.
+        shared: Settings of the pool.
         runtime: The version to run.
         snapshots: The snapshots from which versions of platform V2 are restored.
         qualifier: The endpoint's name.
@@ -51,7 +51,7 @@ class ProcessStart:
         on_limit: Called with the name of a limit that the session reached.
     """
 
-    place: SessionPlace
+    shared: PoolSettings
     runtime: RuntimeVersion
     snapshots: Snapshots
     qualifier: str
@@ -76,8 +76,8 @@ class ProcessStart:
             OSError: The process cannot be started, or the session is ending.
             ValueError: The process cannot be started with the version's settings.
         """
-        place = self.place
-        await place.prepare()
+        shared = self.shared
+        await shared.prepare()
         snapshot = await unless_ended(self.snapshots.find(self.runtime, self.mark), self.ended)
         obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
         if snapshot is not None and not obstacles:
@@ -86,34 +86,34 @@ class ProcessStart:
             process, folders = await self._boot()
         if process.leader:
             try:
-                write_record(place.folder, self.mark, process.leader, process.user)
+                write_record(shared.folder, self.mark, process.leader, process.user)
             except OSError:
                 os.close(process.output_fd)
                 await process.end(grace_s=0)
                 raise
             writable = (*folders, *([process.home] if process.home else []))
-            place.watch.add(self.mark, process.leader, writable, self.limits, self.on_limit)
-        output = SessionOutput(process.output_fd, place.sink, group=self.group, stream=self.stream)
+            shared.watch.add(self.mark, process.leader, writable, self.limits, self.on_limit)
+        output = SessionOutput(process.output_fd, shared.sink, group=self.group, stream=self.stream)
         if isinstance(process, RestoredProcess) and snapshot is not None:
             output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
-        if place.announces_starts:
+        if shared.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
-            place.sink.write(group=self.group, stream=self.stream, timestamp_ms=now_ms, message=START_LINE)
+            shared.sink.write(group=self.group, stream=self.stream, timestamp_ms=now_ms, message=START_LINE)
         if obstacles:
             output.note(boot_note(self.runtime, obstacles))
         if len(self.runtime.entry_point) > 1:
             instead = (
-                " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
+                " and exports its spans to the local service" if asks_for_adot(self.runtime) and shared.otlp else ""
             )
             script = self.runtime.entry_point[-1]
             output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
         return process, output
 
     def _environment(self) -> dict[str, str]:
-        environment = self.place.environment(
+        environment = self.shared.environment(
             self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark
         )
-        if self.place.otlp is not None and SPANS not in environment:
+        if self.shared.otlp is not None and SPANS not in environment:
             self.notices.makes_no_spans()
         return environment
 
@@ -125,7 +125,7 @@ class ProcessStart:
             on_request=lambda: self.times.note_request("restore"),
             mark=self.mark,
             environment=self._environment(),
-            groups=self.place.cgroups.make(self.mark, self.limits),
+            groups=self.shared.cgroups.make(self.mark, self.limits),
             on_signal=self._on_signal,
             on_endpoint=self.own_requests.connect,
             ended=self.ended,
@@ -142,26 +142,26 @@ class ProcessStart:
 
     async def _boot(self) -> tuple[SessionProcess, tuple[Path, ...]]:
         """Start the process; return it and its folders."""
-        place, runtime, script = self.place, self.runtime, self.runtime.entry_point[-1]
-        folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, runtime.code)
+        shared, runtime, script = self.shared, self.runtime, self.runtime.entry_point[-1]
+        folder = await asyncio.to_thread(make_workspace, shared.folder, self.mark, runtime.code)
         if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
             raise FileNotFoundError(f"its entry point {script} is not in the package")
         self.check_wanted()
         storage = storage_of(runtime.code.parent, self.qualifier, self.session_id, runtime.mount_paths)
         self.times.note_request("boot")
         process = AgentProcess(
-            interpreter=str(runtime.interpreter or place.interpreter),
+            interpreter=str(runtime.interpreter or shared.interpreter),
             script=script,
             folder=folder,
             environment=self._environment(),
             mark=self.mark,
-            isolation=place.isolation,
-            read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *place.readable),
-            write=place.writable,
+            isolation=shared.isolation,
+            read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *shared.readable),
+            write=shared.writable,
             mounts=storage,
-            limits=self.limits.for_setrlimit(own_users=place.isolation.has_own_users),
-            groups=place.cgroups.make(self.mark, self.limits),
-            port=place.port,
+            limits=self.limits.for_setrlimit(own_users=shared.isolation.has_own_users),
+            groups=shared.cgroups.make(self.mark, self.limits),
+            port=shared.port,
             on_signal=self._on_signal,
             on_endpoint=self.own_requests.connect,
         )

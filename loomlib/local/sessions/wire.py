@@ -34,7 +34,7 @@ class NotHttpError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerHead:
+class ResponseHead:
     """Status and headers of a response, by lower-case names, without hop-by-hop headers."""
 
     status: int
@@ -73,7 +73,7 @@ class AgentConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._writable: asyncio.Future[None] | None = None
-        self._head: asyncio.Future[AnswerHead] | None = None
+        self._head: asyncio.Future[ResponseHead] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._chunks: deque[bytes] = deque()
@@ -94,7 +94,7 @@ class AgentConnection(asyncio.Protocol):
         """Whether `next_chunk` returns immediately."""
         return bool(self._chunks) or self._complete
 
-    async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> AnswerHead:
+    async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> ResponseHead:
         """Send a request and return the response head.
 
         Args:
@@ -194,7 +194,7 @@ class AgentConnection(asyncio.Protocol):
         self._until_close = "content-length" not in self._headers and "transfer-encoding" not in self._headers
         headers = {name: value for name, value in self._headers.items() if name not in _HOP_BY_HOP}
         if self._head is not None and not self._head.done():
-            self._head.set_result(AnswerHead(status=status, headers=headers))
+            self._head.set_result(ResponseHead(status=status, headers=headers))
 
     def on_body(self, body: bytes) -> None:
         """Queue a part of the body, and stop reading above the high-water mark."""

@@ -26,7 +26,7 @@ from ..traces import (
     tool_calls,
     trajectory,
 )
-from .prompt_reading import PromptReading, measure_prompt_reading
+from .prompt_reading import Prefill, measure_prompt_reading
 from .result_lengths import result_lengths
 
 
@@ -170,7 +170,7 @@ class InvocationCase:
         return tuple(tuple(group) for group in groups.values())
 
     @cached_property
-    def readings(self) -> dict[str, PromptReading]:
+    def readings(self) -> dict[str, Prefill]:
         """How long each model call took to read its prompt, by span id, as far as known."""
         return {call.span_id: reading for group in self.by_agent for call, reading in measure_prompt_reading(group)}
 

@@ -14,7 +14,7 @@ from loomlib.presentation.text import one_line
 from ..traces import Cycle, ModelCall
 from .case import InvocationCase
 from .finding import FindingDraft, FindingEvidence
-from .prompt_reading import PromptReading, prompt_tokens
+from .prompt_reading import Prefill, prompt_tokens
 from .prompt_rules import growth_ms
 
 Thresholds = Mapping[str, float]
@@ -188,7 +188,7 @@ def long_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
     )
 
 
-def _by_prompt(reading: PromptReading | None, limits: Thresholds) -> float:
+def _by_prompt(reading: Prefill | None, limits: Thresholds) -> float:
     """Return the milliseconds that a large prompt explains."""
     if reading is None or reading.prompt_tokens < limits["large_prompt_tokens"]:
         return 0.0

@@ -19,7 +19,7 @@ MIN_RELATIVE_DIFFERENCE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptReading:
+class Prefill:
     """The time per prompt token in one model call.
 
     Attributes:
@@ -51,7 +51,7 @@ MAX_MS_PER_TOKEN = 2.0
 """A steeper slope is not reading: 17,000 tokens were read in about 3 s (field note "I Ran 100 Parallel Tool Calls")."""
 
 
-def measure_prompt_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, PromptReading]]:
+def measure_prompt_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCall, Prefill]]:
     """Yield each call of one agent that has a token count, with its prompt reading."""
     slope = token_slope(calls)
     for call in calls:
@@ -61,11 +61,11 @@ def measure_prompt_reading(calls: Sequence[ModelCall]) -> Iterator[tuple[ModelCa
         has_ttft = call.ttft_ms is not None and call.ttft_ms <= call.duration_ms * 1.05
         bound = min(call.duration_ms, call.ttft_ms) if has_ttft and call.ttft_ms is not None else call.duration_ms
         if slope is not None and 0 < slope <= MAX_MS_PER_TOKEN:
-            yield call, PromptReading(prompt_tokens=tokens, ms_per_token=slope, max_ms=call.duration_ms, basis="slope")
+            yield call, Prefill(prompt_tokens=tokens, ms_per_token=slope, max_ms=call.duration_ms, basis="slope")
         else:
             yield (
                 call,
-                PromptReading(
+                Prefill(
                     prompt_tokens=tokens,
                     ms_per_token=bound / tokens,
                     max_ms=bound,

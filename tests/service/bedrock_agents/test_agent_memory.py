@@ -100,8 +100,8 @@ def test_sessions_that_are_idle_for_too_long_are_over() -> None:
     sessions.session(place, "alias", "two", idle_s=600)
     sessions.session(place, "other", "one", idle_s=60)
     now[0] = 60.0
-    assert sessions.take_over(place, "alias") == []
+    assert sessions.take_idle(place, "alias") == []
     now[0] = 61.0
-    assert sessions.take_over(place, "alias") == [("one", first)]
-    assert sessions.take_over(place, "alias") == []
+    assert sessions.take_idle(place, "alias") == [("one", first)]
+    assert sessions.take_idle(place, "alias") == []
     assert sessions.session(place, "alias", "one", idle_s=60) is not first

@@ -180,7 +180,7 @@ def test_the_generated_role_denies_one_more_operation_and_one_more_resource(
 
 def test_what_the_code_decides_at_run_time_is_named_with_its_line(shop: Shop) -> None:
     line = 1 + AGENT.splitlines().index('            client = boto3.client(payload["service"])')
-    assert [(item.place, item.what) for item in shop.policy.open] == [
+    assert [(item.place, item.what) for item in shop.policy.unresolved] == [
         (f"agent.py:{line}", "The client's service is chosen at run time")
     ]
     own = [statement for statement in shop.policy.statements if statement.places]

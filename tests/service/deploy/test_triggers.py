@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def deployment(clients: Clients, folder: Path, spec: AgentSpec = SPEC) -> Deployment:
-    deploy_input = DeployInput(spec=spec, package=make_package(folder), code=folder, is_described=True)
+    deploy_input = DeployInput(spec=spec, package=make_package(folder), code=folder, is_from_file=True)
     return Deployment(DeployTarget(clients=clients, where="local", home=folder.parent), deploy_input)
 
 

@@ -20,7 +20,7 @@ from loomlib.experiments import Silent, StudySnapshot
 from loomlib.latency.load.bodies import GrowingPrompts
 from loomlib.latency.load.sessions import Conversations, PreWarmedPool
 from loomlib.latency.load_test import LoadResult
-from loomlib.latency.load_test.steps import LoadedStep
+from loomlib.latency.load_test.steps import LoadTestStep
 
 SLO = "p90 TTFT < 400 ms, errors < 1 %"
 
@@ -52,7 +52,7 @@ def made_calls(study: loom.LoadStudy) -> Counter[tuple[str, str]]:
     return Counter(lines)
 
 
-def answered_per_s(study: loom.LoadStudy, step: LoadedStep) -> float:
+def answered_per_s(study: loom.LoadStudy, step: LoadTestStep) -> float:
     """How many calls of a step the agent answered in a second, from the first call to the last answer."""
     ended = [call for call in study.calls_of(step) if call.is_complete]
     return len(ended) / max(call.done_s or 0.0 for call in ended) if ended else 0.0

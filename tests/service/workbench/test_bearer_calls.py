@@ -269,8 +269,8 @@ def test_authorization_shows_which_credentials_the_agent_fetched(bench: loom.Wor
     agent = bench.deploy(tmp_path / "agent.py", name="fetching", authorizer="local")
     answer = agent.invoke(PROMPT, bearer=bench.identity.token("alice"))
     assert str(len(secret)) in answer.text, answer.error
-    view = wait_until(lambda: (view := answer.authorization()).outward and view, what="the agent's request")
-    assert [(use.operation, use.provider, use.error) for use in view.outward] == [
+    view = wait_until(lambda: (view := answer.authorization()).outbound and view, what="the agent's request")
+    assert [(use.operation, use.provider, use.error) for use in view.outbound] == [
         ("GetResourceApiKey", "search-engine", "")
     ]
     assert "search-engine" in view._repr_html_()

@@ -95,7 +95,7 @@ def test_operations_become_actions_with_exact_resources(tmp_path: Path) -> None:
         boto3.client("cloudwatch").put_metric_data(Namespace="Shop", MetricData=[])
         """,
     )
-    assert not policy.open
+    assert not policy.unresolved
     region_account, arn = "eu-central-1:123456789012", "arn:aws:"
     runtime = f"{arn}bedrock-agentcore:{region_account}:runtime/other-0123456789"
     table = f"{arn}dynamodb:{region_account}:table/orders"
@@ -170,7 +170,7 @@ def test_a_configured_prefix_without_a_slash_covers_the_objects_that_begin_with_
     for text in ("", code):
         policy = policy_of(tmp_path, text, spec)
         assert allowed(policy)["s3:GetObject"] == ["arn:aws:s3:::documents/manuals*"]
-        assert not policy.open
+        assert not policy.unresolved
 
 
 def test_configured_resources_get_the_actions_of_their_kind_and_secrets_are_readable(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_code_that_shows_what_it_calls_on_a_configured_resource_gets_only_that(t
 def test_a_function_is_allowed_in_its_account_and_by_its_qualifier(tmp_path: Path, arguments: str, ending: str) -> None:
     policy = policy_of(tmp_path, f'import boto3\nboto3.client("lambda").invoke({arguments})\n')
     assert allowed(policy) == {"lambda:InvokeFunction": [f"arn:aws:lambda:{ending}"]}
-    assert not policy.open
+    assert not policy.unresolved
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
             return boto3.client("lambda").invoke(FunctionName=event["function"])
     """
     policy = policy_of(tmp_path, code, bound(functions="orders-api"))
-    assert not policy.open
+    assert not policy.unresolved
     assert allowed(policy) == {
         "lambda:InvokeFunction": ["arn:aws:lambda:eu-central-1:123456789012:function:orders-api"]
     }
@@ -310,10 +310,10 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
 )
 def test_what_is_not_known_needs_you_and_allows_nothing(tmp_path: Path, code: str, what: str, try_: str) -> None:
     policy = policy_of(tmp_path, code)
-    (open_,) = policy.open
-    assert what in open_.what
-    assert try_ in open_.try_
-    assert open_.place.startswith("agent.py:")
+    (unresolved,) = policy.unresolved
+    assert what in unresolved.what
+    assert try_ in unresolved.try_
+    assert unresolved.place.startswith("agent.py:")
     assert not allowed(policy)
 
 
@@ -321,8 +321,8 @@ def test_a_resource_by_name_is_its_id_in_the_account_or_needs_you(tmp_path: Path
     spec = bound(memories="support")
     known_resources = KnownResources(ids={("memories", "support"): "support-1a2B3c4D5e"})
     assert "bedrock-agentcore:CreateEvent" in allowed(policy_of(tmp_path, "", spec, known=known_resources))
-    (open_,) = policy_of(tmp_path, "", spec).open
-    assert "'support' is neither an id nor an ARN" in open_.what
+    (unresolved,) = policy_of(tmp_path, "", spec).unresolved
+    assert "'support' is neither an id nor an ARN" in unresolved.what
 
 
 def test_a_feature_that_is_switched_off_by_an_empty_variable_gets_no_permission_and_a_note(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_feature_that_is_switched_off_by_an_empty_variable_gets_no_permission_
         boto3.client("bedrock-agent-runtime").retrieve(knowledgeBaseId=os.environ.get("BASE", ""))
     """
     policy = policy_of(tmp_path, code)
-    assert not policy.open
+    assert not policy.unresolved
     assert not allowed(policy)
     assert "BASE is empty" in policy.notes[0]
 
@@ -339,7 +339,7 @@ def test_a_feature_that_is_switched_off_by_an_empty_variable_gets_no_permission_
 def test_code_that_signs_its_requests_may_call_the_configured_gateways_and_read_agents_cards(tmp_path: Path) -> None:
     code = "from botocore.auth import SigV4Auth\ndef f(c):\n    SigV4Auth(c, 'bedrock-agentcore', 'us-east-1')"
     policy = policy_of(tmp_path, code, bound(gateways="tools-0123456789", agents="other-0123456789"))
-    assert not policy.open
+    assert not policy.unresolved
     assert set(allowed(policy)) == {
         "bedrock-agentcore:InvokeGateway",
         "bedrock-agentcore:InvokeAgentRuntime",
@@ -350,7 +350,7 @@ def test_code_that_signs_its_requests_may_call_the_configured_gateways_and_read_
 def test_a_client_that_something_else_calls_may_use_what_the_configuration_names(tmp_path: Path) -> None:
     code = "import boto3\nclient = boto3.client('lambda')\nprint(client)"
     policy = policy_of(tmp_path, code, bound(functions="orders-api"))
-    assert not policy.open
+    assert not policy.unresolved
     assert list(allowed(policy)) == ["lambda:InvokeFunction"]
 
 
@@ -417,7 +417,7 @@ def test_a_service_that_boto3_does_not_have_has_no_operations() -> None:
 )
 def test_wildcards_that_the_code_writes_into_names_allow_nothing(tmp_path: Path, call: str) -> None:
     policy = policy_of(tmp_path, f"import boto3\n{call}\n")
-    assert len(policy.open) == 1
+    assert len(policy.unresolved) == 1
     assert {statement.sid for statement in policy.statements} == {"OwnLogs", "FindLogGroups", "Traces", "Metrics"}
 
 

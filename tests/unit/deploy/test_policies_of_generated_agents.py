@@ -22,7 +22,7 @@ def test_a_generated_agent_may_do_exactly_what_its_code_does(tmp_path: Path, fra
     known_resources = KnownResources(ids={("memories", "support_supervisor_memory"): "memory-0123456789"})
     place = AwsPlace(account="123456789012", region="us-east-1")
     policy = role_policy(read_agent_file(tmp_path), find_uses(tmp_path), place, known=known_resources)
-    assert not policy.open
+    assert not policy.unresolved
     own = [statement for statement in policy.statements if statement.places]
     memories = next(statement for statement in own if statement.sid == "Memories")
     assert memories.resources == ("arn:aws:bedrock-agentcore:us-east-1:123456789012:memory/memory-0123456789",)

@@ -366,7 +366,7 @@ def test_progress_is_reported_in_the_callers_thread(store: Store) -> None:
     loom.evaluate(Adder(), sums(7), [Says(), SaysLater("later")], progress=Telling(), store=store)
     ((thread, last),) = snapshots
     assert thread == threading.get_ident()
-    assert (last.owed, last.answered, last.judged) == (7, 7, 7)
+    assert (last.total, last.answered, last.judged) == (7, 7, 7)
     assert str(last).startswith("evaluation · 7/7 answered · 7 scored")
 
 

@@ -20,7 +20,7 @@ export default {
       detail.scrollIntoView?.({ block: "nearest" });
     };
     const draw = ({ head, summary, cases: first }) => {
-      refill(top, h("p", null, dot(head.state), ` ${formatNumber(head.answered)} of ${formatNumber(head.owed)} answered`, head.reason && `: ${head.reason}`,
+      refill(top, h("p", null, dot(head.state), ` ${formatNumber(head.answered)} of ${formatNumber(head.total)} answered`, head.reason && `: ${head.reason}`,
         h("span", { class: "loom-hint" }, ` · ${[head.set, head.name, formatTime(head.created_at), head.run, ...head.labels].filter(Boolean).join(" · ")}`)),
       list(head.sentences), folded("Each evaluator's numbers", plainTable("each evaluator's numbers", summary)));
       word.options([["", `all (${formatNumber(head.answered)})`], ...Object.entries(head.states).map(([item, count]) => [item, `${item} (${formatNumber(count)})`])], "");

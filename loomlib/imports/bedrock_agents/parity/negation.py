@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from loomlib.evals.evaluators.turn_by_turn import PASSED, AnswerJudgement
+from loomlib.evals.evaluators.turn_by_turn import PASSED, AnswerEvaluator
 from loomlib.evals.values.evaluator import Score
 
 _DENIES: Final = re.compile(
@@ -18,7 +18,7 @@ _DENIES: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameNegation(AnswerJudgement):
+class SameNegation(AnswerEvaluator):
     """1 if both answers, or neither of them, contain a word that denies, refuses or apologizes; else 0."""
 
     name: str = "negation"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from joserfc import jwk
 from joserfc.errors import JoseError
 
-from ..addresses import IssuerError, check_address, is_here
+from ..addresses import IssuerError, check_address, is_loopback
 
 FRESH_S: Final = 600.0
 """Age in seconds at which keys are read again, while the cached ones are still used."""
@@ -172,7 +172,7 @@ def _check_same_side(discovery_url: str, address: str) -> None:
     """Refuse an external issuer whose keys would be read from this machine, and vice versa."""
     if fault := check_address(address):
         raise IssuerError(f"the jwks_uri {address} is refused: {fault}")
-    if is_here(urlsplit(discovery_url)) != is_here(urlsplit(address)):
+    if is_loopback(urlsplit(discovery_url)) != is_loopback(urlsplit(address)):
         raise IssuerError(f"the jwks_uri {address} is refused: only one of it and the issuer is on loopback")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 from ...wire import RefusedError, invalid
-from ..addresses import IssuerError, is_here
+from ..addresses import IssuerError, is_loopback
 from ..user_pools import metadata_of, token_of
 from .vault import StoredToken
 
@@ -196,7 +196,7 @@ async def _discovered(url: str) -> dict[str, Any]:
     except IssuerError as error:
         raise invalid(f"The discovery document cannot be used: {error}") from error
     for name in ("authorization_endpoint", "token_endpoint"):
-        if is_here(urlsplit(str(document.get(name, url)))) != is_here(urlsplit(url)):
+        if is_loopback(urlsplit(str(document.get(name, url)))) != is_loopback(urlsplit(url)):
             raise invalid(
                 f"The discovery document cannot be used: only one of its {name} and the issuer is on loopback"
             )

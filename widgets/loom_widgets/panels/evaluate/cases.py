@@ -68,7 +68,7 @@ def run_header(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[
         "repeats": run.repeats,
         "created_at": run.created_at.isoformat(),
         "evaluators": list(run.evaluators),
-        "owed": len(run.evalset) * run.repeats,
+        "total": len(run.evalset) * run.repeats,
         "answered": len(rows),
         "sentences": [cut(item, 400) for item in summary.sentences()],
         "gates": [{"outcome": gate.outcome, "sentence": gate.sentence()} for gate in gates],
@@ -83,7 +83,7 @@ def head_sentence(head: Mapping[str, Any]) -> str:
         return "No case has been answered yet."
     counted = " · ".join(f"{count} {state}" for state, count in head["states"].items())
     why = f" ({head['reason'] or head['state']})" if head["state"] != "complete" else ""
-    progress = f"{head['answered']} of {head['owed']} answered{why}"
+    progress = f"{head['answered']} of {head['total']} answered{why}"
     return f"{head['target']} on {head['set']}: {progress}; {counted or 'none scored'}."
 
 

@@ -101,7 +101,7 @@ export default {
       const unfinished = result.state !== "complete";
       refill(head,
         h("h4", null, `${result.target} on ${result.set}`),
-        h("p", null, dot(result.state), ` ${formatNumber(result.answered)} of ${formatNumber(result.owed)} answered`, result.reason && `: ${result.reason}`,
+        h("p", null, dot(result.state), ` ${formatNumber(result.answered)} of ${formatNumber(result.total)} answered`, result.reason && `: ${result.reason}`,
           h("span", { class: "loom-hint" }, ` · ${[result.name, formatTime(result.created_at), result.run, ...result.labels].filter(Boolean).join(" · ")}`)),
         list(result.sentences), gateLines(result.gates),
         unfinished && h("div", { class: "loom-row" }, button("Resume", () => run("resume", { run: result.run })), h("span", { class: "loom-hint" }, "Runs only the cases that are still pending.")));
@@ -219,7 +219,7 @@ export default {
     const progress = (result) => {
       if (!result?.sentence) { if (result?.ended) moving.hidden = true; return; }
       begin.disabled = true; halt.disabled = false; moving.hidden = false;
-      bar.value = result.owed ? result.answered / result.owed : 0;
+      bar.value = result.total ? result.answered / result.total : 0;
       barSaid.textContent = unbroken(result.sentence);
     };
     body.keep(onState(model, "busy", () => { if (!model.get("busy")) { halt.disabled = true; moving.hidden = true; begin.disabled = ticks.size === 0; } }));

@@ -84,7 +84,7 @@ class DetailActions:
         view = agent.history.get(turn.invocation).authorization()
         tables = [
             ["Rules of the runtime's authorizer", _plain_table(view.table())],
-            ["Credentials that the agent fetched", _plain_table(view.outward_table())],
+            ["Credentials that the agent fetched", _plain_table(view.outbound_table())],
         ]
         return {
             "sentence": short_text(view.sentence()),

@@ -1,4 +1,4 @@
-"""Requests to AgentCore Memory, with retries of throttled requests, and paging."""
+"""Paging of listings, and retries of throttled requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _THROTTLED_TRIES: Final = 6
 _FIRST_PAUSE_S: Final = 0.2
 
 
-def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
+def iter_items(call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
     """Yield the items of all pages; a page is requested when the previous one is consumed.
 
     Args:
@@ -28,11 +28,11 @@ def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what
         what: The operation's name, for errors.
         on: The resource of the operation, for errors.
     """
-    for page in whole_pages(call, items, request, what, on):
+    for page in iter_pages(call, items, request, what, on):
         yield from page
 
 
-def whole_pages(
+def iter_pages(
     call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str
 ) -> Iterator[list[Any]]:
     """Yield the pages of a listing.

@@ -22,7 +22,7 @@ ServeEndpoint = Callable[[socket.socket, Dial], Awaitable[Callable[[], None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPlace:
+class PoolSettings:
     """Settings that all sessions of a pool share."""
 
     folder: Path

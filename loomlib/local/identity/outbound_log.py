@@ -12,7 +12,7 @@ from ..access.keys import Key, SessionPrincipal
 from ..contract import LogSink
 from ..wire import RefusedError
 
-STREAM: Final = "outward"
+STREAM: Final = "outbound"
 _RUNTIMES: Final = "/aws/bedrock-agentcore/runtimes/"
 _GROUPS: Final = "/loom/authorization/"
 _OPERATIONS: Final = frozenset(
@@ -28,7 +28,7 @@ _SHOWN: Final = ("resourceCredentialProviderName", "oauth2Flow", "workloadName",
 _SHOWN_CHARACTERS: Final = 200
 
 
-class OutwardUses:
+class OutboundCredentialLog:
     """Records sessions' requests for credentials in the log group of their runtime's authorization decisions.
 
     Args:

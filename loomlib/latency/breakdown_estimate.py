@@ -15,7 +15,7 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InsidePart:
+class PartEstimate:
     """One part of the time, estimated over many calls.
 
     Attributes:
@@ -68,21 +68,21 @@ class InsidePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class BreakdownEstimate:
     """The parts of the time of `n` calls, in the order in which a call passes through them."""
 
     n: int
-    parts: tuple[InsidePart, ...]
+    parts: tuple[PartEstimate, ...]
     total_ms: float
     duration: Estimate
 
-    def __getitem__(self, name: str) -> InsidePart:
+    def __getitem__(self, name: str) -> PartEstimate:
         for part in self.parts:
             if part.name == name:
                 return part
         raise KeyError(name)
 
-    def largest(self) -> list[InsidePart]:
+    def largest(self) -> list[PartEstimate]:
         """Return the parts that took any time, largest first."""
         return sorted((part for part in self.parts if part.pooled_share > 0), key=lambda part: -part.pooled_share)
 
@@ -151,7 +151,7 @@ def _interval(low: float, high: float) -> str:
     return "–".join(percent(end).removesuffix(" %") for end in (low, high))
 
 
-def look_inside(breakdowns: Sequence[Breakdown]) -> Inside:
+def estimate_breakdown(breakdowns: Sequence[Breakdown]) -> BreakdownEstimate:
     """Estimate the parts of many calls' time.
 
     Args:
@@ -159,7 +159,7 @@ def look_inside(breakdowns: Sequence[Breakdown]) -> Inside:
     """
     calls = [breakdown for breakdown in breakdowns if breakdown.total_ns]
     wholes = [breakdown.total_ms for breakdown in calls]
-    return Inside(
+    return BreakdownEstimate(
         n=len(calls),
         parts=tuple(_part(name, calls, wholes) for name in PARTS) if calls else (),
         total_ms=sum(wholes),
@@ -167,10 +167,10 @@ def look_inside(breakdowns: Sequence[Breakdown]) -> Inside:
     )
 
 
-def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float]) -> InsidePart:
+def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float]) -> PartEstimate:
     parts = [breakdown[name] for breakdown in calls]
     amounts = [part.duration_ms for part in parts]
-    return InsidePart(
+    return PartEstimate(
         name=name,
         p50_ms=estimate_percentile(amounts, 0.5),
         p50_share=estimate_percentile([part.share for part in parts], 0.5),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.latency import Measurement, Scenario
-from loomlib.latency.inside import look_inside
+from loomlib.latency.breakdown_estimate import estimate_breakdown
 from loomlib.latency.scenario_parts import split_scenarios
 from loomlib.statistics.ratios import estimate_ratio
 from loomlib.telemetry.traces import PARTS, Breakdown, Part
@@ -52,7 +52,7 @@ def call(position: int, block: int, scenario: Scenario, *, state: str = "done") 
 
 
 def test_shares_add_up_to_one_and_the_largest_part_is_named_first() -> None:
-    inside = look_inside([spent(model=60, tools=30, agent=10)] * 5 + [spent(model=10, tools=80, agent=10)] * 3)
+    inside = estimate_breakdown([spent(model=60, tools=30, agent=10)] * 5 + [spent(model=10, tools=80, agent=10)] * 3)
     assert sum(part.pooled_share for part in inside.parts) == pytest.approx(1)
     assert [part.name for part in inside.largest()] == ["tools", "model", "agent"]
     assert inside.sentence().startswith("The largest share of the time goes to tools: 48.8 % (95 % interval ")
@@ -60,7 +60,7 @@ def test_shares_add_up_to_one_and_the_largest_part_is_named_first() -> None:
 
 
 def test_too_few_calls_give_shares_without_an_interval() -> None:
-    inside = look_inside([spent(model=60, agent=40)] * 3)
+    inside = estimate_breakdown([spent(model=60, agent=40)] * 3)
     assert inside["model"].p50_ms.reason == "n too small"
     assert "too few for an interval" in inside.sentence()
     assert inside.rows()[0]["share of all time [95 %]"] in ("40 %", "60 %")
@@ -78,12 +78,12 @@ def test_a_garbage_collection_that_only_warm_calls_contain_is_named_and_not_coun
 
 
 def test_no_call_is_reported_and_not_divided_by() -> None:
-    assert look_inside([]).sentence() == "It is not known where the time went."
-    assert look_inside([spent()]).n == 0
+    assert estimate_breakdown([]).sentence() == "It is not known where the time went."
+    assert estimate_breakdown([spent()]).n == 0
 
 
 def test_a_part_that_is_not_measured_keeps_its_caveat() -> None:
-    inside = look_inside([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6)
+    inside = estimate_breakdown([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6)
     assert inside["agent"].certainty() == "inferred in 2 of 8: no server span"
     assert inside["model"].certainty() == "measured"
 
