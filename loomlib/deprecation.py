@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def warn_renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
@@ -29,6 +33,29 @@ def warn_unused(function: str, parameter: str, *, stacklevel: int = 3) -> None:
     """
     message = f"{function}({parameter}=) is deprecated: it has no effect; leave it out"
     warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
+
+
+def renamed_parameter(old: str, new: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Return a decorator of a function whose parameter was renamed: the old keyword still works.
+
+    Args:
+        old: The parameter's old name.
+        new: Its new name.
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(function)
+        def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            if old in kwargs:
+                if new in kwargs:
+                    raise TypeError(f"{function.__qualname__}() got both {new!r} and its old name {old!r}")
+                warn_renamed(f"{function.__qualname__}({old}=)", f"{new}=")
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
 
 
 def moved_module(old: str, new: str) -> Callable[[str], Any]:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from ..agents import AgentEntry
+from ..deprecation import renamed_parameter
 from ..errors import LoomError
 from ..evals import EvalSet
 from ..evals.capture import CapturedInto, Conversation, capture, capture_into
@@ -24,8 +25,9 @@ class AgentEvals:
     def __init__(self, context: Context, entry: AgentEntry) -> None:
         self._context, self._entry = context, entry
 
+    @renamed_parameter("what", "invocations")
     def capture(
-        self, evalset: EvalSet, what: Captured | None = None, *, session_id: str | None = None, **options: Any
+        self, evalset: EvalSet, invocations: Captured | None = None, *, session_id: str | None = None, **options: Any
     ) -> EvalSet:
         """Return the set with one more case, created from stored invocations.
 
@@ -34,16 +36,17 @@ class AgentEvals:
 
         Args:
             evalset: The set to extend.
-            what: An invocation, its id, or several; the last one, or the session's, by default.
+            invocations: An invocation, its id, or several; the last one, or the session's, by default.
             session_id: A whole session.
             **options: Options of `EvalSet.capture`: `expected`, `tags`, `redact`, `id`, `replace_known`.
         """
-        return capture(evalset, self._conversation(what, session_id), **options)
+        return capture(evalset, self._conversation(invocations, session_id), **options)
 
+    @renamed_parameter("what", "invocations")
     def capture_into(
         self,
         path: str | PathLike[str],
-        what: Captured | None = None,
+        invocations: Captured | None = None,
         *,
         session_id: str | None = None,
         write: bool = True,
@@ -55,12 +58,12 @@ class AgentEvals:
 
         Args:
             path: The eval set's file; created if it does not exist.
-            what: An invocation, its id, or several; the last one, or the session's, by default.
+            invocations: An invocation, its id, or several; the last one, or the session's, by default.
             session_id: A whole session.
             write: False previews the case and leaves the file unchanged.
             **options: Options of `EvalSet.capture`.
         """
-        return capture_into(path, self._conversation(what, session_id), write=write, **options)
+        return capture_into(path, self._conversation(invocations, session_id), write=write, **options)
 
     def _conversation(self, selection: Captured | None, session_id: str | None) -> Conversation:
         rows = select_rows(self._context, self._entry, None if selection is None else _ids(selection), session_id)

@@ -31,11 +31,11 @@ class AgentTriggers:
 
     Args:
         context: The workbench's resources.
-        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        source: A blueprint's name, or the path of an `agent.py` or of its folder.
     """
 
-    def __init__(self, context: Context, what: str | Path) -> None:
-        self._context, self._spec = context, read_source(context, what, {}).spec
+    def __init__(self, context: Context, source: str | Path) -> None:
+        self._context, self._spec = context, read_source(context, source, {}).spec
 
     @property
     def value(self) -> tuple[AgentTrigger, ...]:

@@ -12,7 +12,7 @@ from ..agents import RuntimeArn
 from ..aws import Clients
 from ..aws.authorizers import JwtAuthorizer
 from ..closing import Closing
-from ..deprecation import renamed_members, warn_renamed
+from ..deprecation import renamed_members, renamed_parameter, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
 from .agent import Agent
@@ -191,9 +191,10 @@ class Workbench(Closing):
             try_=f'connect to AWS to register that ARN: loom.connect("aws", region="{runtime.region}").register(…)',
         )
 
+    @renamed_parameter("what", "source")
     def deploy(
         self,
-        what: str | Path,
+        source: str | Path,
         *,
         name: str | None = None,
         environment: Mapping[str, str] | None = None,
@@ -219,8 +220,8 @@ class Workbench(Closing):
             agent = bench.deploy("my_agent", warmup="/warmup")
 
         Args:
-            what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
-            name: The runtime's name; derived from `what` by default.
+            source: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
+            name: The runtime's name; derived from `source` by default.
             environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
             platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, so that all
@@ -243,7 +244,7 @@ class Workbench(Closing):
             LoomError: There is nothing to deploy under that name or path, or a step failed; its changes are undone.
         """
         plan = self.plan(
-            what,
+            source,
             name=name,
             environment=environment,
             memory=memory,
@@ -259,14 +260,14 @@ class Workbench(Closing):
         )
         return plan.apply(progress=progress)
 
-    def plan(self, what: str | Path, **options: Unpack[DeployOptions]) -> AgentPlan:
+    def plan(self, source: str | Path, **options: Unpack[DeployOptions]) -> AgentPlan:
         """Return what deploying an agent would create, change and cost; nothing is created before its `apply()`.
 
             plan = bench.plan("my_agent")
             agent = plan.apply()
 
         Args:
-            what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
+            source: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
             **options: As in `deploy`, and `assumptions` (`loomlib.deploy.costs.UseAssumptions`) about the agent's use,
                 for the cost estimate.
 
@@ -275,7 +276,7 @@ class Workbench(Closing):
         """
         from .planning import plan_agent
 
-        return plan_agent(self.context, what, options)
+        return plan_agent(self.context, source, options)
 
     def panel(self, name: str, **options: Any) -> Any:
         """Return a panel of a plugin; loom-widgets provides build, test, operate, evaluate, memory and tools.

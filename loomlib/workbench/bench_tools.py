@@ -166,30 +166,30 @@ class BenchTools:
 
         return open_server_a2a(self._context, url, headers=headers, timeout_s=timeout_s)
 
-    def check_snapshot(self, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
+    def check_snapshot(self, source: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
         """Find what sessions of an agent would share when they are restored from a snapshot (platform V2).
 
             bench.tools.check_snapshot("my_agent/agent.py")
 
         Args:
-            what: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
+            source: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
             **options: `environment`, `warmup` and `progress`, as in `deploy`.
         """
         from .snapshot_checks import check_snapshot
 
-        return check_snapshot(self._context, what, **options)
+        return check_snapshot(self._context, source, **options)
 
-    def triggers(self, what: str | Path) -> AgentTriggers:
+    def triggers(self, source: str | Path) -> AgentTriggers:
         """Return the triggers of an agent's `loom-agent.toml`: schedules, and new objects in S3.
 
             bench.tools.triggers("my_agent").fire("schedule-1").answer
 
         Args:
-            what: A blueprint's name, or the path of an `agent.py` or of its folder.
+            source: A blueprint's name, or the path of an `agent.py` or of its folder.
 
         Raises:
             LoomError: There is no agent under that name or path, or its `loom-agent.toml` is invalid.
         """
         from .agent_triggers import AgentTriggers
 
-        return AgentTriggers(self._context, what)
+        return AgentTriggers(self._context, source)

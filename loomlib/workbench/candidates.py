@@ -28,8 +28,8 @@ class AgentCandidates:
 
     Args:
         bench: Where to deploy.
-        what: A blueprint's name, or the path of an `agent.py` or of its folder.
-        name: The stem of the runtimes' names; derived from `what` by default.
+        source: A blueprint's name, or the path of an `agent.py` or of its folder.
+        name: The stem of the runtimes' names; derived from `source` by default.
         environment: Variables that all candidates get.
         keep_dropped: Keep the runtimes of candidates that were dropped; they are deleted by default.
     """
@@ -37,14 +37,14 @@ class AgentCandidates:
     def __init__(
         self,
         bench: Workbench,
-        what: str | Path,
+        source: str | Path,
         *,
         name: str = "",
         environment: Mapping[str, str] | None = None,
         keep_dropped: bool = False,
     ) -> None:
-        self._bench, self._source, self._keep_dropped = bench, what, keep_dropped
-        code = find_code(what)
+        self._bench, self._source, self._keep_dropped = bench, source, keep_dropped
+        code = find_code(source)
         stem = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
         self._name = (name or runtime_name(stem))[:_LONGEST_STEM]
         self._environment = dict(environment or {})

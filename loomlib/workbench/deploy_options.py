@@ -59,19 +59,19 @@ class AgentSource:
     is_blueprint: bool = False
 
 
-def read_source(context: Context, what: str | Path, options: DeployOptions) -> AgentSource:
+def read_source(context: Context, source: str | Path, options: DeployOptions) -> AgentSource:
     """Return an agent's code and how it is to be deployed.
 
     Args:
         context: The workbench's resources.
-        what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
+        source: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
         options: Options that override the agent's file.
 
     Raises:
         LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is invalid.
     """
-    blueprint = find_blueprint(what) if isinstance(what, str) else None
-    code = blueprint.folder if blueprint else find_code(what)
+    blueprint = find_blueprint(source) if isinstance(source, str) else None
+    code = blueprint.folder if blueprint else find_code(source)
     file = find_agent_file(code)
     spec = read_agent_file(file) if file else AgentSpec(name=_default_name(code, blueprint))
     if code.is_file() and spec.entry_point not in ("", code.name):

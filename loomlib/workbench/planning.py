@@ -16,33 +16,33 @@ from .deploy_options import DeployOptions, deploy_input, read_source
 from .wait_line import WaitLine
 
 
-def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> AgentPlan:
+def plan_agent(context: Context, source: str | Path, options: DeployOptions) -> AgentPlan:
     """Return the plan of an agent's deployment; see `Workbench.plan`.
 
     Args:
         context: The workbench's resources.
-        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        source: A blueprint's name, or the path of an `agent.py` or of its folder.
         options: Options that override the agent's file.
     """
-    source = read_source(context, what, options)
+    agent = read_source(context, source, options)
     if context.where == "aws":
         context.clients.account_id()  # fails early without credentials, before requirements are installed
     report = options.get("progress") or WaitLine()
-    where = "local" if source.spec.build == "container" else context.where  # an image installs its requirements itself
-    built = build_package(source.code, source.spec, where=where, environment=_installer_environment, report=report)
+    where = "local" if agent.spec.build == "container" else context.where  # an image installs its requirements itself
+    built = build_package(agent.code, agent.spec, where=where, environment=_installer_environment, report=report)
     target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
-    deployment = Deployment(target, deploy_input(source, built, options))
-    return AgentPlan(context, source, deployment, deployment.plan())
+    deployment = Deployment(target, deploy_input(agent, built, options))
+    return AgentPlan(context, agent, deployment, deployment.plan())
 
 
 def roll_back(
-    context: Context, what: str | Path, options: DeployOptions, *, report: Callable[[str], None]
+    context: Context, source: str | Path, options: DeployOptions, *, report: Callable[[str], None]
 ) -> list[str]:
     """Undo an interrupted deployment of an agent, without planning or packaging it, and return a sentence per resource.
 
     Args:
         context: The workbench's resources.
-        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        source: A blueprint's name, or the path of an `agent.py` or of its folder.
         options: The options, of which only `name` is used.
         report: Called with lines of progress.
 
@@ -50,7 +50,7 @@ def roll_back(
         DeployError: Another process deploys the agent.
         LoomError: A resource cannot be deleted or restored.
     """
-    spec = read_source(context, what, options).spec
+    spec = read_source(context, source, options).spec
     target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
     with target.journal(spec.name) as journal:
         return undo_interrupted(context.clients, spec, journal, report)

@@ -14,7 +14,7 @@ from .bench import Workbench
 
 def deploy_servers(
     bench: Workbench,
-    what: str | Path = "calculator_protocols",
+    source: str | Path = "calculator_protocols",
     *,
     name: str = "calculator",
     environment: Mapping[str, str] | None = None,
@@ -27,7 +27,7 @@ def deploy_servers(
 
     Args:
         bench: The workbench.
-        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        source: A blueprint's name, or the path of an `agent.py` or of its folder.
         name: Prefix of the runtimes' names: `calculator_http`, `calculator_mcp_stateful`, ….
         environment: Environment variables of the agents, in addition to SERVER.
         **options: Other options of `Workbench.deploy`.
@@ -39,7 +39,7 @@ def deploy_servers(
 
     def deploy(server: str, protocol: str) -> Agent:
         return bench.deploy(
-            what,
+            source,
             name=f"{name}_{server.lower().replace('-', '').replace(' ', '_')}",
             protocol=protocol,
             environment={**(environment or {}), "SERVER": server},

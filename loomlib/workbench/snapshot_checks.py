@@ -48,14 +48,14 @@ class CheckOptions(TypedDict, total=False):
     progress: Callable[[str], None] | None
 
 
-def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
+def check_snapshot(context: Context, source: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
     """Check an agent of the catalog, a blueprint, or a folder or file.
 
     The agent is started twice in a temporary runtime of the local AgentCore, in the sandbox of its sessions.
 
     Args:
         context: The workbench's resources.
-        what: The agent's name, runtime id or ARN, a blueprint's name, or a path.
+        source: The agent's name, runtime id or ARN, a blueprint's name, or a path.
         **options: `environment`, `warmup` and `progress`.
 
     Raises:
@@ -66,10 +66,10 @@ def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOp
     if context.where != "local":
         raise NotSupportedError(
             "The snapshot check runs on the local AgentCore",
-            on=str(what),
+            on=str(source),
             try_='loom.connect().tools.check_snapshot("FOLDER"), with the folder of the agent\'s code',
         )
-    code = _code_of(context, what)
+    code = _code_of(context, source)
     environment = {**code.environment, **(options.get("environment") or {})}
     warmup = options.get("warmup") or code.warmup
     return _check(context, code, environment, warmup, options.get("progress") or (lambda _line: None))

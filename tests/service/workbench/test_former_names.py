@@ -150,6 +150,16 @@ def test_functions_that_left_the_objects_are_bound_to_them(objects: Any) -> None
         assert agent.with_bearer("token").qualifier == agent.qualifier
 
 
+def test_renamed_parameters_still_work(objects: Any) -> None:
+    bench, agent, inv = objects["bench"], objects["agent"], objects["inv"]
+    with pytest.warns(DeprecationWarning, match=r"Workbench\.deploy\(what=\) is deprecated; use source="):
+        assert bench.deploy(what="calculator", progress=lambda _line: None).arn == agent.arn
+    with pytest.warns(DeprecationWarning, match=r"AgentEvals\.capture\(what=\) is deprecated; use invocations="):
+        assert len(agent.evals.capture(loom.EvalSet(name="captured", cases=()), what=inv)) == 1
+    with pytest.raises(TypeError, match="both 'source' and its old name 'what'"):
+        bench.deploy(source="calculator", what="calculator")
+
+
 def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
     with pytest.raises(AttributeError, match="no attribute 'traecs'"):
         objects["agent"].traecs  # noqa: B018
