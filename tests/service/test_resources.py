@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from waiting import wait_until as wait_for
 
 from loomlib import local
-from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
+from loomlib.local.resources import Behaviour, Draft, ProvisioningError, Resource, ResourceRecord
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
 from loomlib.local.wire import RefusedError
@@ -42,14 +42,14 @@ PRINTS_ITS_REGION = f"import os; print('region', os.environ['AWS_REGION'])\n{ECH
 class GatewayBehaviour(Behaviour):
     """Adds a gateway's address, in the background; a gateway named broken fails."""
 
-    settles = True
+    needs_provisioning = True
 
     async def before_create(self, draft: Draft) -> None:
         assert draft.record.status == "CREATING"
 
-    async def settle(self, record: ResourceRecord) -> ResourceRecord:
+    async def provision(self, record: ResourceRecord) -> ResourceRecord:
         if record.name == "broken":
-            raise SettlementError("no address is left")
+            raise ProvisioningError("no address is left")
         return record
 
     def members(self, record: ResourceRecord) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Chromium on this machine, and its process: inside the boundary of sessions, controlled through a pipe."""
+"""Chromium on this machine, and its process: in the sandbox of sessions, controlled through a pipe."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def start_chromium(
     try:
         return await _start(shared, program, mark, profile, viewport, within_s, nests=True)
     except BrowserStartError as failure:
-        # Some machines do not allow nested user namespaces: then bubblewrap's is the only boundary.
+        # Some machines do not allow nested user namespaces: then bubblewrap's sandbox is the only one.
         if not isolated or _NO_NESTING not in str(failure):
             raise
     return await _start(shared, program, mark, profile, viewport, within_s, nests=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..resources import Behaviour, Draft, ResourceRecord, SettlementError
+from ..resources import Behaviour, Draft, ProvisioningError, ResourceRecord
 from ..resources.store import ResourceStore
 from ..tenancy import sees_resource
 from ..wire import not_found
@@ -31,7 +31,7 @@ class GatewayTargetBehaviour(Behaviour):
         read_tools: Reads the tools of a target.
     """
 
-    settles = True
+    needs_provisioning = True
 
     def __init__(self, store: ResourceStore, read_tools: ReadTools) -> None:
         self._store, self._read_tools = store, read_tools
@@ -70,15 +70,15 @@ class GatewayTargetBehaviour(Behaviour):
                     if record is not None and not sees_resource(record.tenant):
                         raise not_found(f"Credential provider with name: {name} does not exist")
 
-    async def settle(self, record: ResourceRecord) -> ResourceRecord:
+    async def provision(self, record: ResourceRecord) -> ResourceRecord:
         """Read the tools.
 
         Raises:
-            SettlementError: The tools of the target cannot be read.
+            ProvisioningError: The tools of the target cannot be read.
         """
         gateway = self._store.of_arn(record.parent)
         if gateway is None:
-            raise SettlementError("The gateway has been deleted")
+            raise ProvisioningError("The gateway has been deleted")
         kind = http_configuration(record)[0] if "http" in record.document["targetConfiguration"] else ""
         try:
             if kind in ("agentcoreRuntime", "passthrough"):
@@ -87,7 +87,7 @@ class GatewayTargetBehaviour(Behaviour):
             else:
                 tools = await self._read_tools(gateway, record)
         except TargetError as error:
-            raise SettlementError(str(error)) from error
+            raise ProvisioningError(str(error)) from error
         moment = datetime.now(UTC)
         document = dict(record.document)
         if "mcpServer" in (document["targetConfiguration"].get("mcp") or {}):

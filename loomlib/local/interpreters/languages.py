@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript cells: run by this machine's Node.js, if it is visible inside the boundary."""
+"""JavaScript and TypeScript cells: run by this machine's Node.js, if it is visible in the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session of a code interpreter: its processes behind the boundary, their requests, and its end."""
+"""One session of a code interpreter: its sandboxed processes, their requests, and its end."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class InterpreterSession(SandboxWorker):
 
 
 def _isolation(isolation: Isolation, *, has_network: bool) -> Isolation:
-    """Return the isolation of a session: without any network in the mode SANDBOX, if there is a boundary."""
+    """Return the isolation of a session: without any network in the mode SANDBOX, if sessions are isolated."""
     if has_network or isolation.level != "bubblewrap":
         return isolation
     return replace(isolation, network="service", network_program="")

@@ -5,7 +5,7 @@ not need.
 """
 
 from .attaching import FILE_NAME, attach
-from .behaviour import Behaviour, Draft, SettlementError
+from .behaviour import Behaviour, Draft, ProvisioningError
 from .declaration import Resource
 from .naming import Place, new_id, place_of
 from .records import ResourceRecord
@@ -15,9 +15,9 @@ __all__ = [
     "Behaviour",
     "Draft",
     "Place",
+    "ProvisioningError",
     "Resource",
     "ResourceRecord",
-    "SettlementError",
     "attach",
     "new_id",
     "place_of",

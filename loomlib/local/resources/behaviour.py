@@ -9,7 +9,7 @@ from typing import Any
 from .records import ResourceRecord
 
 
-class SettlementError(Exception):
+class ProvisioningError(Exception):
     """Creating or updating a resource failed; the message becomes its `failureReason`."""
 
 
@@ -35,8 +35,8 @@ class Draft:
 class Behaviour:
     """Hooks that the engine calls around an operation; by default they do nothing."""
 
-    settles = False
-    """Whether creating and updating continue in the background, in `settle`."""
+    needs_provisioning = False
+    """Whether creating and updating continue in the background, in `provision`."""
 
     async def before_create(self, draft: Draft) -> None:
         """Validate or complete a new resource. Raise `RefusedError` to reject it."""
@@ -44,16 +44,16 @@ class Behaviour:
     async def before_update(self, draft: Draft) -> None:
         """Validate or complete an update. Raise `RefusedError` to reject it."""
 
-    async def settle(self, record: ResourceRecord) -> ResourceRecord:
+    async def provision(self, record: ResourceRecord) -> ResourceRecord:
         """Do the background work and return the record, whose status the engine then sets to ready.
 
         Raises:
-            SettlementError: The work failed; the status becomes a failure.
+            ProvisioningError: The work failed; the status becomes a failure.
         """
         return record
 
-    def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
-        """Return further records to store together with the settled one."""
+    def after_provision(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
+        """Return further records to store together with the provisioned one."""
         return ()
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:

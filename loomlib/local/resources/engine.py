@@ -18,8 +18,8 @@ from .behaviour import Behaviour, Draft
 from .declaration import Resource, bind
 from .family import Family, Parameters, digest_of, sentence_noun
 from .naming import Place
+from .provisioning import Provisioning
 from .records import ResourceRecord
-from .settling import Settling
 from .store import ResourceStore
 
 _MOST_TAGS = 50  # AWS: tags of one resource
@@ -54,7 +54,7 @@ class ResourceEngine:
         self.store = store
         self._account_id, self._clock = account_id, clock
         self._changing = asyncio.Lock()
-        self._settling = Settling(store, self._changing, self._moment)
+        self._provisioning = Provisioning(store, self._changing, self._moment)
         service = service_model(model)
         self._families = {
             resource.noun: Family(resource, behaviour, bind(resource, service)) for resource, behaviour in resources
@@ -113,11 +113,11 @@ class ResourceEngine:
     def resume(self) -> None:
         """Continue the background work that an earlier service left unfinished."""
         for family in self._families.values():
-            self._settling.resume(family)
+            self._provisioning.resume(family)
 
     async def close(self) -> None:
         """Cancel the background work; the next service resumes it."""
-        await self._settling.close()
+        await self._provisioning.close()
 
     @property
     def changing(self) -> asyncio.Lock:
@@ -149,7 +149,7 @@ class ResourceEngine:
                 name=name,
                 arn=resource.arn_of(id=identity, name=name, **place._asdict(), parent=parent),
                 version=1 if resource.versioned else 0,
-                status=binding.statuses.creating if family.behaviour.settles else binding.statuses.ready,
+                status=binding.statuses.creating if family.behaviour.needs_provisioning else binding.statuses.ready,
                 document=family.document(parameters),
                 tokens={"create": (token, digest)} if token else {},
                 created_at=moment,
@@ -162,7 +162,7 @@ class ResourceEngine:
             _check_tags(tags)
             also = [item if item.number else replace(item, tenant=record.tenant) for item in draft.also]
             record = (await asyncio.to_thread(self.store.put, [draft.record, *also], tags=tags))[0]
-        self._settling.begin(family, record)
+        self._provisioning.begin(family, record)
         return self._answer(family, "create", family.during("creating", record))
 
     async def _get(self, family: Family, parameters: Parameters, place: Place) -> Result:
@@ -193,13 +193,13 @@ class ResourceEngine:
             if token and former.tokens.get("update", ("",))[0] == token:
                 family.check_token(former, "update", digest)
                 return self._answer(family, "update", family.during("updating", former))
-            if family.is_settling(former):
+            if family.is_provisioning(former):
                 raise conflict(f"{former.id} is {former.status}; wait until it is {binding.statuses.ready}")
             changes = family.document(parameters)
             record = replace(
                 former,
                 version=former.version + 1 if resource.versioned else 0,
-                status=binding.statuses.updating if family.behaviour.settles else binding.statuses.ready,
+                status=binding.statuses.updating if family.behaviour.needs_provisioning else binding.statuses.ready,
                 failure="",
                 document=changes if resource.update == "replace" else {**former.document, **changes},
                 internal={} if resource.versioned else former.internal,
@@ -215,7 +215,7 @@ class ResourceEngine:
                 if same := self.store.find(family.kind, place, name, parent=above, by_name=True):
                     raise family.name_taken(same)
             record = (await asyncio.to_thread(self.store.put, [draft.record, *draft.also]))[0]
-        self._settling.begin(family, record)
+        self._provisioning.begin(family, record)
         return self._answer(family, "update", family.during("updating", record))
 
     async def _delete(self, family: Family, parameters: Parameters, place: Place) -> Result:
@@ -230,7 +230,7 @@ class ResourceEngine:
                 await asyncio.to_thread(self.store.remove, record)
             else:
                 await asyncio.to_thread(self.store.remove_version, record, version)
-        await self._settling.abandon(record, version)
+        await self._provisioning.abandon(record, version)
         await family.behaviour.after_delete(record, version)
         return self._answer(family, "delete", family.during("deleting", record))
 

@@ -30,10 +30,10 @@ class Family:
         """The resource's noun in the service model, such as `AgentRuntime`."""
         return self.resource.noun
 
-    def is_settling(self, record: ResourceRecord) -> bool:
+    def is_provisioning(self, record: ResourceRecord) -> bool:
         """Return whether background work on a record is unfinished."""
         statuses = self.binding.statuses
-        return self.behaviour.settles and record.status in (statuses.creating, statuses.updating)
+        return self.behaviour.needs_provisioning and record.status in (statuses.creating, statuses.updating)
 
     def during(self, step: Literal["creating", "updating", "deleting"], record: ResourceRecord) -> ResourceRecord:
         """Return the record with the status that AWS's responses show during a step."""

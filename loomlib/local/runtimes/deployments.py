@@ -168,7 +168,7 @@ class Deployments:
             raise invalid(f"{version.id} runs on {runtime}, which this machine no longer has")
         return python
 
-    def settled(self, version: ResourceRecord) -> None:
+    def provisioned(self, version: ResourceRecord) -> None:
         """Delete the downloaded package, whether its extraction succeeded or failed."""
         self._package(version).unlink(missing_ok=True)
 

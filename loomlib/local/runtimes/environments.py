@@ -178,7 +178,7 @@ class Environments:
             if process.returncode != 0:
                 shutil.rmtree(partial, ignore_errors=True)
         if process.returncode:
-            for _ in range(_LOOKS_FOR_THE_LAST_PROCESS):  # the kernel ends those behind the boundary a moment later
+            for _ in range(_LOOKS_FOR_THE_LAST_PROCESS):  # the kernel ends sandboxed ones a moment later
                 if not any(group.exists() for group in groups):
                     break
                 await asyncio.sleep(0.05)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..identity.inbound import check_authorizer
 from ..identity.outbound import linked_identity
 from ..protocols import check_header_allowlist, check_protocol
-from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
+from ..resources import Behaviour, Draft, ProvisioningError, Resource, ResourceRecord, new_id
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool, SnapshotError
 from ..wire import conflict, invalid, not_found
@@ -46,7 +46,7 @@ AGENT_RUNTIME_ENDPOINT = Resource(
 class RuntimeBehaviour(Behaviour):
     """Deploys a runtime's package in the background and moves its DEFAULT endpoint to the newest version."""
 
-    settles = True
+    needs_provisioning = True
 
     def __init__(
         self, store: ResourceStore, deployments: Deployments, sessions: SessionPool, *, platform: str = V1
@@ -84,24 +84,24 @@ class RuntimeBehaviour(Behaviour):
                 replace(endpoint, document=document, status="UPDATING", failure="", updated_at=draft.record.updated_at)
             )
 
-    async def settle(self, record: ResourceRecord) -> ResourceRecord:
+    async def provision(self, record: ResourceRecord) -> ResourceRecord:
         """Extract the package, install its requirements, and take its snapshot on platform V2."""
         try:
             overlay_folders = await self._deployments.make(record)
         except InvalidPackageError as error:
-            raise SettlementError(str(error)) from error
+            raise ProvisioningError(str(error)) from error
         deployed_record = replace(
             record, internal={"overlay": os.pathsep.join(map(str, overlay_folders))} if overlay_folders else {}
         )
         try:
             await self._sessions.build(self._deployments.runnable(deployed_record))
         except SnapshotError as error:
-            raise SettlementError(str(error)) from error
+            raise ProvisioningError(str(error)) from error
         return deployed_record
 
-    def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
+    def after_provision(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
         """Let the DEFAULT endpoint serve the version, or report its failure."""
-        self._deployments.settled(record)
+        self._deployments.provisioned(record)
         endpoint = endpoint_of(self._store, record, DEFAULT_ENDPOINT)
         if endpoint is None or endpoint.document["targetVersion"] != str(record.version):
             return ()  # a newer version is being created

@@ -3,7 +3,7 @@
 Anything that is not listed here is invisible to the agent: the user's home, the service's home, other sessions, other
 processes. The mounts are passed to bubblewrap through a descriptor and not as arguments, which every process can read;
 and bubblewrap itself runs with a clean environment, because a variable such as LD_PRELOAD, which a runtime may set for
-its agent, must not take effect outside the boundary.
+its agent, must not take effect outside the sandbox.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 HOME = "/home/agent"
-"""The agent's home folder inside the boundary; empty when the session starts."""
+"""The agent's home folder in the sandbox; empty when the session starts."""
 
 TEMPORARY_BYTES = 512 * 2**20
 """Size of /tmp and of the home folder, which are in memory: AWS Lambda's default for /tmp; AgentCore documents none."""
@@ -39,7 +39,7 @@ _NULL_PROC = ("kallsyms", "kcore", "keys", "kmsg", "latency_stats", "sched_debug
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The part of this machine that a process behind the boundary can see.
+    """The part of this machine that a sandboxed process can see.
 
     Attributes:
         folder: The working folder, which is writable.
@@ -69,7 +69,7 @@ _USERS = {
 def isolating(
     program: str, view: View, environment: Mapping[str, str], command: Sequence[str]
 ) -> tuple[list[str], list[int]]:
-    """Return the command that runs another one behind the boundary, and descriptors to pass on and then close.
+    """Return the command that runs another one in the sandbox, and descriptors to pass on and then close.
 
     Args:
         program: The path of bubblewrap.

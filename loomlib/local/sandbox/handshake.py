@@ -1,8 +1,8 @@
-"""The first message of a process behind the boundary: its pid, and the socket on which it reaches the service.
+"""The first message of a sandboxed process: its pid, and the socket on which it reaches the service.
 
-Behind the boundary loopback is the session's own, so the service does not listen there. The bootstrap opens a listening
+In the sandbox, loopback is the session's own, so the service does not listen there. The bootstrap opens a listening
 socket at the service's port and sends it to the service, which accepts connections on it as on its own socket: an
-agent's request crosses the boundary without a relay, at the cost of a plain connection. The kernel adds the sender's
+agent's request leaves the sandbox without a relay, at the cost of a plain connection. The kernel adds the sender's
 pid as this side sees it.
 """
 

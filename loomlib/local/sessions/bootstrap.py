@@ -3,7 +3,7 @@
 It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and does not leave
 names in the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the
 limits, the service's port, the descriptor of the socket on which sessions forked from this process are requested, and
-the script. The port is `-` without a boundary and `0` if loopback is this machine's own; it ends with `+` if the
+the script. The port is `-` without a sandbox and `0` if loopback is this machine's own; it ends with `+` if the
 network comes up while the agent is imported. The last descriptor is `-` if no session is forked.
 """
 

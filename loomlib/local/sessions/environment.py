@@ -39,7 +39,7 @@ def session_environment(
         user: The user's variables, of which an allow-list is passed on.
         mark: The session's mark.
         telemetry: Variables for OpenTelemetry exporters.
-        home: The home folder inside the boundary, where the session also has its own /tmp; empty without a boundary.
+        home: The home folder in the sandbox, where the session also has its own /tmp; empty without a sandbox.
     """
     environment = {name: value for name, value in user.items() if name in FOR_AGENTS or name.startswith("LC_")}
     if home:

@@ -1,4 +1,4 @@
-"""A process behind the boundary that works for the service: code interpreters and Lambda functions."""
+"""A sandboxed process that works for the service: code interpreters and Lambda functions."""
 
 from __future__ import annotations
 

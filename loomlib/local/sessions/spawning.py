@@ -108,7 +108,7 @@ def spawn_shell(words: list[bytes], descriptors: list[int]) -> int:
     folder, shell, *variables = words
     terminal, status = descriptors
     # A session's leader that opens a terminal by a path gets it as its controlling one. The service's terminals have no
-    # path inside the boundary but this.
+    # path in the sandbox but this.
     path = f"/proc/self/fd/{terminal}" if os.path.exists("/proc/self/fd") else os.ttyname(terminal)
     return os.posix_spawn(
         shell,

@@ -1,1 +1,1 @@
-"""The code that runs inside a code interpreter's session, behind the boundary; it uses the standard library only."""
+"""The code that runs inside a code interpreter's session, in its sandbox; it uses the standard library only."""

@@ -1,4 +1,4 @@
-"""File operations of a code interpreter's session, performed inside its boundary."""
+"""File operations of a code interpreter's session, performed in its sandbox."""
 
 from __future__ import annotations
 

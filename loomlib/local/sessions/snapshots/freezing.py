@@ -204,9 +204,9 @@ class Freezer:
         try:
             prctl(_SUBREAPER, 1, 0, 0, 0)
             if request.isolated:
-                from . import boundary
+                from . import namespaces
 
-                boundary.enter(self._folder, request.folder, home=request.home, own_network=request.own_network)
+                namespaces.enter(self._folder, request.folder, home=request.home, own_network=request.own_network)
             agent = os.fork()
         except OSError as failure:
             count = len(os.listdir("/proc/self/task"))

@@ -1,8 +1,8 @@
-"""Namespaces of a session that is forked behind a boundary: own network, own folder, own /tmp, no capability.
+"""Namespaces of a session that is forked in a sandbox: own network, own folder, own /tmp, no capability.
 
 The process that it is forked from does not have the required capabilities. A new user namespace gives them to the
 forked process for its other new namespaces only, and it drops them before the agent's code runs again. Files outside
-the boundary stay hidden: mounts that a user namespace inherits are locked.
+the sandbox stay hidden: mounts that a user namespace inherits are locked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Background work that creates and updates resources: it survives full disks, and a restart resumes it."""
+"""Background work that provisions resources: it survives full disks, and a restart resumes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ...recovery import full_disk_message, is_full_disk
-from .behaviour import SettlementError
+from .behaviour import ProvisioningError
 from .family import Family
 from .records import ResourceRecord
 from .store import ResourceStore
@@ -20,8 +20,8 @@ _log = logging.getLogger(__name__)
 _FULL_DISK_PAUSE_S: Final = 1.0
 
 
-class Settling:
-    """Runs the hooks that settle resources.
+class Provisioning:
+    """Runs the `provision` hooks of resources.
 
     Args:
         store: Where the resources are stored.
@@ -35,14 +35,14 @@ class Settling:
 
     def begin(self, family: Family, record: ResourceRecord) -> None:
         """Start the work on a record, if it needs any."""
-        if family.is_settling(record):
-            task = asyncio.get_running_loop().create_task(self._settle(family, record))
+        if family.is_provisioning(record):
+            task = asyncio.get_running_loop().create_task(self._provision(family, record))
             self._tasks[task] = record
             task.add_done_callback(self._tasks.pop)
 
     def resume(self, family: Family) -> None:
         """Continue the work that an earlier service left unfinished."""
-        if family.behaviour.settles:
+        if family.behaviour.needs_provisioning:
             for record in self._store.records(family.kind):
                 for version in self._store.versions(record) or [record]:
                     self.begin(family, version)
@@ -66,14 +66,14 @@ class Settling:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _settle(self, family: Family, record: ResourceRecord) -> None:
+    async def _provision(self, family: Family, record: ResourceRecord) -> None:
         statuses, failure = family.binding.statuses, ""
         try:
-            record = replace(await family.behaviour.settle(record), status=statuses.ready)
+            record = replace(await family.behaviour.provision(record), status=statuses.ready)
         except Exception as error:  # noqa: BLE001 - otherwise the resource would remain CREATING forever
             if is_full_disk(error):
                 failure = full_disk_message(self._store.home)
-            elif isinstance(error, SettlementError):
+            elif isinstance(error, ProvisioningError):
                 failure = str(error)
             else:
                 _log.exception("%s %s failed while it was %s", family.kind, record.id, record.status)
@@ -81,11 +81,11 @@ class Settling:
         if failure:
             record = replace(record, status=statuses.failures[record.status], failure=failure)
         record = replace(record, updated_at=self._now())
-        while not await self._put_settled(family, record):  # noqa: ASYNC110 - freed disk space is not signalled
+        while not await self._put_provisioned(family, record):  # noqa: ASYNC110 - freed disk space is not signalled
             await asyncio.sleep(_FULL_DISK_PAUSE_S)
         _log.info("%s %s version %d is %s %s", family.kind, record.id, record.version, record.status, failure)
 
-    async def _put_settled(self, family: Family, record: ResourceRecord) -> bool:
+    async def _put_provisioned(self, family: Family, record: ResourceRecord) -> bool:
         """Store the result of background work, unless the resource was deleted; return False if the disk is full."""
         async with self._changing:
             current = self._store.of_arn(record.arn)
@@ -94,7 +94,7 @@ class Settling:
             if record.version == current.version:
                 record = replace(record, tokens=current.tokens)
             try:
-                await asyncio.to_thread(self._store.put, [record, *family.behaviour.after_settle(record)])
+                await asyncio.to_thread(self._store.put, [record, *family.behaviour.after_provision(record)])
             except sqlite3.Error as error:
                 if not is_full_disk(error):
                     raise
