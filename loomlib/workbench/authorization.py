@@ -226,13 +226,13 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
 
 
 def _find(context: Context, entry: AgentEntry, record: InvocationRecord, *, waits: bool) -> Mapping[str, Any] | None:
-    patience = context.environment.patience()
+    span_polling = context.environment.span_polling()
     # The log line of an older call is already visible, or was never written.
     done_s = max(record.client_done_time or 0.0, record.client_invoke_time or 0.0)
     while (decision := _read(context, entry, record)) is None and waits:
-        if not 0 <= OF_THIS_PROCESS.age_s(done_s) < patience.wait_s:
+        if not 0 <= OF_THIS_PROCESS.age_s(done_s) < span_polling.wait_s:
             break
-        time.sleep(patience.interval_s)
+        time.sleep(span_polling.interval_s)
     return decision
 
 

@@ -68,7 +68,9 @@ class Context:
         from .trace_finder import TraceFinder
 
         environment = self.environment
-        return TraceFinder(self.store, self.clients, patience=environment.patience(), same_clock=environment.same_clock)
+        return TraceFinder(
+            self.store, self.clients, span_polling=environment.span_polling(), same_clock=environment.same_clock
+        )
 
     @cached_property
     def runtime_uses(self) -> RuntimeUses:
@@ -76,7 +78,7 @@ class Context:
         from ..telemetry.cost import UsageLogs
         from .runtime_uses import RuntimeUses
 
-        return RuntimeUses(self.store, UsageLogs(self.clients), settled_s=self.environment.patience().horizon_s)
+        return RuntimeUses(self.store, UsageLogs(self.clients), settled_s=self.environment.span_polling().horizon_s)
 
     def close(self) -> None:
         """Finish pending writes and close all connections; stop a local service that only this process used."""

@@ -34,7 +34,7 @@ class Environment(Protocol):
         """Whether agents and this process share one clock."""
         ...
 
-    def patience(self) -> PollingPolicy:
+    def span_polling(self) -> PollingPolicy:
         """Return how long to wait for spans, and what to do when none arrive."""
         ...
 
@@ -86,7 +86,7 @@ class LocalEnvironment:
         """True: both run on one machine."""
         return True
 
-    def patience(self) -> PollingPolicy:
+    def span_polling(self) -> PollingPolicy:
         """Poll every 50 ms, for as long as for a log line; agents export spans within 0.2 s of an answer."""
         wait_s, delay_s = self._wait_s(), self.state.options.log_delay_s
         return PollingPolicy(
@@ -148,7 +148,7 @@ class AwsEnvironment:
         """False: NTP keeps the clocks within some milliseconds."""
         return False
 
-    def patience(self) -> PollingPolicy:
+    def span_polling(self) -> PollingPolicy:
         """Return a wait of five minutes: spans reach CloudWatch two to three minutes after an answer."""
         return PollingPolicy(
             wait_s=300.0,

@@ -165,9 +165,9 @@ class ToolCatalogues:
         return {size: gateway.arn for size, (_, gateway) in self._by_size.items()}
 
     @property
-    def patience(self) -> PollingPolicy:
+    def span_polling(self) -> PollingPolicy:
         """How long to wait for spans."""
-        return self._context.environment.patience()
+        return self._context.environment.span_polling()
 
     def caller(self, tools: int, *, direct: bool = False) -> _McpToolCaller:
         """Return an unopened caller of a catalogue's tools.

@@ -46,8 +46,8 @@ class TracedInvocation:
 class TraceFinder:
     """Finds traces for one workbench. `same_clock`: agents and the client share one clock."""
 
-    def __init__(self, store: Store, clients: Clients, *, patience: PollingPolicy, same_clock: bool) -> None:
-        self._store, self._clients, self.patience, self._same_clock = store, clients, patience, same_clock
+    def __init__(self, store: Store, clients: Clients, *, span_polling: PollingPolicy, same_clock: bool) -> None:
+        self._store, self._clients, self.span_polling, self._same_clock = store, clients, span_polling, same_clock
         self._collector = TraceCollector(clients)
         self._log_reader = LogReader(clients)
 
@@ -111,10 +111,10 @@ class TraceFinder:
         progress: Callable[[str], None] | None,
     ) -> dict[int, TraceResult]:
         if source is None:
-            return self._collector.collect(entry.arn, calls, self.patience, progress=progress)
-        patience = replace(self.patience, reason=f"reading {source.name}", remedy="", reports_exports=False)
+            return self._collector.collect(entry.arn, calls, self.span_polling, progress=progress)
+        span_polling = replace(self.span_polling, reason=f"reading {source.name}", remedy="", reports_exports=False)
         elsewhere = TraceCollector(self._clients, elsewhere=source)
-        return elsewhere.collect(entry.arn, calls, patience, progress=progress)
+        return elsewhere.collect(entry.arn, calls, span_polling, progress=progress)
 
     def _with_start(self, entry: AgentEntry, row: InvocationRow, result: TraceResult) -> InvocationRow:
         """Look once for the agent's start line if no server span shows when the agent began."""
@@ -136,7 +136,7 @@ class TraceFinder:
     def _starts(self, entry: AgentEntry, cold: Sequence[TraceRequest]) -> dict[int, SessionStartRecord | None]:
         """Return how the sessions of cold calls started, by invocation; AWS does not record this."""
         timed = [call for call in cold if call.sent_s is not None and call.done_s is not None]
-        if not self.patience.reports_exports:
+        if not self.span_polling.reports_exports:
             return {}
         starts: dict[int, SessionStartRecord | None] = {}
         for qualifier in {call.qualifier for call in timed}:

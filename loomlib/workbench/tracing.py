@@ -48,7 +48,7 @@ def find_traces(
             result,
             agent_name=entry.name,
             labels=result.row.labels,
-            remedy=context.tracer.patience.remedy,
+            remedy=context.tracer.span_polling.remedy,
             count_tokens=partial(count_tokens, context.clients, region=entry.region),
             rules=context.rules,
             prices=context.prices,
@@ -114,8 +114,8 @@ def first_session_starts(
         return {}
     rows = [row for id in session_ids for row in context.store.invocations.list(session_id=id, limit=None)]
     sent_times = [row.client_invoke_time for row in rows if row.client_invoke_time is not None]
-    patience = context.tracer.patience
-    until = time.monotonic() + patience.wait_s
+    span_polling = context.tracer.span_polling
+    until = time.monotonic() + span_polling.wait_s
     starts: dict[str, list[SessionStartRecord]] = {}
     while sent_times:
         starts = find_session_starts(
@@ -123,7 +123,7 @@ def first_session_starts(
         )
         if len(starts) == len(set(session_ids)) or time.monotonic() >= until:
             break
-        time.sleep(patience.interval_s)
+        time.sleep(span_polling.interval_s)
     return {session_id: records[0] for session_id, records in starts.items()}
 
 

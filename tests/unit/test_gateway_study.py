@@ -54,7 +54,7 @@ class ScriptedGateways:
     wanted: str = ""
     scope = "local"
     labels: Sequence[str] = ("local AgentCore", "model: scripted (simulated, profile instant)")
-    patience = PollingPolicy(wait_s=0.02, interval_s=0.01, horizon_s=0.02)
+    span_polling = PollingPolicy(wait_s=0.02, interval_s=0.01, horizon_s=0.02)
     name = "catalogue"
     seed = 0
 

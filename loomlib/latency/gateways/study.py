@@ -299,8 +299,8 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
 
     async def _spans(self, run: StudyRun, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
         """Read the spans repeatedly until all have arrived, or no more are expected."""
-        patience = self.subject.patience
-        deadline = time.monotonic() + patience.wait_s
+        span_polling = self.subject.span_polling
+        deadline = time.monotonic() + span_polling.wait_s
         has_all = False
         while True:
             spans = await run.blocking(self.subject.spans, self.design.sizes[0], invocation_ids)
@@ -308,10 +308,10 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
             if is_known and all(times.target_ms is not None for times in spans.values()):
                 return spans
             if is_known and not has_all:  # the target's spans may be late, or it may export none
-                has_all, deadline = True, min(deadline, time.monotonic() + max(patience.settle_s, _TARGET_WAIT_S))
+                has_all, deadline = True, min(deadline, time.monotonic() + max(span_polling.settle_s, _TARGET_WAIT_S))
             if time.monotonic() >= deadline:
                 return spans
-            await asyncio.sleep(patience.interval_s)
+            await asyncio.sleep(span_polling.interval_s)
 
 
 def _tool_names(result: Mapping[str, Any]) -> list[str]:

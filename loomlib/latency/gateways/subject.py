@@ -121,7 +121,7 @@ class StudiedGateways(Protocol):
         ...
 
     @property
-    def patience(self) -> PollingPolicy:
+    def span_polling(self) -> PollingPolicy:
         """How long to wait for spans."""
         ...
 

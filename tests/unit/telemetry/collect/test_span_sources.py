@@ -62,7 +62,7 @@ def invocation(store: Store, entry: AgentEntry, *, ago_s: float = 30.0) -> Invoc
 
 
 def tracer(store: Store, groups: LogGroups) -> TraceFinder:
-    return TraceFinder(store, cast(Clients, groups), patience=QUICK, same_clock=True)
+    return TraceFinder(store, cast(Clients, groups), span_polling=QUICK, same_clock=True)
 
 
 def spans_of(row: InvocationRow) -> list[dict[str, Any]]:
