@@ -179,7 +179,8 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
     schemas = {**_schemas(clients, groups, region), **unread}
     if version != DRAFT:
         problems += [
-            f"The schema {schema.source} was changed after version {version} was made, which may use the former one"
+            f"The schema {schema.source} was changed after version {version} was created; "
+            "that version may still use the earlier schema"
             for schema in schemas.values()
             if schema.changed_at and agent.get("createdAt") and schema.changed_at > agent["createdAt"]
         ]

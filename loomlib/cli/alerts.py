@@ -34,7 +34,7 @@ def list_(command: CommandContext) -> None:
 
 
 @alerts.command()
-@click.argument("number")
+@click.argument("number", metavar="METRIC")
 @click.option("--above", help="Alarm above this limit: 0.05 or 5%, milliseconds, USD, or calls.")
 @click.option("--below", help="Alarm below this limit.")
 @click.option("--agent", help="Measure this agent (default: all agents together).")
@@ -46,7 +46,7 @@ def list_(command: CommandContext) -> None:
     show_default=True,
     help="Make no decision on fewer calls than this.",
 )
-@click.option("--name", default="", help="Name of the rule (default: what it states).")
+@click.option("--name", default="", help="Name of the rule (default: its condition in words).")
 @click.option("--notify", "names", multiple=True, help="Notify the address in LOOM_ALERT_URL_<NAME>; repeatable.")
 @click.option(
     "--remind",
@@ -67,9 +67,9 @@ def add(
     names: tuple[str, ...],
     remind: str,
 ) -> None:
-    """Add a rule on NUMBER.
+    """Add a rule on METRIC.
 
-    NUMBER is a figure such as error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms or duration_p90_ms.
+    METRIC is one such as error_rate, cold_start_mean_ms, cold_start_p90_ms, duration_p50_ms or duration_p90_ms.
     """
     with command.connect() as bench:
         rule = bench.alerts.add(

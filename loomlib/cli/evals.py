@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MARGIN = click.option(
     "--margin", type=FiniteRange(0, 100), default=2.0, show_default=True,
-    help="Accepted loss against the baseline, in percentage points.",
+    help="Largest accepted decrease from the baseline, in percentage points.",
 )  # fmt: skip
 _JUNIT = click.option(
     "--junit", type=click.Path(dir_okay=False), help="Write JUnit XML to this file, one test case per case."
@@ -38,7 +38,7 @@ _JUNIT = click.option(
     help="An evaluator, such as exact or trajectory:any_order; repeatable (default: the set's own).",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="How often each case is asked."
+    "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times each case is run."
 )
 @click.option("--tag", "tags", multiple=True, help="Only cases with this tag; repeatable: cases with all of them.")
 @click.option(

@@ -25,7 +25,7 @@ from .output import emit_json, say, seconds_since
     "--redact/--no-redact",
     default=True,
     show_default=True,
-    help="Replace passwords in words and personal data; secrets are always replaced.",
+    help="Replace passwords stated in prose and personal data; other secrets are always replaced.",
 )
 @click.option(
     "--dask",

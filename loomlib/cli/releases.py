@@ -40,7 +40,7 @@ def endpoints(command: CommandContext, agent: str, history: bool) -> None:
 @click.command()
 @click.argument("agent")
 @click.argument("names", nargs=-1, required=True, metavar="[SOURCE] ENDPOINT")
-@click.option("--version", type=click.IntRange(min=1), help="The version that ENDPOINT is to serve, without SOURCE.")
+@click.option("--version", type=click.IntRange(min=1), help="Version for ENDPOINT to serve, in place of SOURCE.")
 @pass_command_context
 def promote(command: CommandContext, agent: str, names: tuple[str, ...], version: int | None) -> None:
     """Make ENDPOINT of AGENT serve the version that SOURCE serves, or a given version.

@@ -20,7 +20,7 @@ _CALL = click.option(
     "--call",
     default="0.01",
     show_default=True,
-    help="US dollars that a call holds until its cost is known.",
+    help="US dollars reserved for each call until its cost is known.",
 )
 
 
@@ -113,7 +113,7 @@ def list_(command: CommandContext) -> None:
 @tenants.command()
 @click.argument("name")
 @click.argument("amount")
-@click.option("--call", help="US dollars that a call holds until its cost is known (default: as before).")
+@click.option("--call", help="US dollars reserved for each call until its cost is known (default: as before).")
 @pass_command_context
 def credit(command: CommandContext, name: str, amount: str, call: str | None) -> None:
     """Set the credit of the tenant NAME to AMOUNT US dollars, or to `unlimited`; what it has used stays."""

@@ -33,8 +33,8 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     "--metric",
     "metrics",
     multiple=True,
-    help="p50, p90, ttft_p50, ttft_p90, failures, cost, pass_rate or score; repeatable (default: all). Fewer figures "
-    "find smaller changes.",
+    help="p50, p90, ttft_p50, ttft_p90, failures, cost, pass_rate or score; repeatable (default: all). With fewer "
+    "metrics, smaller changes can be detected.",
 )
 @click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint whose studies are read.")
 @click.option(
@@ -42,7 +42,7 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Count only changes that were found in this many past days.",
+    help="Number of past days: only changes found in them count.",
 )
 @click.option("--max-slower", default="0%", show_default=True, help="How much slower is allowed: 10% or 0.1.")
 @click.option("--max-cost-increase", default="0%", show_default=True, help="How much more a call may cost: 10% or 0.1.")

@@ -70,7 +70,7 @@ class TomlTable:
         """Return a text; "" if it is missing."""
         value: object = self._values.get(key, "")
         if not isinstance(value, str):
-            raise self.error(key, 'must be a text in quotes, such as "value"')
+            raise self.error(key, 'must be a string in quotes, such as "value"')
         return value
 
     def is_table(self, key: str) -> bool:
@@ -93,7 +93,7 @@ class TomlTable:
         value: object = self._values.get(key, [])
         items = cast("list[object]", value) if isinstance(value, list) else [None]
         if not all(isinstance(item, str) and item for item in items):
-            raise self.error(key, 'must be a list of texts, such as ["first", "second"]')
+            raise self.error(key, 'must be a list of strings, such as ["first", "second"]')
         return tuple(cast("list[str]", items))
 
     def mapping(self, key: str) -> Mapping[str, Any]:

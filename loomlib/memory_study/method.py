@@ -55,7 +55,7 @@ def _notes(result: MemoryResult) -> list[str]:
     price = f"{design.priced_as}'s list price" if design.priced_as else "no model's price (set priced_as)"
     prices = result.prices
     notes.append(
-        f"Costs: tokens at {price}, and {number(prices.retrieval_usd * 1000)} $ for a thousand retrievals "
+        f"Costs: tokens at {price}, and ${number(prices.retrieval_usd * 1000)} for a thousand retrievals "
         f"({prices.source}, as of {prices.as_of})."
     )
     return notes

@@ -68,7 +68,7 @@ def _at_tokens(arm: ArmSummary, *, of: ArmSummary | None = None) -> str:
         return ""
     share = ""
     if of is not None and of.tokens.value:
-        share = f" ({percent(arm.tokens.value / of.tokens.value)} of them)"
+        share = f" ({percent(arm.tokens.value / of.tokens.value)} as many)"
     return f" at {number(arm.tokens.value, 0)} input tokens per question{share}"
 
 

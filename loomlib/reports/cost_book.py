@@ -156,7 +156,7 @@ class CostBook:
         if self.cut:
             sentences.append(
                 f"Truncated: only the newest {number(MOST_INVOCATIONS, 0)} invocations of {formats.join(self.cut)} are "
-                "counted, so the cost is higher."
+                "counted, so the actual cost is higher."
             )
         simulated = sum(entry.simulated for entry in self.entries)
         if simulated:

@@ -111,8 +111,11 @@ class CrossingGate:
         if self.crossings:
             return f"Gate missed: {plural(self.crossings, 'finding')} across actors or tenants."
         if self.unread:
-            return f"Gate unclear: nothing crosses in what was read; not checked: {'; '.join(self.unread)[:300]}."
-        return "Gate passed: nothing crosses from one actor or tenant to another."
+            return (
+                "Gate unclear: no data of another actor or tenant was found in what was read; "
+                f"not checked: {'; '.join(self.unread)[:300]}."
+            )
+        return "Gate passed: no data of one actor or tenant was found with another."
 
     def summary(self) -> dict[str, Any]:
         """Return the gate as JSON-ready values."""

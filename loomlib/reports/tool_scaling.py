@@ -191,7 +191,7 @@ class ToolScaling:
     def limits(self) -> Listing:
         """Return how these numbers were measured, and their limits."""
         limits = [
-            "The tools only wait and need no CPU; tools that compute would share one interpreter lock.",
+            "The tools only wait and need no CPU; tools that compute would compete for Python's GIL.",
             "A tool's span starts when it is submitted to the pool, not when a thread runs it, so many can be open.",
             "Python's default pool has min(32, CPUs + 4) threads, so other machines run more or fewer tools at once.",
             "The field note's figures are single runs with another model and other hardware: compare the shape only.",

@@ -51,7 +51,7 @@ def watch_verdict(result: WatchResult) -> Verdict:
     sentences = result.sentences()
     outcome = {2: MISSED, 1: UNCLEAR}.get(result.exit_code, PASSED)
     text = {
-        MISSED: "Gate missed: the agent became worse by more than is allowed, and still is.",
+        MISSED: "Gate missed: the agent became worse by more than is allowed and has not recovered.",
         UNCLEAR: "Gate unclear: there are too few nights to find a change.",
         PASSED: "Gate passed: no regression.",
     }[outcome]

@@ -12,7 +12,7 @@ KINDS: Final = (
 _WHAT: Final = {
     "id": "All sessions have the same id",
     "random": "All sessions draw the same random numbers, or have the same random value",
-    "clock": "All sessions read the time of the build, not their own",
+    "clock": "All sessions read the time at which the snapshot was prepared, not their own",
     "credential": "All sessions use a credential that expires",
     "connection": "A connection is open; its other end will have closed it when a session is restored",
     "database": "A database is open; restored sessions share its file and its locks",

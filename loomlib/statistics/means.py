@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 UNIT: Final = (0.0, 1.0)
 """The bounds of a score."""
 
-MEAN_METHOD = "mean of case means, t interval in Wilson's shape over cases"
+MEAN_METHOD = "mean of case means, Wilson-type interval with t quantiles over cases"
 UNBOUNDED_METHOD = "mean of case means, t interval by Hall's transformation over cases"
 
 

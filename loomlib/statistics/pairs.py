@@ -231,7 +231,7 @@ def discordant_odds_ratio(won: int, lost: int, *, confidence: float = CONFIDENCE
     Returns:
         The odds, with `n` the number of cases that differ; a missing estimate when none differs.
     """
-    method = "odds of a win among flips, from Wilson's score interval"
+    method = "odds of a win among discordant pairs, from Wilson's score interval"
     share = estimate_share(won, won + lost, confidence=confidence)
     if share.value is None or share.low is None or share.high is None:
         return Estimate.missing("no case differs", n=0, confidence=confidence, method=method, needed_n=1)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CLUSTERED_RATE_METHOD = "Wilson score, effective sample size over cases"
-ANY_OF_K_METHOD = "pass@k (Chen et al. 2021), t interval in Wilson's shape over cases"
-ALL_OF_K_METHOD = "pass^k (Yao et al. 2024), t interval in Wilson's shape over cases"
+ANY_OF_K_METHOD = "pass@k (Chen et al. 2021), Wilson-type interval with t quantiles over cases"
+ALL_OF_K_METHOD = "pass^k (Yao et al. 2024), Wilson-type interval with t quantiles over cases"
 
 Counts: TypeAlias = "Sequence[int] | NDArray[np.intp]"
 

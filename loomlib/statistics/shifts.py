@@ -11,7 +11,7 @@ from .changes import known_change_evidence
 from .estimates import Estimate
 from .percentiles import CONFIDENCE, FloatArray
 
-SHIFT_METHOD = "Hodges-Lehmann shift, interval by inverted e-process of ranks"
+SHIFT_METHOD = "Hodges-Lehmann shift, interval by inverting a rank-based e-process"
 
 
 def estimate_shift(before: Sequence[float], after: Sequence[float], *, confidence: float = CONFIDENCE) -> Estimate:

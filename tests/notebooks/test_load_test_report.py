@@ -45,7 +45,7 @@ def test_the_page_says_first_what_load_holds_why_not_more_and_what_it_costs(meas
     assert [gate["outcome"] for gate in summary["gates"]] == ["missed"]
     first = summary["sentences"][0]
     # A few calls in three seconds may leave open whether the lower load holds, which the sentence then says first.
-    holds = "he agent holds 8 calls a second but not 64 with p90 TTFT < 500 ms; at 64 a second"
+    holds = "he agent sustains 8 calls a second but not 64 with p90 TTFT < 500 ms; at 64 calls a second"
     assert re.match(rf"(T|As far as \d+ calls can tell, t){holds}", first)
     assert "longer in the agent's span “wait for a free worker”" in first
     assert re.search(r"calls cost \$0\.\d+ \(simulated, not billed\)\.$", first)

@@ -64,7 +64,7 @@ def test_each_agent_has_a_gate_and_a_missed_one_fails_the_report(both: ReportOut
 def test_the_page_begins_with_the_verdict_and_shows_what_differs(both: ReportOutcome) -> None:
     page = unescape(Path(both.html).read_text()).replace("\u00a0", " ")
     assert page.index("forecast missed its gate") < page.index("One row for each; missed gates first")
-    assert page.index("Behaves alike") < page.index("Cases that differ") < page.index("What is left to do")
+    assert page.index("Behaves like the old agent") < page.index("Cases that differ") < page.index("What is left to do")
     assert 'get_weather(city="Paris")' in page
     assert "Quito: sunny, 14 degrees" in page
     assert "orchestration (approximated)" in page

@@ -134,7 +134,7 @@ PROPERTIES = (
     ),
     Property(
         number=15, name="Runs are charged",
-        says="A tenant's used credit is the sum of the known costs of its runs and of what is held for the others.",
+        says="A tenant's used credit is the sum of its runs' known costs and the amounts reserved for its other runs.",
         test=f"{_HERE}::test_the_used_credit_is_the_sum_of_the_costs_and_of_what_is_held",
         also=f"{_HERE}::test_credit_that_is_held_for_many_calls_is_never_more_than_a_tenant_has",
     ),
@@ -155,7 +155,7 @@ PROPERTIES = (
     ),
     Property(
         number=19, name="Deployments are found again",
-        says="A registered runtime is found by its ARN and id, also after the store was opened again.",
+        says="A registered runtime is found by its ARN and id, even after the store has been reopened.",
         test=f"{_HERE}::test_a_registered_runtime_is_found_again_in_its_own_environment_only",
     ),
     Property(
@@ -165,14 +165,14 @@ PROPERTIES = (
         "nothing to fall back from. What an agent does without its memory is decided by its own code.",
     ),
     Property(
-        number=21, name="Runs of tenants are apart",
+        number=21, name="Runs of different tenants are isolated",
         says="A caller of one tenant never enters a session of another tenant, and whatever two tenants do, each sees "
         "exactly its own rows.",
         also=f"{_HERE}::test_each_tenant_sees_exactly_its_own_rows",
         test="tests/service/test_session_tenants.py::test_the_first_tenant_of_a_session_keeps_it_over_restarts",
     ),
     Property(
-        number=22, name="Memories are apart",
+        number=22, name="Tenants' memory data is isolated",
         says="Whatever two tenants write into one memory, each reads exactly its own events and records, and a session "
         "reaches only the memories that its runtime names.",
         test="tests/service/test_tenant_resources.py"
@@ -181,7 +181,7 @@ PROPERTIES = (
         "::test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed",
     ),
     Property(
-        number=23, name="Credentials are apart",
+        number=23, name="Credentials are isolated",
         says="The key of a session opens no secret, memory or agent that its role does not name, and credentials are "
         "given to their own tenant only.",
         test="tests/attacks/test_attacks.py::test_a_session_s_key_opens_nothing_else",
@@ -203,7 +203,7 @@ PROPERTIES = (
         test=f"{_HERE}::test_the_pieces_of_an_answer_arrive_in_order_and_are_the_stored_answer",
     ),
     Property(
-        number=27, name="Environments are apart",
+        number=27, name="Environments are isolated",
         says="What belongs to one environment is never used in another.",
         test=f"{_HERE}::test_a_registered_runtime_is_found_again_in_its_own_environment_only",
     ),
@@ -212,7 +212,7 @@ PROPERTIES = (
 
 def page() -> str:
     """Return the page of the documentation."""
-    lines = [_HEAD, "| | property | held by |", "|---|---|---|"]
+    lines = [_HEAD, "| | property | tested by |", "|---|---|---|"]
     for item in PROPERTIES:
         if item.test:
             holder = ", ".join(

@@ -120,9 +120,9 @@ def test_the_first_sentence_says_what_load_holds_why_not_more_and_what_it_costs(
     traces = {"0": parts(0), "1": parts(170), "2": parts(410)}
     result = stored(tmp_path, steps, highest=FOUND, traces=traces)
     assert result.sentences()[0] == (
-        "The agent holds 14 calls a second [13–15] with p90 TTFT < 800 ms, errors < 1 %; at 18 a second calls "
-        "spent 410 ms longer in the agent's span “wait for a free worker”, 75.9 % of their time; at 13 a second "
-        "1\u202f000 calls cost $0.42 (simulated, not billed)."
+        "The agent sustains 14 calls a second [13–15] with p90 TTFT < 800 ms, errors < 1 %; at 18 calls a second, "
+        "calls spent 410 ms longer in the agent's span “wait for a free worker”, 75.9 % of their time; at 13 calls a "
+        "second, 1\u202f000 calls cost $0.42 (simulated, not billed)."
     )
     assert [row[0] for row in result.text_table().rows] == ["6", "13", "18"]
     assert result.time_table().shape == (5, 3)
@@ -137,21 +137,23 @@ def test_the_code_that_runs_the_test_again_has_its_limit_of_a_call(tmp_path: Pat
 def test_the_model_is_named_when_its_time_grew_most(tmp_path: Path) -> None:
     traces = {"0": parts(0), "1": parts(30, model_ms=900)}
     result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}, traces=traces)
-    assert "at 18 a second calls waited 800 ms longer for the model, 93.8 % of their time" in result.sentences()[0]
+    assert (
+        "at 18 calls a second, calls waited 800 ms longer for the model, 93.8 % of their time" in result.sentences()[0]
+    )
 
 
 def test_a_late_client_is_the_limit_and_not_the_agent(tmp_path: Path) -> None:
     steps = {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, late_ms=900)}
     result = stored(tmp_path, steps, traces={"0": parts(0), "1": parts(0)})
     first = result.sentences()[0]
-    assert first.startswith("As far as this client can tell, the agent holds 6 calls a second but not 18 ")
-    assert "at 18 a second this client was the limit, not the agent: it sent calls 900 ms late" in first
+    assert first.startswith("As far as this client can tell, the agent sustains 6 calls a second but not 18 ")
+    assert "at 18 calls a second, this client was the limit, not the agent: it sent calls 900 ms late" in first
 
 
 def test_refused_calls_are_a_quota_and_count_as_failures_never_as_fast_answers(tmp_path: Path) -> None:
     result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, failed=40)})
     first, *others = result.sentences()
-    assert "at 18 a second AgentCore refused" in first
+    assert "at 18 calls a second, AgentCore refused" in first
     assert "(HTTP 429): a quota" in first
     assert any("40 throttle" in text for text in others)
     _, last = result.text_table().rows
@@ -162,7 +164,7 @@ def test_refused_calls_are_a_quota_and_count_as_failures_never_as_fast_answers(t
 @pytest.mark.parametrize(("failed", "share"), [(60, "33.3 %"), (30, "16.7 %")])
 def test_the_share_of_refused_calls_is_one_of_all_calls_of_the_step(tmp_path: Path, failed: int, share: str) -> None:
     result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, failed=failed)})
-    assert f"at 18 a second AgentCore refused {share} of the calls (HTTP 429): a quota" in result.sentences()[0]
+    assert f"at 18 calls a second, AgentCore refused {share} of the calls (HTTP 429): a quota" in result.sentences()[0]
 
 
 def test_when_all_calls_are_refused_the_share_is_one(tmp_path: Path) -> None:
@@ -186,8 +188,8 @@ def test_without_traces_it_says_so_and_tells_what_the_socket_knows(tmp_path: Pat
 def test_a_load_test_without_a_load_beyond_claims_no_limit(tmp_path: Path) -> None:
     result = stored(tmp_path, {6.0: calls_at(6, 130), 12.0: calls_at(12, 140)}, traces={"0": parts(0), "1": parts(0)})
     assert result.sentences()[0].startswith(
-        f"As far as 96 calls can tell, the agent holds 12 calls a second with {SLO}, "
-        "the highest load that was offered; at 12 a second"
+        f"As far as 96 calls can tell, the agent sustains 12 calls a second with {SLO}, "
+        "the highest load that was offered; at 12 calls a second"
     )
     assert result.gate(12).outcome == "unclear"  # without an error in 96 calls, one in a hundred may fail
     assert result.gate(13).outcome == "unclear"
@@ -195,13 +197,13 @@ def test_a_load_test_without_a_load_beyond_claims_no_limit(tmp_path: Path) -> No
 
 def test_an_agent_that_is_too_slow_at_any_load_holds_none(tmp_path: Path) -> None:
     result = stored(tmp_path, {6.0: calls_at(6, 1300), 12.0: calls_at(12, 1400)})
-    assert result.sentences()[0].startswith(f"The agent does not hold even 6 calls a second with {SLO}")
+    assert result.sentences()[0].startswith(f"The agent does not sustain even 6 calls a second with {SLO}")
     assert result.gate(1).outcome == "unclear"
     assert result.gate(6).outcome == "missed"
     alone = stored(tmp_path / "alone", {6.0: calls_at(6, 1300)}, traces={"0": parts(0)}).sentences()[0]
-    assert "; at 6 a second, the lowest load, most of a call's time is “model” (76.9 %); " in alone
+    assert "; at 6 calls a second, the lowest load, most of a call's time is “model” (76.9 %); " in alone
     unknown = stored(tmp_path / "unknown", {6.0: calls_at(6, 1300)}).sentences()[0]
-    assert "the SLO does not hold; the reason is unknown without traces" in unknown
+    assert "the SLO is not met; the reason is unknown without traces" in unknown
 
 
 def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
@@ -328,7 +330,7 @@ def test_a_gate_at_a_fixed_load_holds_fails_or_is_not_decided_by_the_intervals(t
     passed = stored(fast, {60.0: calls_at(60, 300)}, slo="p90 TTFT < 800 ms, errors < 3 %").gate_at(60)
     assert (passed.outcome, passed.exit_code) == ("passed", 0)
     assert passed.text.startswith(
-        "Gate passed: at 60 calls a second, p90 TTFT < 800 ms, errors < 3 % holds: p90 TTFT 3"
+        "Gate passed: at 60 calls a second, the SLO p90 TTFT < 800 ms, errors < 3 % is met: p90 TTFT 3"
     )
     assert "errors 0 % [0–" in passed.text
     failed = stored(slow, {60.0: calls_at(60, 1300)}).gate_at(60)

@@ -85,9 +85,9 @@ def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdic
     outcome = decision.outcome
     change = points_text(estimate) if comparison.is_rate else difference_text(estimate)
     allowed = points(margin).lstrip("+") if comparison.is_rate else score(margin)
-    text = f"{comparison.measure} {change} against the baseline, largest accepted loss {allowed}"
+    text = f"{comparison.measure} {change} against the baseline, largest accepted decrease {allowed}"
     if not estimate.is_known:
-        text = f"{_undecided(decision, estimate, comparison.n)} in both runs; largest accepted loss {allowed}"
+        text = f"{_undecided(decision, estimate, comparison.n)} in both runs; largest accepted decrease {allowed}"
     elif outcome == UNCLEAR:
         text += f"; {decision.advice('case')}"
     values = [value for flip in comparison.flips for value in (flip.value, flip.baseline)]

@@ -72,7 +72,7 @@ class Fields:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.wrong(name, f"this is {display_value(value)}", "put a text here, in double quotes")
+            self.wrong(name, f"this is {display_value(value)}", "put a string here, in double quotes")
         elif required:
             self.wrong(name, "it is missing", f'add "{name}": "…"')
         return None
@@ -84,7 +84,7 @@ class Fields:
             if isinstance(value, str):
                 texts.append(value)
             else:
-                self.problems.add(path, f"this is {display_value(value)}", "put a text here, in double quotes")
+                self.problems.add(path, f"this is {display_value(value)}", "put a string here, in double quotes")
         return tuple(texts)
 
     def items(self, *names: str) -> Iterator[tuple[Any, Path]]:

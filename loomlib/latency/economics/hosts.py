@@ -162,7 +162,7 @@ def _managed(traffic: SessionTraffic, starts: StartReplicates, prices: PriceTabl
     return HostCost(
         host="managed agents",
         usd=usd,
-        basis="hours in which a session runs, as long as a warm call here; waiting is free",
+        basis="the hours in which a session runs, if a call takes as long as a warm call here; waiting is free",
         difference="the vendor's agent loop and models; your code does not run there",
         as_of=price.as_of,
     )

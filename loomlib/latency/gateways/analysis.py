@@ -114,8 +114,9 @@ def method(result: GatewayResult) -> StudyMethod:
         "delivered the answer. The time of a model begins before boto3 sends and ends when boto3 has read the answer.",
         f"Medians and median paired differences: {PERCENTILE_METHOD}; shares: {SHARE_METHOD} "
         f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for multiple comparisons.",
-        "Catalogues are generated: each tool does one action to one kind of thing, and a smaller catalogue is part of "
-        "a larger one. A question asks for one tool, half of the questions in other words than the tool's description.",
+        "Catalogues are generated: each tool performs one action on one kind of object, and a smaller catalogue is "
+        "part of a larger one. A question asks for one tool, half of the questions in other words than the tool's "
+        "description.",
         "All in the prompt: one request to the model with the question and every tool. Search first: the question goes "
         "to the gateway's search tool, and one request to the model has the tools that it returned (10 at most on the "
         "local AgentCore). The latency is that of search and model together.",
@@ -263,7 +264,7 @@ def _choice_sentences(result: GatewayResult) -> list[str]:
         all_tools, searched = estimates[tools, ALL], estimates[tools, SEARCH]
         gained = searched.gained
         if gained is None or gained.low is None or gained.high is None:
-            texts.append(f"Too few questions to {plural(tools, 'tool')} were answered to compare the two ways{mark}.")
+            texts.append(f"Too few questions with {plural(tools, 'tool')} were answered to compare the two ways{mark}.")
             continue
         alike = gained.low <= 0 <= gained.high
         verdict = "no difference is shown" if alike else "search is better" if gained.low > 0 else "search is worse"

@@ -35,7 +35,7 @@ from .slo import DOES_NOT_HOLD, Slo, exceeding
 WITHIN_TOLERANCE: Final = "the highest load is known within the tolerance"
 TIME_IS_UP: Final = "the time was up before the highest load was known within the tolerance"
 HIGHEST_HOLDS: Final = "the highest load that was allowed holds the SLO"
-NONE_HOLDS: Final = "even the lowest load that was allowed does not hold the SLO"
+NONE_HOLDS: Final = "even the lowest load that was allowed does not meet the SLO"
 
 _NEAR: Final = 1.22
 """Ratio of a step's load to the crossing below which a line describes the share of calls beyond the limit."""

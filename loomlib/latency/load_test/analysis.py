@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 FORMAT: Final = "loom.load-test/1"
-_METHOD: Final = "search with a logit line through the shares of calls beyond the limit"
+_METHOD: Final = "search with a straight line fitted to the logit of the share of calls beyond the limit"
 
 __all__ = [
     "details", "figures", "findings", "gate", "kinds", "method", "sections", "sentences", "table", "where_time_goes",
@@ -128,7 +128,7 @@ def findings(result: LoadResult) -> list[StudyFinding]:
         study_findings.append(
             StudyFinding(
                 kind=f"limit-{limit.kind}",
-                title="Why the agent holds no more load",
+                title="What limits the load",
                 evidence=f"{limit.text[0].upper()}{limit.text[1:]}.",
                 advice=_ADVICE.get(limit.kind, ""),
             )

@@ -38,7 +38,7 @@ def gate_at(result: LoadResult, load: float) -> Gate:
         raise ValueError(f"the gate needs a load that was offered (loads={loads}), not {exact(load)}")
     step = next((one for one in result.by_load if one.load == load), None)
     unit = "users" if design.is_closed_loop else "calls a second"
-    at = f"{exact(load)} {unit}, {design.slo}"
+    at = f"{exact(load)} {unit}, the SLO {design.slo}"
     if step is None or step.figures is None:
         return _gate(UNCLEAR, load, f"Gate unclear: at {at} is not decided; no step was made.", None)
     text = ", ".join(_figure_text(one) for one in step.objectives)
@@ -46,7 +46,7 @@ def gate_at(result: LoadResult, load: float) -> Gate:
     if (late := _client(step, outcome)) is not None:
         outcome = UNCLEAR
         text = f"{late}. {text}"
-    verb = {PASSED: "holds", MISSED: "does not hold", UNCLEAR: "is not decided"}[outcome]
+    verb = {PASSED: "is met", MISSED: "is not met", UNCLEAR: "is not decided"}[outcome]
     advice = _advice(step) if outcome == UNCLEAR and late is None else ""
     sentence = f"Gate {outcome}: at {at} {verb}: {text} ({plural(step.figures.n, 'call')}){advice}."
     return _gate(outcome, load, sentence, step)

@@ -69,7 +69,7 @@ class LoadLimit:
 
 
 def load_limit(result: LoadResult) -> LoadLimit:
-    """Return why the agent holds no more load.
+    """Return what limits the load of the agent.
 
     Args:
         result: A load test.
@@ -79,19 +79,19 @@ def load_limit(result: LoadResult) -> LoadLimit:
         return LoadLimit(kind=NONE, text="")
     at = at_load(result, knee)
     if (client := _client(low, knee)) is not None:
-        return LoadLimit(kind=CLIENT, load=knee.load, text=f"{at} this client was the limit, not the agent: {client}")
+        return LoadLimit(kind=CLIENT, load=knee.load, text=f"{at}, this client was the limit, not the agent: {client}")
     if refused := {status: count for status, count in knee.statuses.items() if status in ("402", "429")}:
         count = sum(refused.values())
         # Statuses are those of the whole step; `figures.n` leaves out its first calls.
         share = count / max(count, round(knee.figures.made_per_s * knee.figures.seconds))
         if share > _LARGE_FAILURE_SHARE:
             statuses = join([f"HTTP {status}" for status in refused])
-            text = f"{at} AgentCore refused {percent(share)} of the calls ({statuses}): a quota"
+            text = f"{at}, AgentCore refused {percent(share)} of the calls ({statuses}): a quota"
             return LoadLimit(kind=REFUSED, load=knee.load, share=share, text=text)
     errors = knee.figures.errors.estimate.value
     if errors is not None and errors > _LARGE_FAILURE_SHARE and knee.figures.failures:
         first = next(iter(knee.figures.failures))
-        text = f"{at} {percent(errors)} of the calls failed, most of them with the failure “{first}”"
+        text = f"{at}, {percent(errors)} of the calls failed, most of them with the failure “{first}”"
         return LoadLimit(kind=FAILED, load=knee.load, share=errors, text=text)
     if knee.position != low.position:
         before, beyond = result.parts.get(low.position), result.parts.get(knee.position)
@@ -103,8 +103,8 @@ def load_limit(result: LoadResult) -> LoadLimit:
 
 
 def at_load(result: LoadResult, step: LoadTestStep) -> str:
-    """Return the load of a step in words: `at 18 a second`."""
-    return f"with {_users(step.load)}" if result.design.is_closed_loop else f"at {number(step.load)} a second"
+    """Return the load of a step in words: `at 18 calls a second`."""
+    return f"with {_users(step.load)}" if result.design.is_closed_loop else f"at {number(step.load)} calls a second"
 
 
 def _users(load: float | None) -> str:
@@ -131,7 +131,7 @@ def _of_traces(at: str, knee: LoadTestStep, before: StepParts, beyond: StepParts
     grew = {name: beyond.part_ms.get(name, 0.0) - ms for name, ms in before.part_ms.items()}
     part = max(grew, key=lambda name: grew[name])
     if grew[part] <= 0:
-        text = f"{at} the traces show no part that took longer than at the lowest load"
+        text = f"{at}, the traces show no part that took longer than at the lowest load"
         return LoadLimit(kind=TRACES, load=knee.load, text=text)
     ms, now_ms, span, phrase = grew[part], beyond.part_ms[part], "", _GREW[part]
     if part == "agent":
@@ -141,7 +141,7 @@ def _of_traces(at: str, knee: LoadTestStep, before: StepParts, beyond: StepParts
             span, ms, now_ms = most, spans[most], beyond.span_ms[most]
             phrase = "calls spent {ms} longer in the agent's span “" + most.replace("{", "(").replace("}", ")") + "”"
     share = min(1.0, now_ms / beyond.total_ms) if beyond.total_ms else 0.0
-    text = f"{at} {phrase.format(ms=milliseconds(ms))}, {percent(share)} of their time"
+    text = f"{at}, {phrase.format(ms=milliseconds(ms))}, {percent(share)} of their time"
     return LoadLimit(kind=TRACES, load=knee.load, text=text, part=part, span=span, grew_ms=ms, share=share)
 
 
@@ -160,13 +160,13 @@ def _socket(at: str, low: LoadTestStep, knee: LoadTestStep, result: LoadResult) 
     wholes = [figures.duration[0.5].estimate.value for figures in (low.figures, knee.figures)]
     why = result.traces_error or "the calls' spans were not exported"
     if low.position == knee.position:
-        return f"{at}, the lowest load, the SLO does not hold; the reason is unknown without traces ({why})"
+        return f"{at}, the lowest load, the SLO is not met; the reason is unknown without traces ({why})"
     if None in firsts or None in wholes:
-        return f"{at} the SLO does not hold; the reason is unknown without traces ({why})"
+        return f"{at}, the SLO is not met; the reason is unknown without traces ({why})"
     ttft, whole = (firsts[1] or 0.0) - (firsts[0] or 0.0), (wholes[1] or 0.0) - (wholes[0] or 0.0)
     connect = "" if knee.connect_p50_ms is None else f", connections opened in {milliseconds(knee.connect_p50_ms)}"
     rest = milliseconds(max(whole - ttft, 0.0))
     return (
-        f"{at} the first byte came {milliseconds(max(ttft, 0.0))} later and the rest {rest} later than at "
+        f"{at}, the first byte came {milliseconds(max(ttft, 0.0))} later and the rest {rest} later than at "
         f"{number(low.load)} (p50{connect}; no traces: {why})"
     )

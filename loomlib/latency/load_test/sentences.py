@@ -31,20 +31,20 @@ def load_text(result: LoadResult, load_found: FoundLoad) -> str:
     noun = "user" if result.design.is_closed_loop else "call"
     unit = f"{noun if load == 1 else f'{noun}s'}{'' if result.design.is_closed_loop else ' a second'}"
     if load_found.load is None:
-        return f"does not hold even {number(load)} {unit}"
+        return f"does not sustain even {number(load)} {unit}"
     bounds = ""
     if load_found.is_between_steps and load_found.high is not None:
         bounds = f" but not {number(load_found.high)}"
     elif load_found.low is not None and load_found.high is not None and load_found.low < load_found.high:
         bounds = f" [{interval(load_found.low, load_found.high, of=load_found.load)}]"
-    return f"holds {number(load_found.load)} {unit}{bounds}"
+    return f"sustains {number(load_found.load)} {unit}{bounds}"
 
 
 def cost_text(result: LoadResult) -> str:
     """Return what 1,000 calls cost: `at 14 a second 1 000 calls cost $0.42 (simulated, not billed)`."""
     cost, count = result.cost, number(_CALLS)
     step = result.cost_step
-    at = "" if step is None else f"{at_load(result, step)} "
+    at = "" if step is None else f"{at_load(result, step)}, "
     if cost is None:
         return f"the cost of {count} calls is unknown: {result.traces_error or 'their traces were not read'}"
     if cost.usd is None:
@@ -59,7 +59,7 @@ def cost_text(result: LoadResult) -> str:
 def _answer(result: LoadResult) -> str:
     highest, slo = result.found, result.design.slo
     if highest is None:
-        return f"The load that the agent holds with {slo} is unknown: no step was run."
+        return f"The load that the agent sustains with {slo} is unknown: no step was run."
     limit = load_limit(result)
     where = ""
     if highest.load is not None and highest.high is None:
@@ -94,7 +94,7 @@ def _precision(result: LoadResult) -> str:
     if highest is None or not result.design.is_search or highest.is_within_tolerance or result.state != "complete":
         return ""
     if highest.reason == HIGHEST_HOLDS:
-        return f"The agent may hold more: no load above {exact(result.design.highest)} was allowed."
+        return f"The agent may sustain more: no load above {exact(result.design.highest)} was allowed."
     longer = f"more than {seconds(result.design.seconds)} would narrow its interval"
     return f"The search ended early: {highest.reason}; {longer}."
 

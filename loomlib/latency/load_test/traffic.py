@@ -161,7 +161,8 @@ def scenario_sentence(scenario: SessionScenario) -> str:
                 else f"; untimed calls every {seconds(scenario.keep_alive_s)} keep each of them alive"
             )
             return (
-                f"They use {plural(scenario.sessions, 'session')} in turn, opened before by an untimed call{keep_alive}"
+                f"They use {plural(scenario.sessions, 'session')} in turn, each opened beforehand by an untimed call"
+                f"{keep_alive}"
             )
         case PreWarmedPool():
             return (

@@ -182,7 +182,7 @@ def method(result: StartUpResult) -> StudyMethod:
         *_PARTS_NOTES,
         f"Percentiles: {PERCENTILE_METHOD} ({percent(CONFIDENCE)} intervals); ≥ before an upper end means that the "
         "sessions are too few to bound it. V1 − V2 is the median of the differences in each block. Shares are of the "
-        "sums over all sessions; a negative part counts as none in them.",
+        "sums over all sessions; a negative part counts as zero.",
         "A session with a failed call is counted by class and has no times.",
     ]
     if result.scope == "aws":
@@ -198,12 +198,13 @@ def method(result: StartUpResult) -> StudyMethod:
 
 
 _PARTS_NOTES = (
-    "Preparation: the session's folder and keys. Boot: the process, its sandbox and the interpreter, to the first line "
-    "of the agent's script. Imports: the script, to a server that accepts connections. Restore: the request for a copy "
-    "of the snapshot's process, to a copy that serves. Network: the restored session's own. First ping: to the answer "
-    "to the first health check.",
+    "Preparation: creating the session's folder and keys. Boot: from the start of the process and its sandbox to the "
+    "first line of the agent's script. Imports: from that line until the server accepts connections. Restore: from the "
+    "request for a copy of the snapshot's process until the copy serves requests. Network: setting up the restored "
+    "session's network. First ping: until the answer to the first health check.",
     "First request: what is left of the cost. On V1 these are imports and connections that the agent makes when it is "
-    "first used; on V2 also the first touch of the snapshot's memory, of which each session copies what it writes.",
+    "first used; on V2 also the first access to the snapshot's memory, whose pages each session copies when it writes "
+    "to them.",
     "The process and the service read the same clock, and the process reports its own times.",
 )
 

@@ -10,9 +10,9 @@ METHOD_NOTES: Final = (
     "A change is found by an e-process of ranks over all possible nights (loomlib.statistics.changes). Without a "
     "change the probability of any false alarm is at most 5 % in all figures together, however many nights there are "
     "and however often somebody looks, whatever the distribution: provided that nights do not depend on each other.",
-    "The day is given as a range that contains the true first night in 96 to 98 % of simulated histories. A ratio is "
-    "the median of all ratios of a later to an earlier night (Hodges & Lehmann), of shares and scores a difference the "
-    "median of all differences, with a 95 % interval that holds at every look.",
+    "The day is given as a range that contains the true first night in 96 to 98 % of simulated histories. An effect is "
+    "the median of all ratios of a later to an earlier night, and for shares and scores the median of all differences "
+    "(Hodges & Lehmann), with a 95 % interval that is valid however often it is computed.",
     "Nights are compared only with the same prompt, number of calls, stopping rule and measuring machine. Studies on "
     "an overloaded machine are left out. Evaluations are compared only with the same cases, evaluators and number of "
     "repeats; those that used stored answers again are left out.",

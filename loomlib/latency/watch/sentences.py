@@ -17,7 +17,7 @@ _BEGINNINGS = {
     REGRESSION: "Regression since {since}",
     UNCLEAR: "{worse} since {since}, but the interval contains the limit of {limit}",
     WITHIN: "{worse} since {since}, within the limit of {limit}",
-    UNDONE: "{worse} since {since}, but no longer",
+    UNDONE: "{worse} from {since}, recovered since then",
     IMPROVEMENT: "Improvement since {since}",
 }
 

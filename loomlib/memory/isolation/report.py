@@ -95,9 +95,10 @@ class IsolationReport(TableReport):
             f"{plural(self.reads, 'read')} by {plural(len(self.actors), 'actor')} with similar ids (seed {self.seed})"
         )
         result = (
-            f"{number(self.crossed_reads)} of them crossed, {number(_reads(self.across_tenants))} between tenants"
+            f"{number(self.crossed_reads)} of them returned another actor's data, "
+            f"{number(_reads(self.across_tenants))} of these another tenant's"
             if self.crossings
-            else "none crossed"
+            else "none returned another actor's data"
         )
         missed = f"not checked: {'; '.join(self.not_checked)}" if self.not_checked else ""
         leftovers = f"could not be deleted: {'; '.join(self.left_behind)}" if self.left_behind else ""

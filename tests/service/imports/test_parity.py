@@ -66,7 +66,7 @@ def test_a_successor_that_behaves_alike_is_not_said_to_differ(scene: WeatherScen
     assert parity.change("cost").change.is_known
     assert parity.title().startswith("weather · Bedrock Agent v1 → weather_new on AgentCore v1 · 6 cases, 2 repeats")
     page = unescape(parity._repr_html_())
-    assert page.index("Behaves alike") < page.index("duration") < page.index("Method")
+    assert page.index("Behaves like the old agent") < page.index("duration") < page.index("Method")
     assert "None of the judged cases differ." in page
     assert json.dumps(parity.summary())
 

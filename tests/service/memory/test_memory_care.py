@@ -336,7 +336,7 @@ def test_patterns_that_mix_tenants_up_are_found_with_the_call(memory_bench: loom
     assert report.across_tenants
     assert not report.is_isolated
     assert "list_memory_records(memoryId=" in report.crossings[0].call
-    crossed = int(report.sentence().partition(" of them crossed")[0].rpartition(" ")[2])
+    crossed = int(report.sentence().partition(" of them returned")[0].rpartition(" ")[2])
     assert 0 < crossed <= report.reads
     assert fix in report.crossings[0].fix
     assert len(memory.records()) == 0

@@ -63,6 +63,6 @@ def test_a_memory_is_maintained_from_the_command_line(run: Run, memory_bench, tm
 
 def test_isolation_is_a_gate(run: Run, memory_bench):
     memory = new_memory(memory_bench, "semantic")
-    assert "none crossed" in run("memory", "isolation", memory.name, "--actors", "6").stderr
+    assert "none returned another actor's data" in run("memory", "isolation", memory.name, "--actors", "6").stderr
     crossed = run("memory", "isolation", memory.name, "--actors", "6", "--pattern", "/facts/", code=2)
     assert "tenant" in crossed.stdout

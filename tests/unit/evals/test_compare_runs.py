@@ -129,7 +129,7 @@ def test_a_gate_is_missed_only_if_worse_by_more_than_the_margin_with_its_whole_i
     (gate,) = compare(new, old, margin=0.02).gates()
     assert gate.outcome == outcome_expected
     assert gate.exit_code == (2 if outcome_expected == "missed" else 0)
-    assert "largest accepted loss 2 points" in gate.sentence()
+    assert "largest accepted decrease 2 points" in gate.sentence()
 
 
 def test_a_version_that_stops_answering_does_not_pass_its_gate() -> None:

@@ -30,7 +30,7 @@ def test_all_problems_are_reported_together_with_their_lines():
  ]
 }"""
     assert problems_of(text) == (
-        "line 4, cases[0].turns[0].prompt: this is 7; put a text here, in double quotes",
+        "line 4, cases[0].turns[0].prompt: this is 7; put a string here, in double quotes",
         "line 7, cases[1].turns[0].expected_tools[0].name: it is empty; give the tool's name",
         "line 8, cases[1].tagz: unknown field; did you mean 'tags'?",
         "line 9, cases[2]: it has neither turns nor a scenario; give it one of the two",

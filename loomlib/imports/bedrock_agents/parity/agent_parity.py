@@ -152,7 +152,7 @@ class AgentParity:
             "The interval of the share is Wilson's; with repeats, of the effective sample size over cases. The gate is "
             "passed only if the whole interval is at or above the limit. Decide the number of cases beforehand: "
             "adding cases until a gate passes makes a pass by chance more likely.",
-            "A collaborator's own calls are not compared; the call of the collaborator is. A tool of the successor "
+            "A collaborator's own calls are not compared; the call to the collaborator is. A tool of the new agent "
             "that has the plain name of the old agent's function counts as that function.",
             "Times of the old agent begin before InvokeAgent is signed and end with the last event of botocore's event "
             "stream; those of the new one are measured at the socket. Both include connecting. The first text of the "

@@ -94,7 +94,7 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
     outcome, more = decision.outcome, None
     word = f"gate {percent(least)}: {outcome}"
     if decision.is_missed_by_all:
-        text = f"{word}, no answer is alike"
+        text = f"{word}, no answer is judged equal"
     elif outcome == UNCLEAR and not share.judged:
         text = f"{word}, nothing could be judged"
     elif outcome == UNCLEAR:
@@ -109,7 +109,7 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
         outcome=outcome,
         limit=least,
         figure=estimate,
-        text=f"Behaves alike: {share.text()}; {text}.",
+        text=f"Behaves like the old agent: {share.text()}; {text}.",
         data={
             "limit": least,
             "estimate": estimate.summary(),

@@ -97,11 +97,11 @@ class AlikeRule:
     def sentence(self) -> str:
         """Return the rule in one sentence."""
         passes = f"its answer passes {join(self.answers)} against the old agent's answer"
-        passes += ", and both or neither of them deny something" if self.uses_embeddings else ""
+        passes += ", and a negation is in both answers or in neither" if self.uses_embeddings else ""
         if self.tools == "ignored":
-            return f"The successor behaves alike if {passes}. Tool calls are not compared."
+            return f"The new agent behaves like the old one if {passes}. Tool calls are not compared."
         ways = "".join(f"; {name} is compared as {how}" for name, how in self.arguments.items())
-        return f"The successor behaves alike if {_WORDS[self.tools]}, and {passes}{ways}."
+        return f"The new agent behaves like the old one if {_WORDS[self.tools]}, and {passes}{ways}."
 
     def summary(self) -> dict[str, Any]:
         """Return the rule as JSON values."""

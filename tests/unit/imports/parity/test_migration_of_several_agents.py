@@ -30,7 +30,7 @@ def test_the_first_sentence_names_each_agents_verdict_and_one_missed_gate_fails_
         "4 agents: billing missed its gate; support is unclear; orders passed its gate; gone could not be compared."
     )
     verdict = migration.verdict()
-    assert str(verdict).index("billing: Behaves alike: 3 of 10") < str(verdict).index("4 agents: billing")
+    assert str(verdict).index("billing: Behaves like the old agent: 3 of 10") < str(verdict).index("4 agents: billing")
     summary = verdict.summary
     assert (summary["exit_code"], summary["state"]) == (2, "partial")
     assert [gate["outcome"] for gate in summary["gates"]] == ["missed", "unclear", "passed"]
@@ -46,7 +46,9 @@ def test_one_agents_page_begins_with_the_sentence_that_decides() -> None:
         Feature(name="guardrails", state="kept", reason="The same guardrail."),
     )
     one = parity("support", 118, 120, features=features)
-    assert one.sentences()[0].startswith("Behaves alike: 118 of 120 answers judged equal (95 % interval 94.1–99.5 %)")
+    assert one.sentences()[0].startswith(
+        "Behaves like the old agent: 118 of 120 answers judged equal (95 % interval 94.1–99.5 %)"
+    )
     assert one.sentences()[-1] == (
         "Needs attention: orders: its schema is missing; 2 cases differ, shown below. Approximated: user input."
     )
