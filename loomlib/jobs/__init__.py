@@ -19,4 +19,4 @@ __all__ = [
     "whole_file",
 ]
 
-__getattr__ = renamed_names(__name__, {"Leases": "LeaseStore"})
+__getattr__ = renamed_names(__name__, {"Leases": "LeaseStore", "is_watched_notebook": "is_interactive_notebook"})

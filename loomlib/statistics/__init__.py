@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..deprecation import renamed_names
 from ..dispatch import names_on_use
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ __getattr__ = names_on_use(
         "sequential": "SEQUENCE_METHOD sequence_percentile sequence_share",
         "stopping": "StoppingRule",
     },
+    renamed_names(__name__, {"cases_for_flips": "cases_for_rate_difference", "flip_odds": "discordant_odds_ratio"}),
 )
 
 

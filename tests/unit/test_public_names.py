@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -66,3 +67,20 @@ def test_the_local_services_processes_start_without_what_they_may_never_use(proc
     code = f"import sys, loomlib.local.{process}; print([name for name in {spared!r} if name in sys.modules])"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("statistics", "flip_odds", "discordant_odds_ratio"),
+        ("statistics", "cases_for_flips", "cases_for_rate_difference"),
+        ("evals.evaluators", "AnswerJudgement", "AnswerEvaluator"),
+        ("evals.judges", "AnswerForm", "ReplyForm"),
+        ("jobs", "is_watched_notebook", "is_interactive_notebook"),
+    ],
+)
+def test_a_renamed_name_of_a_package_still_works(module: str, old: str, new: str) -> None:
+    path = f"loomlib.{module}"
+    package = import_module(path)
+    with pytest.warns(DeprecationWarning, match=f"{path}.{old} is deprecated; use {path}.{new}"):
+        assert getattr(package, old) is getattr(package, new)

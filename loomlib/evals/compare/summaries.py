@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loomlib.deprecation import warn_renamed
 from loomlib.experiments import StudyConditions
 from loomlib.presentation.formats import number, plural
 from loomlib.presentation.text import printable
@@ -78,6 +79,12 @@ class EvaluatorSummary:
     def has_threshold(self) -> bool:
         """Whether its scores pass or fail."""
         return self.pass_rate.is_known
+
+    @property
+    def has_bar(self) -> bool:
+        """`has_threshold`, by its former name."""
+        warn_renamed("EvaluatorSummary.has_bar", "EvaluatorSummary.has_threshold")
+        return self.has_threshold
 
     def sentence(self) -> str:
         """Summarize the evaluator's results in one sentence."""

@@ -39,4 +39,4 @@ __all__ = [
     "TrajectoryMatch",
 ]
 
-__getattr__ = renamed_names(__name__, {"Judgement": "BaseEvaluator"})
+__getattr__ = renamed_names(__name__, {"AnswerJudgement": "AnswerEvaluator", "Judgement": "BaseEvaluator"})

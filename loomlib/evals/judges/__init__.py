@@ -66,4 +66,4 @@ __all__ = [
     "summarize_pairs",
 ]
 
-__getattr__ = renamed_names(__name__, {"SpanSource": "SessionSpanReader"})
+__getattr__ = renamed_names(__name__, {"AnswerForm": "ReplyForm", "SpanSource": "SessionSpanReader"})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from loomlib import jobs
+from loomlib.deprecation import warn_renamed
 from loomlib.experiments import ProgressSnapshot
 from loomlib.presentation.formats import number
 
@@ -30,6 +31,12 @@ class RunSnapshot(ProgressSnapshot):
     reused: int = 0
     answer_failures: int = 0
     judge_failures: int = 0
+
+    @property
+    def owed(self) -> int:
+        """`total`, by its former name."""
+        warn_renamed("RunSnapshot.owed", "RunSnapshot.total")
+        return self.total
 
     @property
     def share(self) -> float:
