@@ -367,6 +367,8 @@ def test_progress_is_reported_in_the_callers_thread(store: Store) -> None:
     ((thread, last),) = snapshots
     assert thread == threading.get_ident()
     assert (last.total, last.answered, last.judged) == (7, 7, 7)
+    with pytest.warns(DeprecationWarning, match="use RunSnapshot.total"):
+        assert last.owed == 7
     assert str(last).startswith("evaluation · 7/7 answered · 7 scored")
 
 
