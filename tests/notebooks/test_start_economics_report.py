@@ -55,7 +55,7 @@ def test_the_page_says_first_which_policy_is_the_cheapest_and_needs_no_network(m
     assert re.search(r"\$\d", first)
     assert "simulated times" in first
     assert page.index(first.partition("“")[0]) < page.index("The policies")
-    for heading in ("Latency against cost", "other hosts", "What would change the answer", "Prices"):
+    for heading in ("Latency against cost", "other services", "What would change the answer", "Prices"):
         assert heading in page
     assert "<script src=" not in page
     assert not re.search(r"(?:src|href)=\"https?://", page)

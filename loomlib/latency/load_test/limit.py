@@ -47,7 +47,7 @@ _GREW: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimit:
-    """The reason why an agent holds no more load.
+    """The reason why an agent cannot take a higher load.
 
     Attributes:
         kind: "client", "refused", "failed", "traces", "socket" or "none".

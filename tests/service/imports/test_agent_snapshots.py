@@ -209,7 +209,7 @@ def test_a_schema_that_vanished_from_s3_needs_you_and_the_rest_is_read(
         return view.snapshot().value.notes
 
     (note,) = wait_until(changed_later, what="a second that S3 counts after the version")
-    assert f"The schema s3://{bucket}/a.json was changed after version 1 was made" in note
+    assert f"The schema s3://{bucket}/a.json was changed after version 1 was created" in note
     s3.delete_object(Bucket=bucket, Key="a.json")
     snapshot = view.snapshot()
     api, travel = snapshot.agent.action_groups

@@ -85,7 +85,7 @@ def test_the_search_finds_the_load_the_reason_and_the_cost(agent: loom.Agent) ->
     limit = result.summary()["limit"]
     assert (limit["kind"], limit["part"], limit["span"]) == ("traces", "agent", "wait for a free worker")
     first = result.sentences()[0]
-    assert first.startswith("The agent holds ")
+    assert first.startswith("The agent sustains ")
     assert f"with {SLO}; at " in first
     assert "longer in the agent's span “wait for a free worker”" in first
     assert "1\u202f000 calls cost $" in first
