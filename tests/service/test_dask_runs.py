@@ -354,8 +354,9 @@ def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(
     check_each_case_once(run, evalset)
     call_counts = Counter(file.read_text().split())
     assert set(call_counts) == {str(number) for number in range(cases)}
-    # A killed worker loses at most what its two threads were asking: two cases each.
-    assert sum(call_counts.values()) - cases <= killed * 4
+    # Workers store nothing. A killed one loses the two tasks that each of its two threads has: one that runs, and one
+    # that has ended, whose answers the run has not collected yet on a busy machine. A task has two cases.
+    assert sum(call_counts.values()) - cases <= killed * 8
     assert killed == kills
 
 
