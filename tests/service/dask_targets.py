@@ -7,14 +7,15 @@ import os
 
 
 async def noted(prompt: str) -> str:
-    """Answer `FILE|TEXT|SECONDS` with the text after the seconds, noted in the file.
+    """Answer `FILE|TEXT|SECONDS` with the text after the seconds, noted in the file, and in `FILE.pids` with the pid.
 
     With `open` for the seconds, it answers once `FILE.open` exists.
     """
     file, text, seconds = prompt.split("|")
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, f"{text}\n".encode())
-    os.close(descriptor)
+    for path, line in ((f"{file}.pids", f"{text} {os.getpid()}"), (file, text)):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(descriptor, f"{line}\n".encode())
+        os.close(descriptor)
     if seconds == "open":
         while not os.path.exists(f"{file}.open"):
             await asyncio.sleep(0.05)
